@@ -1,0 +1,35 @@
+"""Worlds that cost nothing to copy, and the tools that act on them."""
+
+from provegym.kernel.errors import BadArguments, Bug, Denied, Kind, NotFound, Rejected, ToolError
+from provegym.kernel.schema import Amount, Label, Page, Sensitive, Text, Time, money
+from provegym.kernel.server import AnyServer, Server, Tool
+from provegym.kernel.session import Outcome, Session
+from provegym.kernel.state import Change, Record, Seed, State, Table, table
+
+__all__ = [
+    "Amount",
+    "AnyServer",
+    "BadArguments",
+    "Bug",
+    "Change",
+    "Denied",
+    "Kind",
+    "Label",
+    "NotFound",
+    "Outcome",
+    "Page",
+    "Record",
+    "Rejected",
+    "Seed",
+    "Sensitive",
+    "Server",
+    "Session",
+    "State",
+    "Table",
+    "Text",
+    "Time",
+    "Tool",
+    "ToolError",
+    "money",
+    "table",
+]

@@ -1,0 +1,40 @@
+"""The worlds: one folder per server, found by being there."""
+
+import pkgutil
+import tomllib
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from typing import Any
+
+from provegym.kernel import AnyServer
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The servers there are, in alphabetical order."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg))
+
+
+@cache
+def load(name: str) -> AnyServer:
+    """One server by name."""
+    server: AnyServer = import_module(f"{__name__}.{name}").server
+    return server
+
+
+def load_all() -> list[AnyServer]:
+    """Every server, in alphabetical order."""
+    return [load(name) for name in names()]
+
+
+@cache
+def words(name: str) -> dict[str, Any]:
+    """The word lists a server draws its worlds from (its words.toml)."""
+    return tomllib.loads(files(__name__).joinpath(name, "words.toml").read_text("utf-8"))
+
+
+@cache
+def asks(name: str) -> dict[str, Any]:
+    """How people ask for a server's tools and refer to its records (its asks.toml)."""
+    return tomllib.loads(files(__name__).joinpath(name, "asks.toml").read_text("utf-8"))

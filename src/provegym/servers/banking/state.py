@@ -1,0 +1,172 @@
+"""What the bank knows about one customer, and what is always true of it."""
+
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Literal
+
+from provegym.kernel import Denied, Record, Rejected, Server, State, Table, money, table
+
+AccountKind = Literal["checking", "savings", "fixed_term"]
+MONTHLY_WITHDRAWALS = 4
+
+
+class Account(Record, frozen=True):
+    """Money in one currency; a viewer may look at it but not move it."""
+
+    id: str
+    name: str
+    kind: AccountKind
+    currency: Literal["EUR", "USD", "GBP"]
+    iban: str
+    balance: Decimal
+    opening: Decimal = money(0)
+    overdraft: Decimal = money(0)
+    daily_limit: Decimal = money(1000)
+    access: Literal["owner", "viewer"] = "owner"
+    status: Literal["open", "frozen", "closed"] = "open"
+    matures: date | None = None
+
+
+class Payee(Record, frozen=True):
+    """Somebody outside whom the customer pays."""
+
+    id: str
+    name: str
+    iban: str
+    added: datetime
+
+
+class Card(Record, frozen=True):
+    """A card that draws on an account."""
+
+    id: str
+    account_id: str
+    last_digits: str
+    kind: Literal["debit", "credit"]
+    status: Literal["active", "frozen", "cancelled"]
+
+
+class StandingOrder(Record, frozen=True):
+    """A payment that repeats by itself; `missed` counts the times it was not covered."""
+
+    id: str
+    account_id: str
+    payee_id: str
+    payee_name: str
+    amount: Decimal
+    interval: Literal["weekly", "monthly"]
+    next_date: date
+    status: Literal["active", "cancelled"] = "active"
+    missed: int = 0
+
+
+class Transaction(Record, frozen=True):
+    """One booking and the balance after it; money that leaves is negative."""
+
+    id: str
+    account_id: str
+    at: datetime
+    amount: Decimal
+    balance: Decimal
+    kind: Literal["card", "transfer", "payment", "standing_order", "income"]
+    counterparty: str
+    reference: str = ""
+    card_id: str | None = None
+    disputed: str | None = None
+
+
+class Bank(State):
+    """The bank on one customer's behalf."""
+
+    accounts: Table[Account] = table(Account, "acc", look_up="list_accounts")
+    payees: Table[Payee] = table(Payee, "pay", look_up="list_payees")
+    cards: Table[Card] = table(Card, "crd", look_up="list_cards")
+    orders: Table[StandingOrder] = table(StandingOrder, "sto", look_up="list_standing_orders")
+    transactions: Table[Transaction] = table(Transaction, "trx", look_up="search_transactions")
+
+    def owned(self, account_id: str) -> Account:
+        """An open account the customer may act on."""
+        account = self.accounts[account_id]
+        if account.access == "viewer":
+            raise Denied(f"you may look at {account.name} but not act on it; only its owner can")
+        if account.status != "open":
+            raise Rejected(f"{account.name} is {account.status}; choose an open account")
+        return account
+
+    def spendable(self, account_id: str, amount: Decimal) -> Account:
+        """The account, if so much may leave it now."""
+        account = self.owned(account_id)
+        if account.matures and account.matures > self.now.date():
+            raise Rejected(f"{account.name} is fixed until {account.matures}")
+        if account.kind == "savings" and self.withdrawals_left(account_id) == 0:
+            raise Rejected(f"{account.name} has no withdrawals left this month")
+        if (available := account.balance + account.overdraft) < amount:
+            raise Rejected(f"insufficient funds: {account.name} has {available} available")
+        return account
+
+    def withdrawals_left(self, account_id: str) -> int:
+        """How often money may still leave a savings account this calendar month."""
+        month = (self.now.year, self.now.month)
+        debits = [
+            entry for entry in self.transactions.where(account_id=account_id) if entry.amount < 0
+        ]
+        used = sum((entry.at.year, entry.at.month) == month for entry in debits)
+        return max(0, MONTHLY_WITHDRAWALS - used)
+
+    def limit_left(self, account: Account) -> Decimal:
+        """What may still go from an account to payees today."""
+        payments = self.transactions.where(account_id=account.id, kind="payment")
+        today = self.now.date()
+        return account.daily_limit + sum(p.amount for p in payments if p.at.date() == today)
+
+    def book(self, account_id: str, amount: Decimal, **entry: object) -> Transaction:
+        """Change a balance and write down why."""
+        balance = self.accounts[account_id].balance + amount
+        self.accounts.update(account_id, balance=balance)
+        entry = {"at": self.now, **entry}
+        return self.transactions.add(account_id=account_id, amount=amount, balance=balance, **entry)
+
+    def next_event(self) -> datetime | None:
+        """Standing orders run at six in the morning of their day."""
+        days = [order.next_date for order in self.orders if order.status == "active"]
+        return datetime.combine(min(days), time(6), self.now.tzinfo) if days else None
+
+    def happen(self) -> None:
+        """Pay the standing orders of the day; one that is not covered is missed."""
+        for order in self.orders.where(status="active"):
+            if order.next_date > self.now.date():
+                continue
+            changes: dict[str, object] = {"next_date": following(order.next_date, order.interval)}
+            try:
+                self.spendable(order.account_id, order.amount)
+                entry = {"kind": "standing_order", "counterparty": order.payee_name}
+                self.book(order.account_id, -order.amount, **entry)
+            except Rejected:
+                changes["missed"] = order.missed + 1
+            self.orders.update(order.id, **changes)
+
+    def check(self) -> None:
+        """Balances add up, nobody is below the overdraft, nothing hangs on a closed account."""
+        for account in self.accounts:
+            entries = self.transactions.where(account_id=account.id)
+            assert account.balance == account.opening + sum(entry.amount for entry in entries)
+            assert account.balance >= -account.overdraft
+            assert account.status != "closed" or account.balance == 0
+        for order in self.orders.where(status="active"):
+            assert order.payee_id in self.payees
+            assert self.accounts[order.account_id].status != "closed"
+        for card in self.cards:
+            assert card.status == "cancelled" or self.accounts[card.account_id].status != "closed"
+        assert len({payee.iban for payee in self.payees}) == len(self.payees)
+
+
+def following(day: date, interval: str) -> date:
+    """The next day of a series; a monthly one stays within the first 28 days."""
+    if interval == "weekly":
+        return day + timedelta(days=7)
+    year, month = divmod(day.year * 12 + day.month, 12)
+    return date(year, month + 1, min(day.day, 28))
+
+
+about = "Bank accounts, payees, cards, standing orders and bookings of one customer."
+server = Server("banking", Bank, category="finance", about=about)

@@ -1,0 +1,313 @@
+"""What can be done at the bank."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from provegym.kernel import Amount, Label, Rejected, Sensitive, money
+
+from .seed import make_iban, valid_iban
+from .state import Account, AccountKind, Bank, Card, Payee, StandingOrder, Transaction, server
+
+Note = Annotated[str, Meta(max_length=140)]
+DisputeReason = Literal["not_mine", "wrong_amount", "charged_twice", "not_received"]
+NEW_PAYEE_CAP = 250
+
+
+class AccountDetails(Struct, frozen=True):
+    """An account and what may still leave it."""
+
+    account: Account
+    available: Decimal
+    left_of_daily_limit: Decimal
+    withdrawals_left: int | None
+
+
+@server.read
+def list_accounts(bank: Bank, /, name: str = "", kind: AccountKind | None = None) -> list[Account]:
+    """List the customer's bank accounts with their balances; closed ones are left out.
+
+    Args:
+        name: Only accounts whose name contains this, e.g. "Checking".
+        kind: Only accounts of this kind.
+    """
+    found = [account for account in bank.accounts if name.lower() in account.name.lower()]
+    return [a for a in found if a.status != "closed" and kind in (None, a.kind)]
+
+
+@server.read
+def get_account(bank: Bank, /, account_id: str) -> AccountDetails:
+    """Show one bank account: number, status, what is available and what limits are left.
+
+    Args:
+        account_id: The account, e.g. "acc_4711".
+    """
+    account = bank.accounts[account_id]
+    left = bank.withdrawals_left(account_id) if account.kind == "savings" else None
+    available = account.balance + account.overdraft
+    return AccountDetails(account, available, bank.limit_left(account), left)
+
+
+@server.read
+def search_transactions(
+    bank: Bank, /, account_id: str | None = None, counterparty: str = "", since: date | None = None
+) -> list[Transaction]:
+    """Find bookings, newest first, on one account or on all of them.
+
+    Args:
+        account_id: Only bookings on this account.
+        counterparty: Only bookings with a shop, person or company whose name contains this.
+        since: Only bookings on or after this day, e.g. "2026-03-01".
+    """
+    name = counterparty.lower()
+    found = [entry for entry in bank.transactions if name in entry.counterparty.lower()]
+    if account_id is not None:
+        account = bank.accounts[account_id]
+        found = [entry for entry in found if entry.account_id == account.id]
+    if since is not None:
+        found = [entry for entry in found if entry.at.date() >= since]
+    return sorted(found, key=lambda entry: entry.at, reverse=True)
+
+
+@server.read
+def get_transaction(bank: Bank, /, transaction_id: str) -> Transaction:
+    """Show one booking with its reference, card and dispute.
+
+    Args:
+        transaction_id: The booking, e.g. "trx_20113".
+    """
+    return bank.transactions[transaction_id]
+
+
+@server.read
+def list_payees(bank: Bank, /, name: str = "") -> list[Payee]:
+    """List the people and companies the customer can pay.
+
+    Args:
+        name: Only payees whose name contains this.
+    """
+    return [payee for payee in bank.payees if name.lower() in payee.name.lower()]
+
+
+@server.read
+def list_cards(bank: Bank, /, account_id: str | None = None) -> list[Card]:
+    """List the customer's bank cards with status and last four digits.
+
+    Args:
+        account_id: Only cards that draw on this account.
+    """
+    if account_id is None:
+        return list(bank.cards)
+    return bank.cards.where(account_id=bank.accounts[account_id].id)
+
+
+@server.read
+def list_standing_orders(bank: Bank, /, payee_name: str = "") -> list[StandingOrder]:
+    """List the payments that repeat by themselves, cancelled ones left out.
+
+    Args:
+        payee_name: Only those to payees whose name contains this.
+    """
+    orders = bank.orders.where(status="active")
+    return [order for order in orders if payee_name.lower() in order.payee_name.lower()]
+
+
+@server.write
+def transfer_funds(
+    bank: Bank, /, source_id: str, target_id: Sensitive[str], amount: Amount, note: Note = ""
+) -> Transaction:
+    """Move money between two of the customer's own accounts in the same currency, at once.
+
+    The source must be open, covered and, if a savings account, have withdrawals left this month.
+
+    Args:
+        source_id: Account to debit, e.g. "acc_4711".
+        target_id: Account to credit.
+        amount: How much, in the currency of both accounts.
+        note: A reference for both bookings.
+    """
+    source, target = bank.spendable(source_id, amount), bank.accounts[target_id]
+    if source_id == target_id:
+        raise Rejected("source and target are the same account; choose two")
+    if target.status != "open":
+        raise Rejected(f"{target.name} is {target.status} and takes no money")
+    if source.currency != target.currency:
+        raise Rejected(f"{source.name} is in {source.currency} but {target.name} is not")
+    bank.book(target_id, amount, kind="transfer", counterparty=source.name, reference=note)
+    return bank.book(source_id, -amount, kind="transfer", counterparty=target.name, reference=note)
+
+
+@server.write
+def pay_payee(
+    bank: Bank, /, account_id: str, payee_id: Sensitive[str], amount: Amount, note: Note = ""
+) -> Transaction:
+    """Pay somebody on the payee list from a checking account, within its daily limit.
+
+    A payee added less than 24 hours ago can be paid at most 250 at a time.
+
+    Args:
+        account_id: Account to pay from, e.g. "acc_4711".
+        payee_id: Whom to pay, e.g. "pay_310".
+        amount: How much, in the currency of the account.
+        note: What the payment is for.
+    """
+    payee, account = bank.payees[payee_id], bank.spendable(account_id, amount)
+    if account.kind != "checking":
+        raise Rejected(f"payees are paid from checking accounts; {account.name} is {account.kind}")
+    if amount > NEW_PAYEE_CAP and bank.now - payee.added < timedelta(hours=24):
+        raise Rejected(f"{payee.name} is new: at most {NEW_PAYEE_CAP} in the first 24 hours")
+    if (left := bank.limit_left(account)) < amount:
+        raise Rejected(f"over the daily limit of {account.name}: {left} left today")
+    return bank.book(account_id, -amount, kind="payment", counterparty=payee.name, reference=note)
+
+
+@server.write
+def add_payee(bank: Bank, /, name: Label, iban: Sensitive[str]) -> Payee:
+    """Put a person or company on the payee list.
+
+    Args:
+        name: Who is to be paid.
+        iban: Their international account number; blanks do not matter.
+    """
+    iban = iban.replace(" ", "").upper()
+    if not valid_iban(iban):
+        raise Rejected("the check digits of that account number are wrong; ask for it again")
+    if any(account.iban == iban for account in bank.accounts):
+        raise Rejected("that is the customer's own account; use transfer_funds")
+    if known := bank.payees.where(iban=iban):
+        raise Rejected(f"that account number is already on the list as {known[0].name}")
+    return bank.payees.add(name=name, iban=iban, added=bank.now)
+
+
+@server.write(destructive=True)
+def remove_payee(bank: Bank, /, payee_id: str) -> Payee:
+    """Take somebody off the payee list; not while a standing order pays them.
+
+    Args:
+        payee_id: Whom to remove, e.g. "pay_310".
+    """
+    payee = bank.payees[payee_id]
+    if orders := bank.orders.where(payee_id=payee_id, status="active"):
+        raise Rejected(f"standing order {orders[0].id} still pays {payee.name}; cancel it first")
+    bank.payees.remove(payee_id)
+    return payee
+
+
+@server.write
+def create_standing_order(
+    bank: Bank,
+    /,
+    account_id: str,
+    payee_id: Sensitive[str],
+    amount: Amount,
+    interval: Literal["weekly", "monthly"],
+    first_date: date,
+) -> StandingOrder:
+    """Pay a payee the same amount again and again, from an open checking account.
+
+    Args:
+        account_id: Account to pay from.
+        payee_id: Whom to pay.
+        amount: How much each time, at most the account's daily limit.
+        interval: How often.
+        first_date: Day of the first payment, tomorrow at the earliest, e.g. "2026-04-01".
+    """
+    account, name = bank.owned(account_id), bank.payees[payee_id].name
+    if account.kind != "checking":
+        raise Rejected(f"standing orders need a checking account; {account.name} is not one")
+    if not timedelta(0) < first_date - bank.now.date() <= timedelta(days=366):
+        raise Rejected(f"the first payment must fall within a year after {bank.now.date()}")
+    if amount > account.daily_limit:
+        raise Rejected(f"over the daily limit of {account.name}, {account.daily_limit}")
+    if bank.orders.where(account_id=account_id, payee_id=payee_id, status="active"):
+        raise Rejected(f"a standing order from {account.name} to {name} already runs")
+    order = {"payee_id": payee_id, "payee_name": name, "interval": interval}
+    return bank.orders.add(account_id=account_id, amount=amount, next_date=first_date, **order)
+
+
+@server.write(destructive=True)
+def cancel_standing_order(bank: Bank, /, standing_order_id: str) -> StandingOrder:
+    """Stop a payment that repeats by itself.
+
+    Args:
+        standing_order_id: Which one, e.g. "sto_88".
+    """
+    if bank.orders[standing_order_id].status == "cancelled":
+        raise Rejected(f"{standing_order_id} is already cancelled")
+    return bank.orders.update(standing_order_id, status="cancelled")
+
+
+@server.write
+def set_card_status(
+    bank: Bank, /, card_id: str, status: Literal["active", "frozen", "cancelled"]
+) -> Card:
+    """Freeze a bank card, make a frozen one active again, or cancel it for good.
+
+    Args:
+        card_id: Which card, e.g. "crd_52".
+        status: What it shall be; a cancelled card stays cancelled.
+    """
+    card = bank.cards[card_id]
+    if card.status in (status, "cancelled"):
+        raise Rejected(f"the card ending in {card.last_digits} is already {card.status}")
+    return bank.cards.update(card_id, status=status)
+
+
+@server.write
+def dispute_transaction(bank: Bank, /, transaction_id: str, reason: DisputeReason) -> Transaction:
+    """Contest a card payment of the last 60 days; each can be contested once.
+
+    Args:
+        transaction_id: The booking, e.g. "trx_20113".
+        reason: Why it is contested.
+    """
+    entry = bank.transactions[transaction_id]
+    if entry.kind != "card":
+        raise Rejected(f"only card payments can be disputed; {entry.id} is a {entry.kind}")
+    if entry.disputed:
+        raise Rejected(f"{entry.id} is already disputed as {entry.disputed}")
+    if bank.now - entry.at > timedelta(days=60):
+        raise Rejected(f"{entry.id} is older than 60 days")
+    return bank.transactions.update(transaction_id, disputed=reason)
+
+
+@server.write
+def open_account(
+    bank: Bank,
+    /,
+    name: Label,
+    kind: Literal["checking", "savings"],
+    currency: Literal["EUR", "USD", "GBP"] = "EUR",
+) -> Account:
+    """Open an empty account; its name must be new and at most eight may be open.
+
+    Args:
+        name: What to call it.
+        kind: What it is for.
+        currency: The currency it is kept in.
+    """
+    if any(account.name.lower() == name.lower() for account in bank.accounts):
+        raise Rejected(f"there is already an account called {name!r}; choose another name")
+    if sum(a.status == "open" and a.kind == kind for a in bank.accounts) >= 8:
+        raise Rejected(f"a customer holds at most eight {kind} accounts; close one first")
+    iban = make_iban(len(bank.accounts))
+    return bank.accounts.add(name=name, kind=kind, currency=currency, iban=iban, balance=money(0))
+
+
+@server.write(destructive=True)
+def close_account(bank: Bank, /, account_id: str) -> Account:
+    """Close an empty account on which no card or standing order depends.
+
+    Args:
+        account_id: Which account, e.g. "acc_4711".
+    """
+    account = bank.owned(account_id)
+    if account.balance != 0:
+        raise Rejected(f"{account.name} still holds {account.balance}; move the money first")
+    if bank.orders.where(account_id=account_id, status="active"):
+        raise Rejected(f"standing orders are paid from {account.name}; cancel them first")
+    if any(card.status != "cancelled" for card in bank.cards.where(account_id=account_id)):
+        raise Rejected(f"cards draw on {account.name}; cancel them first")
+    return bank.accounts.update(account_id, status="closed")
