@@ -1,7 +1,7 @@
 """From a tool's signature and docstring to the schema a model is shown and holds to.
 
 One msgspec struct per tool is both: the published schema is generated from it, and calls are
-decoded by it. Every string, list and number is bounded; a tool that leaves one open does not import.
+decoded by it. Every string, list and number is bounded; leaving one open fails at import.
 """
 
 import inspect as pyinspect

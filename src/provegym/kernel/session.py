@@ -1,6 +1,7 @@
 """A session: one rollout's own world over one or more servers."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Self
@@ -57,6 +58,16 @@ class Session:
         session = cls([server])
         session._worlds[server.name] = state.freeze()
         return session
+
+    @property
+    def now(self) -> datetime:
+        """What the clock says, on every server alike."""
+        return self.state(self.servers[0]).now
+
+    @property
+    def tools(self) -> Mapping[str, tuple[Tool, AnyServer]]:
+        """What can be called, by name."""
+        return self._tools
 
     def state(self, server: AnyServer) -> State:
         """This session's state of one server, opened when first asked for."""

@@ -18,7 +18,6 @@ from msgspec import inspect
 from provegym.kernel.errors import Bug, NotFound, Rejected, quote
 
 ENCODE = msgspec.json.Encoder(decimal_format="number").encode
-MAX_RECORDS = 2_000
 MAX_EVENTS = 10_000
 EPOCH = datetime(2026, 1, 5, tzinfo=UTC)
 
@@ -46,12 +45,13 @@ class Seed:
 
 
 class Spec(NamedTuple):
-    """How a table is declared: its record type, id prefix, key field and the tool that lists it."""
+    """How a table is declared: record type, id prefix, key field, the tool that lists it, a cap."""
 
     record: type[Record]
     prefix: str
     key: str
     look_up: str
+    most: int
 
     @property
     def noun(self) -> str:
@@ -66,9 +66,11 @@ class Spec(NamedTuple):
         return NotFound(f"no {self.noun} {quote(key)}{hint}")
 
 
-def table(record: type[R], prefix: str = "", *, key: str = "id", look_up: str = "") -> "Table[R]":
+def table(
+    record: type[R], prefix: str = "", *, key: str = "id", look_up: str = "", most: int = 2_000
+) -> "Table[R]":
     """Declare a table in the body of a State; `add` counts ids with its prefix ("acc_1204")."""
-    return cast("Table[R]", Spec(record, prefix, key, look_up))
+    return cast("Table[R]", Spec(record, prefix, key, look_up, most))
 
 
 Fields = dict[str, Any] | None
@@ -148,9 +150,9 @@ class Table(Generic[R]):
         rows = self._rows
         old = rows.get(key)
         if old is None:
-            if len(rows) >= MAX_RECORDS:
+            if len(rows) >= self._spec.most:
                 raise Rejected(
-                    f"this world holds no more than {MAX_RECORDS} {self._spec.noun} records"
+                    f"this world holds no more than {len(rows)} {self._spec.noun} records"
                 )
             self._undo.append(lambda: rows.pop(key))
         else:

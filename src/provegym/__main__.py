@@ -1,0 +1,5 @@
+"""`python -m provegym`, the same as `provegym`."""
+
+from provegym.cli import main
+
+main()

@@ -1,0 +1,203 @@
+"""The command line: look at servers, call a tool, serve worlds, measure them."""
+
+import os
+import sys
+from typing import Annotated, Any, NoReturn
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from provegym import __version__, servers
+from provegym.hosts.inline import HostError, Sessions
+from provegym.kernel import AnyServer, Session, Tool
+from provegym.kernel.errors import suggest
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+)
+console = Console()
+
+Seed = Annotated[int, typer.Option(help="Which world.", min=0)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+
+def fail(message: str) -> NoReturn:
+    """End with one line and a non-zero exit."""
+    print(f"provegym: {message}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def load(name: str) -> AnyServer:
+    """A server by the name a user typed."""
+    if name not in servers.names():
+        fail(f"no server {name!r}; {suggest(name, list(servers.names()))}")
+    return servers.load(name)
+
+
+def print_json(value: object) -> None:
+    """One JSON document on stdout."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    """Train language models to use tools, in worlds where the tools actually work."""
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.command("servers")
+def show_servers(
+    name: Annotated[str | None, typer.Argument()] = None, as_json: Json = False
+) -> None:
+    """List the servers, or show one with its tools."""
+    chosen = [load(name)] if name else servers.load_all()
+    if as_json:
+        print_json({"servers": [_server_json(server) for server in chosen]})
+    elif name:
+        _show_tools(chosen[0])
+    else:
+        table = Table("server", "category", "tools", "reads", "writes", "what it is", box=None)
+        for server in chosen:
+            writes = sum(tool.writes for tool in server.tools.values())
+            count = len(server.tools)
+            row = (server.name, server.category, count, count - writes, writes, server.about)
+            table.add_row(*map(str, row))
+        console.print(table)
+        console.print(f"\n{len(chosen)} servers, {sum(len(s.tools) for s in chosen)} tools")
+
+
+@app.command("call")
+def call_tool(
+    server: str, tool: str, arguments: Annotated[str, typer.Argument()] = "{}", seed: Seed = 0
+) -> None:
+    """Call one tool in a fresh session and print its JSON result; exit 1 if the tool refuses."""
+    outcome = Session([load(server)], seed).call(tool, arguments)
+    print(outcome.text)
+    raise typer.Exit(0 if outcome.ok else 1)
+
+
+@app.command()
+def serve(
+    names: Annotated[list[str] | None, typer.Argument(help="Servers; all if none.")] = None,
+    http: Annotated[str | None, typer.Option(help="Serve over HTTP on HOST:PORT.")] = None,
+    seed: Seed = 0,
+    shared: Annotated[bool, typer.Option(help="One session for requests without one.")] = False,
+    allow_host: Annotated[list[str] | None, typer.Option(help="Also answer to this Host.")] = None,
+    ttl: Annotated[float, typer.Option(help="Seconds until an idle session ends.", min=1)] = 1800,
+    max_sessions: Annotated[int, typer.Option(help="How many sessions at most.", min=1)] = 10_000,
+    max_body: Annotated[int, typer.Option(help="Bytes of a request at most.", min=1024)] = 256
+    * 1024,
+) -> None:
+    """Serve worlds over MCP: on stdio, or with --http over Streamable HTTP with a control API.
+
+    A token is read from PROVEGYM_TOKEN and required when listening beyond this machine.
+    """
+    chosen = [load(name) for name in names] if names else servers.load_all()
+    if http is None:
+        _serve_stdio(chosen, seed)
+        return
+    from provegym.hosts.guard import Limits
+    from provegym.hosts.http import bind, build_app, check_token, faces, run
+
+    token = os.environ.get("PROVEGYM_TOKEN")
+    check_token(http, token)
+    listener = bind(http)
+    host, port = listener.getsockname()[:2]
+    limits = Limits(hosts=[*(allow_host or []), host], token=token, max_body=max_body)
+    sessions = Sessions(chosen, most=max_sessions, ttl=ttl)
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    print(
+        f"serving {len(chosen)} servers on {url}; open a session with\n"
+        f"  curl -X POST {url}/sessions -d '{{\"seed\": {seed}}}'",
+        file=sys.stderr,
+    )
+    run(build_app(sessions, faces(sessions, shared=shared, seed=seed), limits), listener)
+
+
+@app.command()
+def bench(as_json: Json = False) -> None:
+    """Measure what worlds cost here: calls, forks, sessions, hosts."""
+    from provegym.bench import measure
+
+    figures = measure(Console(stderr=True, quiet=as_json))
+    if as_json:
+        print_json(figures)
+        return
+    table = Table("figure", "value", box=None)
+    for name, value in figures.items():
+        table.add_row(name, f"{value:,.2f}" if isinstance(value, float) else str(value))
+    console.print(table)
+
+
+@app.command()
+def quickstart(seed: Seed = 7) -> None:
+    """Walk one multi-step task on each server and show what changed in its world."""
+    from provegym.tour import walk
+
+    walk(console, seed)
+
+
+def _serve_stdio(chosen: list[AnyServer], seed: int) -> None:
+    import anyio
+
+    from provegym.hosts.mcp import serve_stdio
+
+    anyio.run(serve_stdio, chosen, seed)
+
+
+def _show_tools(server: AnyServer) -> None:
+    console.print(f"[bold]{server.name}[/bold] ({server.category}) — {server.about}\n")
+    table = Table("tool", "", "arguments", "what it does", box=None)
+    for tool in server.tools.values():
+        required = tool.input_schema.get("required", [])
+        arguments = ", ".join(n if n in required else f"[{n}]" for n in tool.arguments.names)
+        table.add_row(tool.name, "write" if tool.writes else "read", arguments, tool.description)
+    console.print(table, markup=False)
+
+
+def _server_json(server: AnyServer) -> dict[str, Any]:
+    return {
+        "name": server.name,
+        "category": server.category,
+        "version": server.version,
+        "about": server.about,
+        "tools": [_tool_json(tool) for tool in server.tools.values()],
+    }
+
+
+def _tool_json(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "writes": tool.writes,
+        "destructive": tool.destructive,
+        "idempotent": tool.idempotent,
+        "sensitive": sorted(tool.arguments.sensitive),
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+    }
+
+
+def main() -> None:
+    """Run the command line; every error is one line."""
+    try:
+        code = app(standalone_mode=False)
+    except typer.TyperException as problem:
+        fail(problem.format_message())
+    except HostError as problem:
+        fail(str(problem))
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    raise SystemExit(code)

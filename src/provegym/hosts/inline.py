@@ -1,0 +1,104 @@
+"""The sessions that live in this process, by an id nobody can guess."""
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from time import monotonic
+
+from provegym.kernel import AnyServer, Session
+
+
+class HostError(Exception):
+    """A request the host cannot serve; the message says what to do."""
+
+    status = 400
+
+
+class NoSession(HostError):
+    """There is no such session, or no longer."""
+
+    status = 404
+
+
+class TooManySessions(HostError):
+    """The host holds as many sessions as it may."""
+
+    status = 503
+
+
+@dataclass(slots=True)
+class _Entry:
+    session: Session
+    used: float
+
+
+class Sessions:
+    """Sessions by id; idle ones are dropped after `ttl` seconds, and at most `most` are held."""
+
+    def __init__(
+        self,
+        servers: Iterable[AnyServer],
+        *,
+        most: int = 10_000,
+        ttl: float = 1800,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.servers = {server.name: server for server in servers}
+        self.most = most
+        self.ttl = ttl
+        self._clock = clock
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def open(self, names: Iterable[str] | None = None, seed: int = 0) -> str:
+        """Open a session over these servers, or over all, and return its id."""
+        chosen = list(self.servers) if names is None else list(dict.fromkeys(names))
+        if unknown := [name for name in chosen if name not in self.servers]:
+            raise HostError(f"no server {unknown[0]!r}; there are {', '.join(self.servers)}")
+        return self._keep(Session((self.servers[name] for name in chosen), seed))
+
+    def fork(self, key: str) -> str:
+        """Open a session that goes its own way from another one's present state."""
+        return self._keep(self.get(key).fork())
+
+    def get(self, key: str) -> Session:
+        """The session of an id; asking for it counts as use."""
+        self._drop_idle()
+        entry = self._entries.get(key)
+        if entry is None:
+            raise NoSession(
+                "no such session: it was closed, expired or never opened; open a new one"
+            )
+        entry.used = self._clock()
+        self._entries.move_to_end(key)
+        return entry.session
+
+    def ensure(self, key: str, seed: int = 0) -> Session:
+        """The session of a key that the host itself has checked, opened over all servers if new."""
+        self._drop_idle()
+        if key not in self._entries:
+            self._keep(Session(self.servers.values(), seed), key)
+        return self.get(key)
+
+    def close(self, key: str) -> None:
+        """Forget a session; closing it twice is fine."""
+        self._entries.pop(key, None)
+
+    def _keep(self, session: Session, key: str | None = None) -> str:
+        self._drop_idle()
+        if len(self._entries) >= self.most:
+            raise TooManySessions(
+                f"{self.most} sessions are open; close some or wait for idle ones"
+            )
+        key = secrets.token_urlsafe(24) if key is None else key
+        self._entries[key] = _Entry(session, self._clock())
+        return key
+
+    def _drop_idle(self) -> None:
+        """The longest unused come first, so this looks at no more than it drops."""
+        oldest = self._clock() - self.ttl
+        while self._entries and next(iter(self._entries.values())).used < oldest:
+            self._entries.popitem(last=False)

@@ -1,0 +1,144 @@
+"""Servers over the Model Context Protocol: stdio, Streamable HTTP and in memory.
+
+The official SDK's low-level server speaks the protocol, in both eras. It validates no arguments, so
+what runs is what the kernel accepts. Which session a request belongs to is always explicit: by its
+URL, by its `_meta["provegym/session"]`, or by the `Mcp-Session-Id` of an older client.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.lowlevel import Server as SdkServer
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from provegym import __version__
+from provegym.hosts.inline import HostError, Sessions
+from provegym.kernel import AnyServer, Session, Tool
+from provegym.kernel.errors import quote, suggest
+
+SESSION_META = "provegym/session"
+SENSITIVE_META = "provegym/sensitive"
+Context = Any
+Resolve = Callable[[Context], Session]
+
+NO_SESSION = (
+    "this request belongs to no session: open one with POST /sessions and use "
+    '/s/<session>{path}, or send its id as _meta["provegym/session"]; '
+    "`provegym serve --shared` opens one for everybody"
+)
+
+
+@cache
+def describe(tool: Tool) -> types.Tool:
+    """A tool as MCP publishes it."""
+    return types.Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=types.ToolAnnotations(
+            read_only_hint=not tool.writes,
+            destructive_hint=tool.destructive,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=False,
+        ),
+        _meta={SENSITIVE_META: sorted(tool.arguments.sensitive)}
+        if tool.arguments.sensitive
+        else None,
+    )
+
+
+def sdk_server(name: str, servers: Iterable[AnyServer], resolve: Resolve) -> "SdkServer[Any]":
+    """An SDK server that shows the tools of some servers and runs them in the caller's session."""
+    shown = {server.name: server for server in servers}
+    tools = {tool.name: tool for server in shown.values() for tool in server.tools.values()}
+
+    async def list_tools(ctx: Context, _: Any) -> types.ListToolsResult:
+        present = {server.name for server in resolve(ctx).servers}
+        return types.ListToolsResult(
+            tools=[describe(tool) for tool in tools.values() if tool.server in present]
+        )
+
+    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        session = resolve(ctx)
+        if params.name not in tools or params.name not in session.tools:
+            hint = suggest(params.name, [name for name in tools if name in session.tools])
+            raise MCPError(types.INVALID_PARAMS, f"unknown tool {quote(params.name)}; {hint}")
+        outcome = session.call(params.name, params.arguments or {})
+        return types.CallToolResult(
+            content=[types.TextContent(text=outcome.text)],
+            structured_content=outcome.value if outcome.ok else None,
+            is_error=not outcome.ok,
+        )
+
+    def input_schema(tool: str) -> Mapping[str, Any] | None:
+        return tools[tool].input_schema if tool in tools else None
+
+    about = " ".join(server.about for server in shown.values()) if len(shown) == 1 else None
+    server = SdkServer(
+        name,
+        version=__version__,
+        instructions=about,
+        get_tool_input_schema=input_schema,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+    server.middleware.clear()
+    return server
+
+
+def own_sessions(servers: Iterable[AnyServer], seed: int, most: int = 10_000) -> Resolve:
+    """For one client's own process: a world per `_meta` session name, and one for no name."""
+    sessions = Sessions(servers, most=most, ttl=float("inf"))
+
+    def resolve(ctx: Context) -> Session:
+        try:
+            return sessions.ensure(str((ctx.meta or {}).get(SESSION_META, "")), seed)
+        except HostError as problem:
+            raise MCPError(types.INVALID_REQUEST, str(problem)) from None
+
+    return resolve
+
+
+async def serve_stdio(servers: list[AnyServer], seed: int) -> None:
+    """Serve the client that started this process until it hangs up."""
+    name = servers[0].name if len(servers) == 1 else "provegym"
+    server = sdk_server(name, servers, own_sessions(servers, seed))
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+def http_sessions(sessions: Sessions, *, shared: bool = False, seed: int = 0) -> Resolve:
+    """For HTTP: the session named by URL or `_meta`, an older client's own, or the shared one."""
+
+    def resolve(ctx: Context) -> Session:
+        request = ctx.request
+        key = request.path_params.get("session") or (ctx.meta or {}).get(SESSION_META)
+        try:
+            if key:
+                return sessions.get(str(key))
+            if shared:
+                return sessions.ensure("shared", seed)
+            if legacy := request.headers.get("mcp-session-id"):
+                return sessions.ensure(legacy_key(legacy), seed)
+        except HostError as problem:
+            raise MCPError(types.INVALID_REQUEST, str(problem)) from None
+        raise MCPError(types.INVALID_REQUEST, NO_SESSION.format(path=request.url.path))
+
+    return resolve
+
+
+def legacy_key(mcp_session_id: str) -> str:
+    """Where an older client's world is kept; never an id that the control API gives out."""
+    return f"mcp:{mcp_session_id}"
+
+
+def http_manager(server: "SdkServer[Any]", sessions: Sessions) -> StreamableHTTPSessionManager:
+    """The SDK's Streamable HTTP endpoint for a server; the guard has checked what it does not."""
+    return StreamableHTTPSessionManager(
+        server, json_response=True, session_idle_timeout=sessions.ttl, max_sessions=sessions.most
+    )
