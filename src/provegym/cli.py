@@ -14,12 +14,7 @@ from provegym.hosts.inline import HostError, Sessions
 from provegym.kernel import AnyServer, Session, Tool
 from provegym.kernel.errors import suggest
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 console = Console()
 
 Seed = Annotated[int, typer.Option(help="Which world.", min=0)]
@@ -46,12 +41,14 @@ def print_json(value: object) -> None:
 
 @app.callback(invoke_without_command=True)
 def root(
+    ctx: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
     """Train language models to use tools, in worlds where the tools actually work."""
     if version:
         print(__version__)
-        raise typer.Exit
+    elif ctx.invoked_subcommand is None:
+        print(ctx.get_help())
 
 
 @app.command("servers")
@@ -141,9 +138,9 @@ def bench(as_json: Json = False) -> None:
 @app.command()
 def quickstart(seed: Seed = 7) -> None:
     """Walk one multi-step task on each server and show what changed in its world."""
-    from provegym.tour import walk
+    from provegym.story import tell_all
 
-    walk(console, seed)
+    tell_all(console, seed)
 
 
 def _serve_stdio(chosen: list[AnyServer], seed: int) -> None:

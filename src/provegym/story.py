@@ -1,0 +1,150 @@
+"""Stories: one multi-step task per server, told call by call with what it changed in the world.
+
+A server's story.toml says what the user wants and which calls a good assistant makes. Arguments
+may point into earlier results: "$0/items/1/id" is the id of the second item of the first result.
+"""
+
+import re
+import tomllib
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+
+from provegym import servers
+from provegym.kernel import Change, Outcome, Session
+
+WIDTH = 100
+
+
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One call of a story, or time that passes; `fails` is the kind of error it is to meet."""
+
+    tool: str = ""
+    arguments: dict[str, Any] = {}
+    fails: str | None = None
+    minutes: int = 0
+    why: str = ""
+
+
+class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the user wants, and how it is done."""
+
+    ask: str
+    steps: list[Step]
+
+
+def load(name: str) -> Story:
+    """A server's story."""
+    text = files(servers).joinpath(name, "story.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), Story)
+
+
+def play(story: Story, session: Session) -> list[tuple[Step, dict[str, Any], Outcome | None]]:
+    """Run a story and return each step with its resolved arguments and outcome."""
+    told: list[tuple[Step, dict[str, Any], Outcome | None]] = []
+    for step in story.steps:
+        if step.minutes:
+            session.advance(step.minutes)
+            told.append((step, {}, None))
+            continue
+        arguments = {name: _resolve(value, told) for name, value in step.arguments.items()}
+        told.append((step, arguments, session.call(step.tool, arguments)))
+    return told
+
+
+def tell(console: Console, name: str, seed: int) -> None:
+    """Play one server's story and show it."""
+    session, story = Session([servers.load(name)], seed), load(name)
+    told = play(story, session)
+    ask = re.sub(r"\{(.+?)\}", lambda slot: str(_resolve(f"${slot[1]}", told)), story.ask)
+    console.print()
+    console.rule(f"[bold]{name}[/bold] · a world of {_records(session)} records")
+    console.print(f"[bold cyan]user[/bold cyan]  {escape(ask)}\n")
+    for step, arguments, outcome in told:
+        if step.why:
+            console.print(f"      [dim italic]{escape(step.why)}[/dim italic]")
+        if outcome is None:
+            console.print(f"  [magenta]⏱  {step.minutes // 60} hours pass[/magenta]")
+            continue
+        call = f"{step.tool}({', '.join(f'{k}={_short(v, 40)}' for k, v in arguments.items())})"
+        console.print(f"  [bold]→[/bold] {escape(call)}")
+        colour, mark = ("green", "✓") if outcome.ok else ("yellow", "✗")
+        console.print(f"    [{colour}]{mark} {escape(_result(outcome))}[/{colour}]")
+    console.print(_changes(session.diff()))
+
+
+def tell_all(console: Console, seed: int) -> None:
+    """Every server's story, and where to go from here."""
+    names = servers.names()
+    tools = sum(len(server.tools) for server in servers.load_all())
+    console.print(f"[bold]ProveGym[/bold]: {len(names)} servers, {tools} tools, world {seed}")
+    for name in names:
+        tell(console, name, seed)
+    console.print(
+        Panel.fit(
+            "Every call above ran on a live world; ✗ is the world pushing back: no trace is left.\n"
+            "\n[bold]provegym servers banking[/bold]                  its tools"
+            "\n[bold]provegym call banking list_payees[/bold]         one call"
+            "\n[bold]provegym serve --http 127.0.0.1:8765[/bold]      all of it over MCP"
+            "\n[bold]provegym bench[/bold]                            what it costs here",
+            title="where to go from here",
+        )
+    )
+
+
+def _resolve(value: Any, told: list[tuple[Step, dict[str, Any], Outcome | None]]) -> Any:
+    if isinstance(value, list):
+        return [_resolve(part, told) for part in value]
+    if isinstance(value, dict):
+        return {name: _resolve(part, told) for name, part in value.items()}
+    if not (isinstance(value, str) and re.match(r"\$\d", value)):
+        return value
+    number, *path = value[1:].split("/")
+    outcome = told[int(number)][2]
+    found: Any = outcome.value if outcome else None
+    for part in path:
+        found = found[int(part)] if isinstance(found, list) else found[part]
+    return found
+
+
+def _records(session: Session) -> int:
+    return sum(session.state(server).size() for server in session.servers)
+
+
+def _short(value: Any, width: int) -> str:
+    text = msgspec.json.encode(value).decode() if not isinstance(value, str) else f'"{value}"'
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _result(outcome: Outcome) -> str:
+    value = outcome.value
+    if not outcome.ok:
+        return f"{value['error']}: {value['message']}"
+    if "items" in value and "total" in value:
+        names = [str(item.get("name", item.get("id", ""))) for item in value["items"][:4]]
+        return f"{value['total']} found: {', '.join(names)}{'…' * (value['total'] > 4)}"
+    return _short(value, WIDTH)
+
+
+def _changes(changes: list[Change]) -> Table:
+    table = Table("what changed", "", "before", "after", title_justify="left", padding=(0, 1))
+    for change in changes:
+        before, after = change.before or {}, change.after or {}
+        if change.before is None or change.after is None:
+            word = "added" if change.before is None else "removed"
+            table.add_row(f"{change.table} {change.key}", word, *map(_whole, (before, after)))
+            continue
+        for name in dict.fromkeys((*before, *after)):
+            row = (_short(side.get(name), 40) for side in (before, after))
+            table.add_row(f"{change.table} {change.key}", escape(name), *map(escape, row))
+    return table
+
+
+def _whole(record: dict[str, Any]) -> str:
+    fields = [f"{name} {_short(value, 32)}" for name, value in record.items() if name != "id"]
+    return escape(", ".join(fields[:6]))

@@ -1,0 +1,81 @@
+"""The command line: one clear line for every mistake, one JSON document where a machine reads."""
+
+import json
+import socket
+import subprocess
+import sys
+
+import pytest
+
+
+def run(*arguments: str, **options: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command line as a user does."""
+    command = [sys.executable, "-m", "provegym", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["servrs"], "No such command"),
+        (["servers", "bankin"], "did you mean 'banking'?"),
+        (["call", "banking"], "Missing argument"),
+        (["call", "bank", "list_accounts"], "no server 'bank'"),
+        (["call", "banking", "list_accounts", "--seed", "x"], "--seed"),
+        (["serve", "nothing"], "no server 'nothing'"),
+        (["serve", "--http", "here"], "no HOST:PORT"),
+        (["serve", "--http", "127.0.0.1:99999"], "no HOST:PORT"),
+        (["serve", "--http", "0.0.0.0:0"], "PROVEGYM_TOKEN"),
+        (["serve", "--http", "256.1.1.1:80"], "PROVEGYM_TOKEN"),
+        (["serve", "--http", "127.0.0.1:-1"], "no HOST:PORT"),
+    ],
+)
+def test_a_mistake_is_one_line_and_a_non_zero_exit(arguments: list[str], says: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_a_port_in_use_is_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run("serve", "--http", f"127.0.0.1:{taken.getsockname()[1]}")
+    assert done.returncode == 2
+    assert done.stderr.startswith("provegym: cannot listen on")
+    assert done.stderr.count("\n") == 1
+
+
+def test_servers_as_json_is_one_document() -> None:
+    done = run("servers", "--json")
+    listed = json.loads(done.stdout)["servers"]
+    assert {"banking", "filesystem", "food_delivery"} <= {server["name"] for server in listed}
+    assert all(tool["description"] for server in listed for tool in server["tools"])
+    assert done.stderr == ""
+
+
+def test_one_server_shows_its_tools() -> None:
+    done = run("servers", "banking")
+    assert "transfer_funds" in done.stdout
+    assert "write" in done.stdout
+
+
+def test_a_call_prints_its_result() -> None:
+    done = run("call", "banking", "list_accounts", '{"limit": 1}', "--seed", "3")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["total"] == 8
+
+
+@pytest.mark.parametrize("arguments", ['{"acount_id": "x"}', "{", "[]", "null", '"x"', "\x00"])
+def test_a_refused_call_exits_with_one(arguments: str) -> None:
+    if "\x00" in arguments:
+        arguments = arguments.replace("\x00", "\\u0000")
+    done = run("call", "banking", "get_account", arguments)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["error"] == "invalid_argument"
+    assert done.stderr == ""
+
+
+def test_help_and_version() -> None:
+    assert "Usage" in run().stdout
+    assert run("--version").stdout.strip()
