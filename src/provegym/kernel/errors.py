@@ -14,6 +14,8 @@ Any other exception that leaves a tool is a bug too and reaches the caller, afte
 from difflib import get_close_matches
 from typing import ClassVar, Literal
 
+import msgspec
+
 Kind = Literal["invalid_argument", "not_found", "rejected", "denied"]
 
 
@@ -53,7 +55,7 @@ class Bug(RuntimeError):
 
 def quote(value: object) -> str:
     """Show a model's own value back to it, shortened so that an error stays a sentence."""
-    text = "null" if value is None else repr(value)
+    text = repr(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= 60 else f"{text[:48]}… ({len(text)} characters)"
 
 

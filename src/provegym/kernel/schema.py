@@ -118,8 +118,13 @@ class Arguments:
 
     def _second_look(self, raw: str | bytes, problem: str) -> Any:
         """Accept 5.0 where 5 is meant, as JSON Schema does; otherwise explain."""
-        loose = msgspec.json.decode(raw)
-        whole = _whole_numbers(loose)
+        try:
+            loose = msgspec.json.decode(raw)
+            whole = _whole_numbers(loose)
+        except RecursionError:
+            raise BadArguments("the arguments are nested too deeply") from None
+        except msgspec.DecodeError as broken:
+            raise BadArguments(f"the arguments are not JSON: {quote(str(broken))}") from None
         if whole != loose or repr(whole) != repr(loose):
             try:
                 return self._decode(msgspec.json.encode(whole))
@@ -140,11 +145,12 @@ class Arguments:
         name = path.removesuffix("`")
         top = name.split("[")[0].split(".")[0]
         given = arguments.get(top) if isinstance(arguments, dict) else None
-        allowed = self.schema["properties"].get(top, {}).get("enum")
-        choice = (
-            f"; one of {', '.join(str(value) for value in allowed if value)}" if allowed else ""
-        )
-        return f"argument {name!r}: {_plain(what)}, got {quote(given)}{choice}"
+        if what.startswith("Invalid enum value") and (allowed := self._choices(top)):
+            return f"argument {name!r} must be one of {', '.join(allowed)}; got {quote(given)}"
+        return f"argument {name!r}: {_plain(what)}, got {quote(given)}"
+
+    def _choices(self, name: str) -> list[str]:
+        return [str(value) for value in self.schema["properties"][name].get("enum", ()) if value]
 
 
 def money(value: Decimal | int | str) -> Decimal:
