@@ -89,6 +89,7 @@ class Session:
             )
         tool, server = found
         state = self._states.get(server.name) or self.state(server)
+        state.undo.clear()
         done = False
         try:
             result = tool.run(state, arguments)
@@ -101,8 +102,12 @@ class Session:
         finally:
             if not done:
                 state.rollback()
-            state.undo.clear()
         return Outcome(text)
+
+    def changes(self, name: str) -> list[Change]:
+        """What the last call of this tool changed, if it was its server's last call."""
+        _, server = self._tools[name]
+        return self.state(server).changes(server.name)
 
     def advance(self, minutes: int) -> None:
         """Let time pass in every server; what falls due happens."""

@@ -5,7 +5,7 @@ are its diff; what it replaced during the present call is its undo log. Nothing 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
@@ -86,7 +86,20 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     after: Fields = None
 
 
-Undo = list[Callable[[], object]]
+class Written(NamedTuple):
+    """A write of the present call: what stood there, and how to go back.
+
+    `rows` is set where a record was taken away, so that undoing restores its place in the order.
+    """
+
+    table: "Table[Any]"
+    key: str
+    old: Record | None
+    next: int
+    rows: dict[str, Any] | None
+
+
+Undo = list[Written]
 
 
 class Table(Generic[R]):
@@ -139,7 +152,6 @@ class Table(Generic[R]):
         number = self._next
         row = cast("R", self._spec.record(id=f"{self._spec.prefix}_{number}", **fields))
         self.put(row)
-        self._undo.append(lambda: setattr(self, "_next", number))
         self._next = number + 1
         return row
 
@@ -149,14 +161,9 @@ class Table(Generic[R]):
         self._own()
         rows = self._rows
         old = rows.get(key)
-        if old is None:
-            if len(rows) >= self._spec.most:
-                raise Rejected(
-                    f"this world holds no more than {len(rows)} {self._spec.noun} records"
-                )
-            self._undo.append(lambda: rows.pop(key))
-        else:
-            self._undo.append(lambda: rows.__setitem__(key, old))
+        if old is None and len(rows) >= self._spec.most:
+            raise Rejected(f"this world holds no more than {len(rows)} {self._spec.noun} records")
+        self._undo.append(Written(self, key, old, self._next, None))
         rows[key] = row
         self._changed.add(key)
         return row
@@ -167,11 +174,10 @@ class Table(Generic[R]):
 
     def remove(self, key: str) -> None:
         """Take a record away; undoing it restores its place in the order as well."""
-        if key not in self._rows:
-            raise self._spec.missing(key)
+        old = self[key]
         self._own()
         before = self._rows
-        self._undo.append(lambda: setattr(self, "_rows", before))
+        self._undo.append(Written(self, key, old, self._next, before))
         self._rows = before.copy()
         del self._rows[key]
         self._changed.add(key)
@@ -181,6 +187,16 @@ class Table(Generic[R]):
             self._rows = self._rows.copy()
             self._changed = self._changed.copy()
             self._owned = True
+
+    def unwrite(self, written: Written) -> None:
+        """Undo the newest write."""
+        if written.rows is not None:
+            self._rows = written.rows
+        elif written.old is None:
+            del self._rows[written.key]
+        else:
+            self._rows[written.key] = cast("R", written.old)
+        self._next = written.next
 
     def fork(self, undo: Undo) -> "Table[R]":
         """A table that goes its own way from here; neither side sees the other's later writes."""
@@ -268,7 +284,8 @@ class State:
     def rollback(self) -> None:
         """Undo every write since the log was last cleared, newest first."""
         while self.undo:
-            self.undo.pop()()
+            written = self.undo.pop()
+            written.table.unwrite(written)
 
     def diff(self, server: str) -> list[Change]:
         """The records that differ from the seed."""
@@ -276,6 +293,18 @@ class State:
             Change(server, name, key, *_fields(before, after))
             for name in self.tables
             for key, before, after in self.__dict__[name].touched()
+        ]
+
+    def changes(self, server: str) -> list[Change]:
+        """The records that differ from before the log was last cleared: what one call did."""
+        first: dict[tuple[str, str], Written] = {}
+        names = {id(self.__dict__[name]): name for name in self.tables}
+        for written in self.undo:
+            first.setdefault((names[id(written.table)], written.key), written)
+        return [
+            Change(server, name, key, *_fields(written.old, after))
+            for (name, key), written in first.items()
+            if (after := written.table.get(key)) != written.old
         ]
 
     def digest(self) -> str:

@@ -1,0 +1,193 @@
+"""The language of every layer above the worlds: examples, calls and rollouts, as plain frozen data.
+
+An example says what a user asks and which calls are right; a rollout says what a model did and what
+it was paid. Both are one line of JSON, and a rollout carries its example, so that it can be read,
+shown and scored again without the world.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path as File
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from provegym.kernel import Change, Kind
+
+SCHEMA = 1
+
+Json = dict[str, Any]
+ExampleKind = Literal["multi_turn", "clarification", "abstention", "irrelevance"]
+Ended = Literal["done", "turns", "calls", "tokens", "policy_error", "server_bug"]
+
+
+class Data(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """A value that is written to files; what equals its default is left out."""
+
+
+class Edge(Data, frozen=True):
+    """This step needs an earlier one: for a value it yields, or for the state it leaves."""
+
+    step: int
+    kind: Literal["explicit", "implicit"]
+
+
+class Alternative(Data, frozen=True):
+    """Another call proven, on this world, to yield what a step is there for."""
+
+    tool: str
+    arguments: Json = {}
+
+
+class Step(Data, frozen=True):
+    """One right call. An argument may be {"$from": [step, pointer], "literal": value}."""
+
+    turn: int
+    tool: str
+    arguments: Json = {}
+    writes: bool = False
+    answers: bool = False
+    needs: tuple[Edge, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+
+
+class Path(Data, frozen=True):
+    """One road to the goal: its steps, in an order that works."""
+
+    steps: tuple[Step, ...] = ()
+
+
+class Turn(Data, frozen=True):
+    """What the user says, the minutes that pass before, and the slot the reply must ask for."""
+
+    text: str
+    minutes: int = 0
+    asks: str | None = None
+
+
+class ToolboxSpec(Data, frozen=True):
+    """Which tools an example shows: its server's, less the hidden, plus distractors of others."""
+
+    distractors: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    stripped: tuple[str, ...] = ()
+    limit: int | None = None
+
+
+class Example(Data, frozen=True, tag_field="schema", tag=SCHEMA):
+    """A conversation with known right calls, on a world that can be drawn again."""
+
+    id: str
+    kind: ExampleKind
+    server: str
+    server_version: int
+    seed: int
+    digest: str
+    system: str
+    turns: tuple[Turn, ...]
+    paths: tuple[Path, ...] = (Path(),)
+    toolbox: ToolboxSpec = ToolboxSpec()
+    knobs: tuple[str, ...] = ()
+    provenance: Json = {}
+
+
+class Checks(Data, frozen=True):
+    """The thirds of validity: the tool was shown, the arguments fit its schema, the call ran."""
+
+    shown: bool = False
+    fits: bool = False
+    ran: bool = False
+
+
+class Call(Data, frozen=True):
+    """One call a model made: where, what, whether it was valid, and what it did to the world.
+
+    `arguments` is None where the model's text could not be read as a call.
+    """
+
+    turn: int
+    message: int
+    tool: str
+    arguments: Json | None
+    writes: bool = False
+    checks: Checks = Checks()
+    error: Kind | Literal["malformed"] | None = None
+    result: str = ""
+    diff: tuple[Change, ...] = ()
+    digest: str = ""
+
+
+class Served(Data, frozen=True):
+    """A call and the step of the scored path it serves."""
+
+    call: int
+    step: int
+    in_order: bool
+    equal: float
+
+
+class Reward(Data, frozen=True):
+    """What a rollout is paid, by component, on the path that pays best."""
+
+    total: float
+    parts: dict[str, float] = {}
+    path: int = 0
+    served: tuple[Served, ...] = ()
+    greedy: bool = False
+
+
+class Rollout(Data, frozen=True, tag_field="schema", tag=SCHEMA):
+    """What a policy did on an example, message by message and call by call."""
+
+    example: Example
+    policy: str
+    messages: tuple[Json, ...]
+    calls: tuple[Call, ...] = ()
+    ended: Ended = "done"
+    reason: str = ""
+    tokens: int = 0
+    reward: Reward | None = None
+
+
+class BadFile(Exception):
+    """A file that cannot be read; the message names file, line and field."""
+
+
+T = TypeVar("T", Example, Rollout)
+
+
+def read(path: File, kind: type[T]) -> Iterator[T]:
+    """The examples or rollouts of a JSONL file, or of every one in a folder."""
+    if path.is_dir():
+        for part in sorted(path.glob("*.jsonl")):
+            yield from read(part, kind)
+        return
+    decode = msgspec.json.Decoder(kind).decode
+    try:
+        lines = path.open("rb")
+    except OSError as problem:
+        raise BadFile(f"{path}: {problem.strerror}") from None
+    with lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield _read_line(decode, line, f"{path}:{number}")
+
+
+def _read_line(decode: Callable[[bytes], T], line: bytes, where: str) -> T:
+    try:
+        return decode(line)
+    except msgspec.DecodeError as problem:
+        hint = f" (this version reads schema {SCHEMA})" if "$.schema" in str(problem) else ""
+        raise BadFile(f"{where}: {problem}{hint}") from None
+
+
+def line(item: Example | Rollout) -> bytes:
+    """One item as a line of JSON; it begins with the schema's version."""
+    return msgspec.json.encode(item) + b"\n"
+
+
+def write(path: File, items: Iterable[Example | Rollout]) -> int:
+    """Write items one per line; return how many."""
+    with path.open("wb") as out:
+        return sum(1 for item in items if out.write(line(item)))
