@@ -79,17 +79,6 @@ def control_routes(sessions: Sessions) -> list[Route]:
         sessions.close(request.path_params["session"])
         return answer({"closed": True})
 
-    async def list_servers(_: Request) -> Response:
-        return answer(
-            {
-                name: {"about": s.about, "tools": list(s.tools)}
-                for name, s in sessions.servers.items()
-            }
-        )
-
-    async def health(_: Request) -> Response:
-        return answer({"status": "ok", "version": __version__, "sessions": len(sessions)})
-
     table: list[tuple[str, str, Endpoint]] = [
         ("POST", "/sessions", open_session),
         ("GET", "/sessions/{session}", show),
@@ -99,10 +88,20 @@ def control_routes(sessions: Sessions) -> list[Route]:
         ("GET", "/sessions/{session}/diff", diff),
         ("GET", "/sessions/{session}/digest", digest),
         ("DELETE", "/sessions/{session}", close),
-        ("GET", "/servers", list_servers),
-        ("GET", "/health", health),
     ]
-    return [Route(path, endpoint, methods=[method]) for method, path, endpoint in table]
+    routes = [Route(path, endpoint, methods=[method]) for method, path, endpoint in table]
+    return routes + _public_routes(sessions)
+
+
+def _public_routes(sessions: Sessions) -> list[Route]:
+    async def list_servers(_: Request) -> Response:
+        shown = sessions.servers.values()
+        return answer({s.name: {"about": s.about, "tools": list(s.tools)} for s in shown})
+
+    async def health(_: Request) -> Response:
+        return answer({"status": "ok", "version": __version__, "sessions": len(sessions)})
+
+    return [Route("/servers", list_servers), Route("/health", health)]
 
 
 def _session(sessions: Sessions, request: Request) -> Session:

@@ -45,12 +45,13 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        if refusal := self._refusal(headers):
+        # HTTP calls the blanks around a value no part of it (RFC 9110 §5.5); httptools keeps them.
+        headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        if refusal := self._refusal(dict(headers)):
             status, message = refusal
             await JSONResponse({"error": message}, status)(scope, receive, send)
             return
-        await self.app(scope, receive, send)
+        await self.app({**scope, "headers": headers}, receive, send)
 
     def _refusal(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         host = _host_name(f"//{headers.get(b'host', b'').decode('latin-1')}")

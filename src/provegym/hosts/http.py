@@ -2,7 +2,7 @@
 
 import logging
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Container
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -56,12 +56,21 @@ def faces(
     return {face: sdk_server(face or "provegym", g, resolve) for face, g in groups.items()}
 
 
-def build_app(sessions: Sessions, shown: "dict[str, SdkServer[Any]]", limits: Limits) -> ASGIApp:
-    """The ASGI app: `/s/<session>/<face>/mcp` for each face, and the control API."""
+def build_app(
+    sessions: Sessions,
+    shown: "dict[str, SdkServer[Any]]",
+    limits: Limits,
+    *,
+    streamed: Container[str] = (),
+) -> ASGIApp:
+    """The ASGI app: `/s/<session>/<face>/mcp` for each face, and the control API.
+
+    Faces named in `streamed` answer with event streams, for servers that report while they run.
+    """
     managers: list[StreamableHTTPSessionManager] = []
     routes = control_routes(sessions)
     for face, server in shown.items():
-        manager = http_manager(server, sessions)
+        manager = http_manager(server, sessions, streamed=face in streamed)
         managers.append(manager)
         endpoint = Endpoint(manager, sessions)
         path = f"/{face}/mcp" if face else "/mcp"

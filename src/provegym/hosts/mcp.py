@@ -23,7 +23,7 @@ from provegym.kernel.errors import quote, suggest
 SESSION_META = "provegym/session"
 SENSITIVE_META = "provegym/sensitive"
 Context = Any
-Resolve = Callable[[Context], Session]
+Resolve = Callable[[Context], Session | None]
 
 NO_SESSION = (
     "this request belongs to no session: open one with POST /sessions and use "
@@ -58,13 +58,15 @@ def sdk_server(name: str, servers: Iterable[AnyServer], resolve: Resolve) -> "Sd
     tools = {tool.name: tool for server in shown.values() for tool in server.tools.values()}
 
     async def list_tools(ctx: Context, _: Any) -> types.ListToolsResult:
-        present = {server.name for server in resolve(ctx).servers}
-        return types.ListToolsResult(
-            tools=[describe(tool) for tool in tools.values() if tool.server in present]
-        )
+        session = resolve(ctx)
+        listed = tools if session is None else [name for name in tools if name in session.tools]
+        return types.ListToolsResult(tools=[describe(tools[name]) for name in listed])
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         session = resolve(ctx)
+        if session is None:
+            path = ctx.request.url.path
+            raise MCPError(types.INVALID_REQUEST, NO_SESSION.format(path=path))
         if params.name not in tools or params.name not in session.tools:
             hint = suggest(params.name, [name for name in tools if name in session.tools])
             raise MCPError(types.INVALID_PARAMS, f"unknown tool {quote(params.name)}; {hint}")
@@ -115,7 +117,7 @@ async def serve_stdio(servers: list[AnyServer], seed: int) -> None:
 def http_sessions(sessions: Sessions, *, shared: bool = False, seed: int = 0) -> Resolve:
     """For HTTP: the session named by URL or `_meta`, an older client's own, or the shared one."""
 
-    def resolve(ctx: Context) -> Session:
+    def resolve(ctx: Context) -> Session | None:
         request = ctx.request
         key = request.path_params.get("session") or (ctx.meta or {}).get(SESSION_META)
         try:
@@ -127,7 +129,7 @@ def http_sessions(sessions: Sessions, *, shared: bool = False, seed: int = 0) ->
                 return sessions.ensure(legacy_key(legacy), seed)
         except HostError as problem:
             raise MCPError(types.INVALID_REQUEST, str(problem)) from None
-        raise MCPError(types.INVALID_REQUEST, NO_SESSION.format(path=request.url.path))
+        return None
 
     return resolve
 
@@ -137,8 +139,16 @@ def legacy_key(mcp_session_id: str) -> str:
     return f"mcp:{mcp_session_id}"
 
 
-def http_manager(server: "SdkServer[Any]", sessions: Sessions) -> StreamableHTTPSessionManager:
-    """The SDK's Streamable HTTP endpoint for a server; the guard has checked what it does not."""
+def http_manager(
+    server: "SdkServer[Any]", sessions: Sessions, *, streamed: bool = False
+) -> StreamableHTTPSessionManager:
+    """The SDK's Streamable HTTP endpoint for a server; the guard has checked what it does not.
+
+    Our tools say nothing while they run, so an answer is one JSON document unless `streamed`.
+    """
     return StreamableHTTPSessionManager(
-        server, json_response=True, session_idle_timeout=sessions.ttl, max_sessions=sessions.most
+        server,
+        json_response=not streamed,
+        session_idle_timeout=sessions.ttl,
+        max_sessions=sessions.most,
     )
