@@ -1,0 +1,250 @@
+"""Which call serves which step: the best one-to-one alignment, found exactly.
+
+A call may serve a step if it names the step's tool and has all its argument keys, or equals one of
+its alternatives. A write serves only a step of its own turn; a read may also serve a later one.
+Among all alignments the one is taken that is best by, in this order: steps served with everything
+they need before them, steps served, equal arguments, calls that ran, earliest positions.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from provegym.rewards.equality import equal
+from provegym.trace import Call, Step
+
+MOST_CANDIDATES = 12
+MOST_NODES = 50_000
+NOWHERE = 1_000_000
+DIGITS = 9
+
+
+class Alignment(NamedTuple):
+    """Per step the call that serves it, whether in order, and the share of equal arguments."""
+
+    served: tuple[int | None, ...]
+    in_order: tuple[bool, ...]
+    shares: tuple[float, ...]
+    greedy: bool = False
+
+
+Key = tuple[int, int, float, int, tuple[int, ...]]
+Gains = tuple[int, int, float, int]
+
+
+def align(steps: Sequence[Step], calls: Sequence[Call]) -> Alignment:
+    """The best alignment; greedy, and flagged so, where there are too many to try."""
+    candidates = [_candidates(step, calls) for step in steps]
+    chosen = _without_choice(candidates)
+    greedy = False
+    if chosen is None:
+        search = _Search(steps, calls, candidates)
+        chosen = search.best() if max(map(len, candidates)) <= MOST_CANDIDATES else None
+        if chosen is None:
+            chosen, greedy = search.greedy(), True
+    return describe(steps, calls, chosen)._replace(greedy=greedy)
+
+
+def describe(steps: Sequence[Step], calls: Sequence[Call], served: list[int | None]) -> Alignment:
+    """What an assignment of calls to steps is worth, step by step."""
+    in_order = tuple(in_place(at, steps, calls, served) for at in range(len(steps)))
+    shares = tuple(share(at, steps, calls, served) for at in range(len(steps)))
+    return Alignment(tuple(served), in_order, shares)
+
+
+def rank(alignment: Alignment, calls: Sequence[Call]) -> Key:
+    """What alignments are compared by; larger is better."""
+    used = [call for call in alignment.served if call is not None]
+    return (
+        sum(alignment.in_order),
+        len(used),
+        round(sum(alignment.shares), DIGITS),
+        sum(calls[call].checks.ran for call in used),
+        tuple(-NOWHERE if call is None else -call for call in alignment.served),
+    )
+
+
+def in_place(
+    at: int, steps: Sequence[Step], calls: Sequence[Call], served: Sequence[int | None]
+) -> bool:
+    """Whether a step is served, and everything it needs is served before it.
+
+    A value can only be used from an earlier message; state is there as soon as the call has run.
+    """
+    mine = served[at]
+    if mine is None:
+        return False
+    for edge in steps[at].needs:
+        other = served[edge.step]
+        if other is None or other >= mine:
+            return False
+        if edge.kind == "explicit" and calls[other].message >= calls[mine].message:
+            return False
+    return True
+
+
+def share(
+    at: int, steps: Sequence[Step], calls: Sequence[Call], served: Sequence[int | None]
+) -> float:
+    """The share of a step's arguments that the call serving it gives equal values for."""
+    mine = served[at]
+    if mine is None:
+        return 0.0
+    step, given = steps[at], calls[mine].arguments
+    if given is None or calls[mine].tool != step.tool or not given.keys() >= step.arguments.keys():
+        return 1.0
+    if not step.arguments:
+        return 1.0
+    same = 0
+    for name, value in step.arguments.items():
+        known, gold = (
+            resolve(value, calls, served) if isinstance(value, dict | list) else (True, value)
+        )
+        same += known and equal(gold, given[name])
+    return same / len(step.arguments)
+
+
+def resolve(value: Any, calls: Sequence[Call], served: Sequence[int | None]) -> tuple[bool, Any]:
+    """A gold value with ids of created records taken from the model's own calls.
+
+    The literal counts only where the step that made the record is unserved.
+    """
+    if isinstance(value, list):
+        parts = [resolve(part, calls, served) for part in value]
+        return all(known for known, _ in parts), [part for _, part in parts]
+    if not isinstance(value, dict):
+        return True, value
+    if "$from" not in value:
+        fields = {name: resolve(part, calls, served) for name, part in value.items()}
+        return all(k for k, _ in fields.values()), {
+            name: part for name, (_, part) in fields.items()
+        }
+    step, pointer = value["$from"]
+    call = served[step]
+    if call is None:
+        return True, value["literal"]
+    return _point(calls[call], pointer)
+
+
+def _point(call: Call, pointer: str) -> tuple[bool, Any]:
+    if not call.checks.ran:
+        return False, None
+    found: Any = msgspec.json.decode(call.result)
+    for part in pointer.split("/")[1:]:
+        if isinstance(found, list) and part.isdigit() and int(part) < len(found):
+            found = found[int(part)]
+        elif isinstance(found, dict) and part in found:
+            found = found[part]
+        else:
+            return False, None
+    return True, found
+
+
+def _candidates(step: Step, calls: Sequence[Call]) -> list[int]:
+    return [at for at, call in enumerate(calls) if can_serve(call, step)]
+
+
+def can_serve(call: Call, step: Step) -> bool:
+    """Whether a call may serve a step: right turn, and the step's call or an alternative to it."""
+    given = call.arguments
+    if given is None or call.turn > step.turn or (call.writes and call.turn < step.turn):
+        return False
+    if call.tool == step.tool and given.keys() >= step.arguments.keys():
+        return True
+    return any(a.tool == call.tool and equal(a.arguments, given) for a in step.alternatives)
+
+
+def _without_choice(candidates: list[list[int]]) -> list[int | None] | None:
+    """The alignment where no step has two candidates and no call two steps: the common case."""
+    chosen: list[int | None] = []
+    for options in candidates:
+        if len(options) > 1 or (options and options[0] in chosen):
+            return None
+        chosen.append(options[0] if options else None)
+    return chosen
+
+
+class _Search:
+    """Branch and bound over the steps in their order, in which every need comes first."""
+
+    def __init__(
+        self, steps: Sequence[Step], calls: Sequence[Call], candidates: list[list[int]]
+    ) -> None:
+        self.steps, self.calls, self.candidates = steps, calls, candidates
+        self.served: list[int | None] = [None] * len(steps)
+        self.nodes = 0
+        self.top: tuple[Key, list[int | None]] | None = None
+        self.ahead: list[Gains] = [(0, 0, 0.0, 0)]
+        for at in reversed(range(len(steps))):
+            self.ahead.insert(0, _add(self.ahead[0], self._most(at)))
+
+    def best(self) -> list[int | None] | None:
+        """The best alignment, or None if the search grew too long."""
+        self._branch(0, (0, 0, 0.0, 0))
+        return None if self.nodes > MOST_NODES or self.top is None else self.top[1]
+
+    def _branch(self, at: int, so_far: Gains) -> None:
+        self.nodes += 1
+        if self.nodes > MOST_NODES or not self._promising(at, so_far):
+            return
+        if at == len(self.steps):
+            chosen = list(self.served)
+            key = rank(describe(self.steps, self.calls, chosen), self.calls)
+            if self.top is None or key > self.top[0]:
+                self.top = (key, chosen)
+            return
+        for call in self.candidates[at]:
+            if call not in self.served[:at]:
+                self.served[at] = call
+                self._branch(at + 1, _add(so_far, self._gain(at, call)))
+        self.served[at] = None
+        self._branch(at + 1, so_far)
+
+    def _gain(self, at: int, call: int) -> Gains:
+        placed = in_place(at, self.steps, self.calls, self.served)
+        equal_share = share(at, self.steps, self.calls, self.served)
+        return int(placed), 1, equal_share, int(self.calls[call].checks.ran)
+
+    def _most(self, at: int) -> Gains:
+        """The most a step can add, whichever call serves it and whatever its needs resolve to."""
+        if not self.candidates[at]:
+            return 0, 0, 0.0, 0
+        most = 1.0
+        if not any(isinstance(value, dict | list) for value in self.steps[at].arguments.values()):
+            most = max(self._alone(at, call) for call in self.candidates[at])
+        return 1, 1, most, int(any(self.calls[call].checks.ran for call in self.candidates[at]))
+
+    def _alone(self, at: int, call: int) -> float:
+        self.served[at] = call
+        found = share(at, self.steps, self.calls, self.served)
+        self.served[at] = None
+        return found
+
+    def _promising(self, at: int, so_far: Gains) -> bool:
+        """Whether serving everything that is left as well as can be could still beat the best."""
+        if self.top is None:
+            return True
+        placed, served, shares, ran = _add(so_far, self.ahead[at])
+        places = tuple(-NOWHERE if call is None else -call for call in self.served[:at])
+        best = self.top[0]
+        bound = (placed, served, round(shares, DIGITS), ran, places)
+        return bound >= (*best[:4], best[4][:at])
+
+    def greedy(self) -> list[int | None]:
+        """Each step in turn takes the call that is best for it alone."""
+        self.served = [None] * len(self.steps)
+        for at, options in enumerate(self.candidates):
+            free = [call for call in options if call not in self.served[:at]]
+            self.served[at] = max(free, key=lambda call: self._taste(at, call), default=None)
+        return list(self.served)
+
+    def _taste(self, at: int, call: int) -> tuple[float, ...]:
+        self.served[at] = call
+        placed, _, equal_share, ran = self._gain(at, call)
+        self.served[at] = None
+        return placed, equal_share, ran, -call
+
+
+def _add(one: Gains, two: Gains) -> Gains:
+    return one[0] + two[0], one[1] + two[1], one[2] + two[2], one[3] + two[3]

@@ -1,0 +1,89 @@
+"""The five parts of the reward (§3.3), each a pure function with its weight beside the formula.
+
+A new part is one more function here: its name is its key in recipes and logs.
+"""
+
+from collections.abc import Callable, Sequence
+from math import ceil
+from typing import NamedTuple
+
+from provegym.rewards.align import Alignment
+from provegym.trace import Call, Step
+
+ALPHA = 0.5
+BETA = 0.5
+
+
+class Case(NamedTuple):
+    """What a path's score is computed from."""
+
+    steps: Sequence[Step]
+    calls: Sequence[Call]
+    alignment: Alignment
+    beta: float = BETA
+
+
+Component = Callable[[Case], float]
+COMPONENTS: dict[str, Component] = {}
+WEIGHTS: dict[str, float] = {}
+
+
+def component(weight: float) -> Callable[[Component], Component]:
+    """Make a function a part of the reward."""
+
+    def register(function: Component) -> Component:
+        COMPONENTS[function.__name__] = function
+        WEIGHTS[function.__name__] = weight
+        return function
+
+    return register
+
+
+@component(weight=0.5)
+def validity(case: Case) -> float:
+    """Mean over the calls of three equal thirds: shown, fits the schema, ran."""
+    if not case.calls:
+        return 0.0
+    busy = {step.turn for step in case.steps}
+    return sum(map(call_validity, case.calls, [busy] * len(case.calls))) / len(case.calls)
+
+
+def call_validity(call: Call, busy: set[int]) -> float:
+    """The thirds of one call; a write in a turn with nothing to do is a guess and worth nothing."""
+    if call.writes and call.turn not in busy:
+        return 0.0
+    checks = call.checks
+    return (checks.shown + checks.fits + checks.ran) / 3
+
+
+@component(weight=0.5)
+def coverage(case: Case) -> float:
+    """The share of steps served with everything they need before them."""
+    return sum(case.alignment.in_order) / len(case.steps)
+
+
+@component(weight=0.15)
+def efficiency(case: Case) -> float:
+    """Minus the excess over a budget that grows with the task."""
+    budget = len(case.steps) + ceil(case.beta * len(case.steps))
+    return 0.0 - ALPHA * max(0, len(case.calls) - budget) / budget
+
+
+@component(weight=0.2)
+def name(case: Case) -> float:
+    """The share of calls whose tool occurs in the right ones."""
+    if not case.calls:
+        return 0.0
+    busy = {step.turn for step in case.steps}
+    gold = {step.tool for step in case.steps}
+    gold.update(other.tool for step in case.steps for other in step.alternatives)
+    right = sum(c.tool in gold and not (c.writes and c.turn not in busy) for c in case.calls)
+    return right / len(case.calls)
+
+
+@component(weight=0.1)
+def argument(case: Case) -> float:
+    """Over the served steps, the mean share of their arguments with equal values."""
+    pairs = zip(case.alignment.served, case.alignment.shares, strict=True)
+    shares = [share for call, share in pairs if call is not None]
+    return sum(shares) / len(shares) if shares else 0.0
