@@ -76,7 +76,10 @@ class ToolboxSpec(Data, frozen=True):
 
 
 class Example(Data, frozen=True, tag_field="schema", tag=SCHEMA):
-    """A conversation with known right calls, on a world that can be drawn again."""
+    """A conversation with known right calls, on a world that can be drawn again.
+
+    `outcome` is what the first path changes in the world: every record that differs at its end.
+    """
 
     id: str
     kind: ExampleKind
@@ -87,9 +90,26 @@ class Example(Data, frozen=True, tag_field="schema", tag=SCHEMA):
     system: str
     turns: tuple[Turn, ...]
     paths: tuple[Path, ...] = (Path(),)
+    outcome: tuple[Change, ...] = ()
     toolbox: ToolboxSpec = ToolboxSpec()
     knobs: tuple[str, ...] = ()
     provenance: Json = {}
+
+
+class ToolCall(Data, frozen=True):
+    """A call as a model wrote it: a name, and arguments that may or may not be JSON."""
+
+    name: str
+    arguments: str
+    id: str = ""
+
+
+class Reply(Data, frozen=True):
+    """One message of a policy: words, calls, or both."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    tokens: int = 0
 
 
 class Checks(Data, frozen=True):
@@ -147,6 +167,7 @@ class Rollout(Data, frozen=True, tag_field="schema", tag=SCHEMA):
     ended: Ended = "done"
     reason: str = ""
     tokens: int = 0
+    outcome: tuple[Change, ...] = ()
     reward: Reward | None = None
 
 

@@ -1,0 +1,120 @@
+"""Any model behind an OpenAI-compatible chat endpoint.
+
+The key comes from the environment (PROVEGYM_API_KEY, else OPENAI_API_KEY) and goes nowhere but into
+the request's header: not into a log, a file or an error.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+import httpx2
+
+from provegym.policies.dialects import openai, pick
+from provegym.trace import Example, Json, Reply
+
+KEYS = ("PROVEGYM_API_KEY", "OPENAI_API_KEY")
+RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
+
+
+class EndpointError(Exception):
+    """The endpoint did not give a usable answer, however often it was asked."""
+
+
+@dataclass(frozen=True)
+class EndpointConfig:
+    """Which model, and how patiently to ask it."""
+
+    url: str
+    model: str
+    temperature: float = 0.0
+    max_tokens: int = 2_048
+    timeout: float = 120.0
+    retries: int = 4
+    per_minute: float | None = None
+    native_tools: bool = True
+
+
+@dataclass
+class Endpoint:
+    """One connection pool for many rollouts; also the policy of each."""
+
+    config: EndpointConfig
+    backoff: float = 1.0
+    _client: httpx2.AsyncClient = field(init=False, repr=False)
+    _next: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        key = next((value for name in KEYS if (value := os.environ.get(name))), None)
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._client = httpx2.AsyncClient(timeout=self.config.timeout, headers=headers)
+
+    def __call__(self, _: Example) -> "Endpoint":
+        """The policy of an example is the endpoint itself."""
+        return self
+
+    async def aclose(self) -> None:
+        """Hang up."""
+        await self._client.aclose()
+
+    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
+        """Ask for the next message."""
+        body: Json = {
+            "model": self.config.model,
+            "messages": list(messages),
+            "temperature": self.config.temperature,
+            "max_tokens": self.config.max_tokens,
+        }
+        if self.config.native_tools and tools:
+            body["tools"] = tools
+        answer = await self._ask(body)
+        try:
+            message = answer["choices"][0]["message"]
+            spent = int((answer.get("usage") or {}).get("completion_tokens") or 0)
+        except (KeyError, IndexError, TypeError):
+            raise EndpointError(f"{self.config.url} answered without a message") from None
+        reply = openai.parse(message)
+        if not reply.calls and not message.get("tool_calls"):
+            reply = pick(self.config.model)(message.get("content") or "")
+        return Reply(text=reply.text, calls=reply.calls, tokens=spent)
+
+    async def _ask(self, body: Json) -> Any:
+        problem = ""
+        for attempt in range(self.config.retries + 1):
+            await self._wait_for_turn()
+            pause = self.backoff * 2**attempt
+            try:
+                response = await self._client.post(
+                    f"{self.config.url.rstrip('/')}/chat/completions", json=body
+                )
+                if response.status_code == 200:
+                    return response.json()
+                problem = f"status {response.status_code}"
+                if response.status_code not in RETRIED:
+                    break
+                pause = max(pause, _seconds(response.headers.get("retry-after")))
+            except (httpx2.TransportError, ValueError) as failure:
+                problem = type(failure).__name__
+            if attempt < self.config.retries:
+                await asyncio.sleep(min(pause, 60))
+        raise EndpointError(
+            f"{self.config.url} gave no answer after {attempt + 1} tries: {problem}"
+        )
+
+    async def _wait_for_turn(self) -> None:
+        """Keep to the allowed rate, whoever asks."""
+        if self.config.per_minute is None:
+            return
+        now = monotonic()
+        self._next = max(now, self._next) + 60 / self.config.per_minute
+        await asyncio.sleep(max(0.0, self._next - 60 / self.config.per_minute - now))
+
+
+def _seconds(text: str | None) -> float:
+    try:
+        return float(text or 0)
+    except ValueError:
+        return 0.0

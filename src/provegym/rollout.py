@@ -1,0 +1,187 @@
+"""One loop for every use: a policy and a toolbox in turns, until the user has no more to say.
+
+Synthesis, training and evaluation all play examples here. A policy that crashes or a server with a
+bug ends its own rollout with a reason, and never the batch.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
+
+from provegym.kernel import Session
+from provegym.kernel.errors import quote, suggest
+from provegym.policies.dialects import openai
+from provegym.rewards import PAPER, Scheme, score
+from provegym.toolbox import Toolbox
+from provegym.trace import Call, Checks, Ended, Example, Json, Reply, Rollout, ToolCall
+
+
+class Policy(Protocol):
+    """Whoever plays the assistant."""
+
+    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
+        """The next message, given everything said so far and the tools shown."""
+
+
+MakePolicy = Callable[[Example], Policy]
+
+
+@dataclass(frozen=True)
+class Caps:
+    """How long a rollout may get (§4.1)."""
+
+    user_turns: int = 5
+    assistant_turns: int = 10
+    calls: int = 64
+    tokens: int = 16_384
+
+
+PAPER_CAPS = Caps()
+
+
+@dataclass
+class Player:
+    """One rollout while it runs."""
+
+    example: Example
+    toolbox: Toolbox
+    session: Session
+    caps: Caps = PAPER_CAPS
+    messages: list[Json] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    replies: int = 0
+    tokens: int = 0
+    ended: Ended = "done"
+
+    async def play(self, policy: Policy) -> None:
+        """Every user turn, each until the policy answers without a call."""
+        tools = self.toolbox.openai()
+        self.messages.append({"role": "system", "content": self.example.system})
+        for number, turn in enumerate(self.example.turns[: self.caps.user_turns]):
+            self.session.advance(turn.minutes)
+            self.messages.append({"role": "user", "content": turn.text})
+            while True:
+                if self.replies == self.caps.assistant_turns:
+                    self.ended = "turns"
+                    return
+                reply = await policy.reply(self.messages, tools)
+                if not self.take(reply, number):
+                    break
+            if self.ended != "done":
+                return
+
+    def take(self, reply: Reply, turn: int) -> bool:
+        """Record a reply and run its calls; whether the policy is to speak again in this turn."""
+        self.replies += 1
+        self.tokens += reply.tokens
+        made = len(self.calls)
+        calls = tuple(
+            msgspec.structs.replace(call, id=f"call_{made + at}")
+            for at, call in enumerate(reply.calls)
+        )
+        self.messages.append(openai.message(msgspec.structs.replace(reply, calls=calls)))
+        for call in calls:
+            if len(self.calls) == self.caps.calls:
+                self.ended = "calls"
+                return False
+            self.calls.append(self.run(call, turn))
+            content = self.calls[-1].result
+            self.messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
+        if self.tokens > self.caps.tokens:
+            self.ended = "tokens"
+            return False
+        return bool(calls)
+
+    def run(self, asked: ToolCall, turn: int) -> Call:
+        """Check a call by what the toolbox shows, run it, and record what it did."""
+        arguments = _read_arguments(asked.arguments)
+        made = Call(turn=turn, message=self.replies, tool=asked.name, arguments=arguments)
+        if arguments is None or not asked.name:
+            error = 'the call is not JSON of the form {"name": …, "arguments": {…}}'
+            result = _error("malformed", f"{error}: {quote(asked.arguments)}")
+            return msgspec.structs.replace(made, arguments=None, error="malformed", result=result)
+        tool = self.toolbox.tools.get(asked.name)
+        if tool is None:
+            hint = suggest(asked.name, list(self.toolbox.tools))
+            result = _error("not_found", f"unknown tool {quote(asked.name)}; {hint}")
+            return msgspec.structs.replace(made, error="not_found", result=result)
+        fits = self.toolbox.fits(asked.name, arguments)
+        outcome = self.session.call(tool.name, arguments)
+        changes = tuple(self.session.changes(tool.name)) if outcome.ok and tool.writes else ()
+        return msgspec.structs.replace(
+            made,
+            writes=tool.writes,
+            checks=Checks(shown=True, fits=fits, ran=outcome.ok),
+            error=outcome.error,
+            result=outcome.text,
+            diff=changes,
+            digest=self.session.digest(),
+        )
+
+
+async def play(
+    example: Example, policy: Policy, *, name: str, caps: Caps = PAPER_CAPS, scheme: Scheme = PAPER
+) -> Rollout:
+    """Play one example to its end and score it; whatever goes wrong becomes its reason."""
+    toolbox = Toolbox.of(example)
+    player = Player(example, toolbox, toolbox.session(example.seed), caps)
+    reason = ""
+    try:
+        await player.play(policy)
+    except Exception as problem:
+        player.ended = "server_bug" if _in_servers(problem) else "policy_error"
+        reason = f"{type(problem).__name__}: {problem}"
+    return Rollout(
+        example=example,
+        policy=name,
+        messages=tuple(player.messages),
+        calls=tuple(player.calls),
+        ended=player.ended,
+        reason=reason,
+        tokens=player.tokens,
+        outcome=tuple(player.session.diff()),
+        reward=score(example, player.calls, scheme),
+    )
+
+
+async def play_all(
+    examples: Iterable[Example],
+    make: MakePolicy,
+    *,
+    name: str,
+    concurrency: int = 8,
+    caps: Caps = PAPER_CAPS,
+) -> AsyncIterator[Rollout]:
+    """Play many examples, so many at a time; rollouts come in the order of the examples."""
+    waiting: list[asyncio.Task[Rollout]] = []
+    for example in examples:
+        waiting.append(asyncio.create_task(play(example, make(example), name=name, caps=caps)))
+        if len(waiting) >= concurrency:
+            yield await waiting.pop(0)
+    for task in waiting:
+        yield await task
+
+
+def _read_arguments(text: str) -> Json | None:
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _error(kind: str, message: str) -> str:
+    return msgspec.json.encode({"error": kind, "message": message}).decode()
+
+
+def _in_servers(problem: Exception) -> bool:
+    """Whether an exception came out of a world rather than out of a policy."""
+    trail = problem.__traceback__
+    while trail is not None:
+        if trail.tb_frame.f_globals.get("__name__", "").startswith("provegym.kernel"):
+            return True
+        trail = trail.tb_next
+    return False

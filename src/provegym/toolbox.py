@@ -1,0 +1,184 @@
+"""The tools one example shows: one object that prompt, execution and reward all read.
+
+It is built from the example's plain spec: the tools of its server less the hidden ones, plus live
+distractors of other servers, in an order drawn from the example's id, with some value lists taken
+out of the schemas. What is not in it does not exist for the model.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from random import Random
+from typing import Any, Protocol
+
+from provegym import servers
+from provegym.kernel import Session
+from provegym.trace import Example, Json
+
+MAX_NAME = 64
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+JSON_TYPES: dict[str, Callable[[Any], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "array": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, dict),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "integer": lambda value: (
+        isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
+    ),
+}
+
+
+class ToolLike(Protocol):
+    """What a toolbox needs to know of a tool, ours or anybody's."""
+
+    @property
+    def name(self) -> str:
+        """Its name on its own server."""
+
+    @property
+    def server(self) -> str:
+        """Whose it is."""
+
+    @property
+    def description(self) -> str:
+        """What it does."""
+
+    @property
+    def input_schema(self) -> Json:
+        """The JSON schema of its arguments."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may change the world."""
+
+
+class Toolbox:
+    """Tools by the names the model calls them by."""
+
+    def __init__(self, tools: Iterable[ToolLike], stripped: Iterable[str] = ()) -> None:
+        self.tools = expose(list(tools))
+        cut: dict[str, set[str]] = {}
+        for mark in stripped:
+            tool_name, _, argument = mark.partition(".")
+            cut.setdefault(tool_name, set()).add(argument)
+        self.schemas = {
+            name: strip_enums(tool.input_schema, cut.get(tool.name, set()))
+            for name, tool in self.tools.items()
+        }
+
+    @classmethod
+    def of(cls, example: Example) -> "Toolbox":
+        """The toolbox of an example."""
+        spec = example.toolbox
+        own = [t for t in servers.load(example.server).tools.values() if t.name not in spec.hidden]
+        others = [all_tools()[name] for name in spec.distractors]
+        if spec.limit is not None:
+            gold = gold_tools(example)
+            needed = [tool for tool in own if tool.name in gold]
+            rest = [tool for tool in own if tool.name not in gold]
+            own = needed + rest[: max(0, spec.limit - len(needed) - len(others))]
+        tools = [*own, *others]
+        Random(f"toolbox:{example.id}").shuffle(tools)
+        return cls(tools, spec.stripped)
+
+    def session(self, seed: int) -> Session:
+        """A session of its own over every server that has a tool here."""
+        names = dict.fromkeys(tool.server for tool in self.tools.values())
+        return Session([servers.load(name) for name in names], seed)
+
+    def fits(self, name: str, arguments: Json) -> bool:
+        """Required keys, JSON types and no undeclared key, by the schema that is shown."""
+        return fits(self.schemas[name], arguments)
+
+    def openai(self) -> list[Json]:
+        """The tools as OpenAI function schemas."""
+        return [
+            {
+                "type": "function",
+                "function": {
+                    "name": name,
+                    "description": tool.description,
+                    "parameters": self.schemas[name],
+                },
+            }
+            for name, tool in self.tools.items()
+        ]
+
+    def mcp(self) -> list[Json]:
+        """The tools as an MCP tool list."""
+        return [
+            {"name": name, "description": tool.description, "inputSchema": self.schemas[name]}
+            for name, tool in self.tools.items()
+        ]
+
+
+@cache
+def all_tools() -> Mapping[str, ToolLike]:
+    """Every tool of our servers, by its name."""
+    return {name: tool for server in servers.load_all() for name, tool in server.tools.items()}
+
+
+def gold_tools(example: Example) -> set[str]:
+    """Every tool that serves some step of some path."""
+    steps = [step for path in example.paths for step in path.steps]
+    return {step.tool for step in steps} | {a.tool for step in steps for a in step.alternatives}
+
+
+def expose(tools: list[ToolLike]) -> dict[str, ToolLike]:
+    """Give each tool a legal name of its own; on a clash it is `<server>__<name>`."""
+    counts: dict[str, int] = {}
+    for tool in tools:
+        counts[tool.name] = counts.get(tool.name, 0) + 1
+    exposed: dict[str, ToolLike] = {}
+    for tool in tools:
+        name = tool.name
+        if counts[name] > 1 or not NAME.fullmatch(name):
+            name = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{tool.server}__{tool.name}")[:MAX_NAME]
+        number = 2
+        while name in exposed:
+            name = f"{name[: MAX_NAME - len(str(number)) - 1]}_{number}"
+            number += 1
+        exposed[name] = tool
+    return exposed
+
+
+def strip_enums(schema: Json, arguments: set[str]) -> Json:
+    """The schema without the value lists of these arguments; their descriptions still tell them."""
+    if not arguments:
+        return schema
+    properties = dict(schema["properties"])
+    for name in arguments & properties.keys():
+        part = dict(properties[name])
+        values = [str(value) for value in part.pop("enum", ()) if value is not None]
+        if values:
+            part["description"] = (
+                f"{part.get('description', '')} One of {', '.join(values)}.".strip()
+            )
+        properties[name] = part
+    return {**schema, "properties": properties}
+
+
+def fits(schema: Json, value: Any) -> bool:
+    """Whether a value has the JSON types, required and declared keys of a schema, at any depth.
+
+    Value lists, bounds and formats are left to execution, whose errors tell the model more.
+    """
+    if "anyOf" in schema or "oneOf" in schema:
+        return any(fits(option, value) for option in schema.get("anyOf") or schema["oneOf"])
+    kinds = schema.get("type")
+    if kinds is not None:
+        allowed = [kinds] if isinstance(kinds, str) else kinds
+        if not any(JSON_TYPES[kind](value) for kind in allowed):
+            return False
+    if isinstance(value, list):
+        return all(fits(schema.get("items", {}), part) for part in value)
+    if not isinstance(value, dict):
+        return True
+    declared = schema.get("properties", {})
+    if any(key not in value for key in schema.get("required", ())):
+        return False
+    if schema.get("additionalProperties", True) is False and value.keys() - declared.keys():
+        return False
+    return all(fits(declared[key], part) for key, part in value.items() if key in declared)
