@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
+from math import isfinite
 from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -98,9 +99,7 @@ class Arguments:
     def bind(self, arguments: Mapping[str, Any] | str | bytes) -> list[Any]:
         """Values for the tool's parameters, in order, or BadArguments with a sentence."""
         try:
-            raw = (
-                arguments if isinstance(arguments, str | bytes) else msgspec.json.encode(arguments)
-            )
+            raw = arguments if isinstance(arguments, str | bytes) else _to_json(arguments)
             if len(raw) > MAX_ARGUMENT_BYTES:
                 raise BadArguments(f"the arguments are longer than {MAX_ARGUMENT_BYTES} bytes")
             bound = self._decode(raw)
@@ -311,6 +310,22 @@ def _fold_null(node: Json) -> Json:
     rest = {key: value for key, value in node.items() if key != "anyOf"}
     folded = {**real, **rest, "type": [real["type"], "null"]}
     return {**folded, "enum": [*real["enum"], None]} if "enum" in real else folded
+
+
+def _to_json(arguments: Mapping[str, Any]) -> bytes:
+    """JSON of the arguments; NaN and infinity have none, and msgspec would write null for them."""
+    raw = msgspec.json.encode(arguments)
+    if b"null" in raw and not _is_finite(arguments):
+        raise BadArguments("the arguments are not JSON: a number is NaN or infinite")
+    return raw
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return isfinite(value)
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, value.values()))
+    return not isinstance(value, list | tuple) or all(map(_is_finite, value))
 
 
 def _whole_numbers(value: Any) -> Any:

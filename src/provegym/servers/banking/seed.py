@@ -11,7 +11,6 @@ from provegym.servers import people, words
 from .state import Account, Bank, server
 
 WORDS = words("banking")
-HISTORY_MINUTES = 75 * 24 * 60
 
 
 @server.seed
@@ -20,9 +19,8 @@ def draw(seed: Seed) -> Bank:
     bank, chance, friends = Bank(seed), seed.random, people.others(seed, 8)
     for fields in _accounts(seed, friends[0].given):
         opening = money(Decimal(chance.randrange(300_00, 9_000_00)) / 100)
-        bank.accounts.add(
-            iban=make_iban(chance.randrange(10**18)), opening=opening, balance=opening, **fields
-        )
+        iban = make_iban(chance.randrange(10**18))
+        bank.accounts.add(iban=iban, opening=opening, balance=opening, **fields)
     names = [person.name for person in friends[1:]] + chance.sample(WORDS["companies"], 7)
     chance.shuffle(names)
     for name in names:
@@ -70,7 +68,7 @@ def _accounts(seed: Seed, ward: str) -> list[dict[str, Any]]:
 
 def _book_history(bank: Bank, chance: Random) -> None:
     """Bookings in the order of time; where one would overdraw, income arrives instead."""
-    ages = (chance.randrange(30, HISTORY_MINUTES) for _ in range(chance.randint(105, 130)))
+    ages = (chance.randrange(30, 75 * 24 * 60) for _ in range(chance.randint(105, 130)))
     accounts = [account.id for account in bank.accounts if account.kind != "fixed_term"]
     for age in sorted(ages, reverse=True):
         account = bank.accounts[chance.choice(accounts)]

@@ -1,0 +1,229 @@
+"""What can be seen: places, listings, texts, sizes, former versions and the trash."""
+
+from operator import attrgetter
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from .limits import ENTER, MAX_BYTES, READ
+from .records import Kind, Node, Shell, TrashEntry, User, Version, split_lines
+from .state import Disk, server
+
+SortBy = Literal["name", "size", "modified"]
+AnyKind = Kind | None
+Part = Annotated[str, Meta(min_length=1, max_length=100)]
+Depth = Annotated[int, Meta(ge=1, le=6)]
+Count = Annotated[int, Meta(ge=1, le=MAX_BYTES)]
+
+
+class Line(Struct, frozen=True, omit_defaults=True):
+    """One line of a file."""
+
+    line_number: int
+    line: str
+    path: str = ""
+
+
+class DiskUsage(Struct, frozen=True):
+    """What lies below a directory, as far as the acting user can see."""
+
+    path: str
+    files: int
+    bytes: int
+    largest_file: str
+
+
+class WordCount(Struct, frozen=True):
+    """The length of a text."""
+
+    path: str
+    lines: int
+    words: int
+    bytes: int
+
+
+@server.read
+def print_working_directory(disk: Disk, /) -> Shell:
+    """Show the current directory and the login you work under."""
+    return disk.shells["me"]
+
+
+@server.read
+def list_directory(
+    disk: Disk, /, directory_path: str = ".", show_hidden: bool = False, sort_by: SortBy = "name"
+) -> list[Node]:
+    """List what lies directly in a directory, with owner, group, mode, size and time.
+
+    Args:
+        directory_path: The directory; relative paths, "..", and "~" work as everywhere.
+        show_hidden: Whether names that start with a dot are shown too.
+        sort_by: By name from A to Z, or by size or time with the largest or newest first.
+    """
+    top = disk.locate(directory_path, "directory")
+    disk.require(top, READ | ENTER)
+    found = [n for n in disk.nodes if n.parent == top.path and (show_hidden or n.name[0] != ".")]
+    return sorted(found, key=attrgetter(sort_by), reverse=sort_by != "name")
+
+
+@server.read
+def show_directory_tree(disk: Disk, /, directory_path: str = ".", depth: Depth = 2) -> list[Node]:
+    """Show what is in a directory and in the directories inside it, in the order of their paths.
+
+    Args:
+        directory_path: Where to start.
+        depth: How many levels to go down.
+    """
+    top = disk.locate(directory_path, "directory")
+    deepest = top.path.rstrip("/").count("/") + depth
+    shown = [node for node in disk.walk(top) if node.path.count("/") <= deepest]
+    return sorted(shown, key=lambda node: node.path.split("/"))
+
+
+@server.read
+def get_file_info(disk: Disk, /, path: str) -> Node:
+    """Show owner, group, mode, size, times, tags and lock of one file, directory or link.
+
+    Args:
+        path: What to look at, e.g. "~/Documents/budget.csv"; a link itself is shown.
+    """
+    return disk.locate(path, follow=False)
+
+
+@server.read
+def read_file(disk: Disk, /, path: str, last_lines: Count | None = None) -> list[Line]:
+    """Read a text file line by line; an archive shows the names of the files in it.
+
+    Args:
+        path: The file.
+        last_lines: Begin so many lines before the end instead of at the first line.
+    """
+    lines = split_lines(disk.text_of(disk.locate(path, "file")))
+    first = max(0, len(lines) - last_lines) if last_lines else 0
+    return [Line(number, lines[number - 1]) for number in range(first + 1, len(lines) + 1)]
+
+
+@server.read
+def search_file_text(disk: Disk, /, text: Part, path: str = ".") -> list[Line]:
+    """Find the lines that hold a text, in one file or in all readable files below a directory.
+
+    Args:
+        text: The text to look for, taken literally; capital and small letters are the same.
+        path: The file or directory to search.
+    """
+    top, wanted = disk.locate(path), text.lower()
+    disk.require(top, READ)
+    nodes = disk.walk(top) if top.kind == "directory" else [top]
+    texts = [(n.path, disk.inodes[n.inode].text) for n in nodes if n.inode and disk.may(n, READ)]
+    return [
+        Line(number, line, path)
+        for path, held in texts
+        if wanted in held.lower()
+        for number, line in enumerate(split_lines(held), start=1)
+        if wanted in line.lower()
+    ]
+
+
+@server.read
+def find_files(
+    disk: Disk, /, name: str = "", directory_path: str = ".", kind: AnyKind = None, tag: str = ""
+) -> list[Node]:
+    """Find files, directories and links below a directory, as deep as you may look.
+
+    Args:
+        name: Part of the name; "*.csv" is how it ends, "tax*" is how it begins.
+        directory_path: Where to search; "/" is the whole machine.
+        kind: Only nodes of this kind.
+        tag: Only what carries this tag.
+    """
+    star, wanted = (name[:1] == "*", name[-1:] == "*"), name.strip("*").lower()
+    tests = {(True, False): str.endswith, (False, True): str.startswith}
+    matches = tests.get(star, str.__contains__)
+    seen = disk.walk(disk.locate(directory_path, "directory"))
+    found = [n for n in seen if kind in (None, n.kind) and (not tag or tag in n.tags)]
+    return [node for node in found if matches(node.name.lower(), wanted)]
+
+
+@server.read
+def get_disk_usage(disk: Disk, /, directory_path: str = ".") -> DiskUsage:
+    """Add up the sizes of all files below a directory and name the largest.
+
+    Args:
+        directory_path: The directory to measure.
+    """
+    top = disk.locate(directory_path, "directory")
+    files = [node for node in disk.walk(top) if node.kind == "file"]
+    largest = max(files, key=attrgetter("size")).path if files else ""
+    return DiskUsage(top.path, len(files), sum(n.size for n in files), largest)
+
+
+@server.read
+def get_storage_quota(disk: Disk, /) -> User:
+    """Show how many bytes you may use and have used; the trash counts until it is emptied."""
+    return disk.me
+
+
+@server.read
+def count_file_words(disk: Disk, /, path: str) -> WordCount:
+    """Count the lines, words and bytes of a text file.
+
+    Args:
+        path: The file.
+    """
+    node = disk.locate(path, "file")
+    text = disk.text_of(node)
+    return WordCount(node.path, len(split_lines(text)), len(text.split()), node.size)
+
+
+@server.read
+def compare_files(disk: Disk, /, path: str, other_path: str) -> list[Line]:
+    """Show the lines that only one of two text files has, in any place.
+
+    Args:
+        path: One file.
+        other_path: The other file.
+    """
+    nodes = disk.locate(path, "file"), disk.locate(other_path, "file")
+    one, other = (split_lines(disk.text_of(node)) for node in nodes)
+    return [
+        Line(number, line, node.path)
+        for node, lines, others in ((nodes[0], one, set(other)), (nodes[1], other, set(one)))
+        for number, line in enumerate(lines, start=1)
+        if line not in others
+    ]
+
+
+@server.read
+def list_file_versions(disk: Disk, /, path: str) -> list[Version]:
+    """List the former versions kept of a text file, newest first; moving a file keeps them.
+
+    Args:
+        path: The file.
+    """
+    node = disk.locate(path, "file")
+    disk.require(node, READ)
+    kept = sorted(disk.versions.where(inode=node.inode), key=attrgetter("saved_at"), reverse=True)
+    return [replace(version, text="") for version in kept]
+
+
+@server.read
+def list_trash(disk: Disk, /, name: str = "") -> list[TrashEntry]:
+    """List what you have thrown away and can still get back, newest first.
+
+    Args:
+        name: Only entries whose name contains this.
+    """
+    newest = sorted(disk.trash, key=attrgetter("deleted_at"), reverse=True)
+    return [replace(entry, nodes=()) for entry in newest if name.lower() in entry.name.lower()]
+
+
+@server.read
+def list_machine_users(disk: Disk, /, name: str = "", group: str = "") -> list[User]:
+    """List who has an account on this machine, with login, groups and space used.
+
+    Args:
+        name: Only people whose full name or login contains this.
+        group: Only members of this group.
+    """
+    found = [u for u in disk.users if name.lower() in f"{u.full_name} {u.login}".lower()]
+    return [user for user in found if not group or group in user.groups]

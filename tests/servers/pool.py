@@ -1,0 +1,131 @@
+"""What a world holds just now, for drawing: by record noun, field name and mention."""
+
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import msgspec
+
+from provegym.kernel import State
+from provegym.kernel.state import ENCODE, Spec
+
+Scalars = dict[str, list[Any]]
+
+
+class Row(NamedTuple):
+    """One record: what it is, its key, and its scalar values by field name."""
+
+    noun: str
+    key: str
+    fields: Scalars
+
+
+def snake(spec: Spec) -> str:
+    """The noun of a table as it occurs in argument names: "menu_item"."""
+    return spec.noun.replace(" ", "_")
+
+
+def singular(name: str) -> str:
+    """The name of one element: tags → tag, item_ids → item_id, entries → entry."""
+    if name.endswith("ies"):
+        return f"{name[:-3]}y"
+    return name.removesuffix("s")
+
+
+class Pool:
+    """The live values of one state."""
+
+    def __init__(self, state: State) -> None:
+        self.now = state.now
+        self.rows: list[Row] = []
+        self.keys: dict[str, list[str]] = defaultdict(list)
+        self.natural: list[str] = []
+        self.fields: Scalars = defaultdict(list)
+        for name, spec in state.tables.items():
+            self._collect(spec, msgspec.json.decode(ENCODE(list(getattr(state, name)))))
+        self.by_key = {row.key: row for row in self.rows}
+        self.mentions: dict[str, list[Row]] = defaultdict(list)
+        for row in self.rows:
+            for key in self._links(row):
+                self.mentions[key].append(row)
+        strings = [v for values in self.fields.values() for v in values if isinstance(v, str)]
+        self.words = [text for text in strings if len(text) <= 80 and text not in self.by_key]
+        self.numbers = [
+            value
+            for values in self.fields.values()
+            for value in values
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        ]
+        self._live: dict[tuple[str, str], list[str]] = {}
+
+    def _collect(self, spec: Spec, records: list[dict[str, Any]]) -> None:
+        noun = snake(spec)
+        for record in records:
+            fields: Scalars = defaultdict(list)
+            _flatten("", record, fields)
+            key = record[spec.key]
+            self.rows.append(Row(noun, key, fields))
+            self.keys[noun].append(key)
+            if not spec.prefix:
+                self.natural.append(key)
+            for name, values in fields.items():
+                self.fields[name] += values
+
+    def _links(self, row: Row) -> list[str]:
+        values = (value for values in row.fields.values() for value in values)
+        return [v for v in values if isinstance(v, str) and v != row.key and v in self.by_key]
+
+    def around(self, row: Row, mentioned: dict[str, Row]) -> Scalars:
+        """A record's values and those of the records next to it, by the names arguments have."""
+        near: Scalars = {f"{row.noun}_id": [row.key], row.noun: [row.key], **row.fields}
+        beside = [self.by_key[key] for key in self._links(row)]
+        for other in [*beside, *mentioned.values()]:
+            own = f"{other.noun}_id"
+            near[own] = [*near.get(own, ()), other.key]
+            for name, values in other.fields.items():
+                near.setdefault(f"{other.noun}_{name}", values)
+                near.setdefault(name, values)
+        return near
+
+    def nouns(self, name: str, about: str = "") -> list[str]:
+        """The record nouns an argument may mean, by its name, else by its description."""
+        stem = name.removesuffix("_id")
+        if stem in self.keys:
+            return [stem]
+        if named := [noun for noun in self.keys if noun.endswith(stem) or stem.endswith(noun)]:
+            return named
+        if not name.endswith("_id"):
+            return []
+        text = about.lower()
+        examples = [noun for noun, keys in self.keys.items() if f'"{_prefix(keys[0])}' in text]
+        return examples or [noun for noun in self.keys if noun.replace("_", " ") in text]
+
+    def live(self, name: str, about: str = "") -> list[str]:
+        """The strings of this world that fit an argument of this name best."""
+        if (name, about) not in self._live:
+            self._live[name, about] = self._find(name, about)
+        return self._live[name, about]
+
+    def _find(self, name: str, about: str) -> list[str]:
+        keys = [key for noun in self.nouns(name, about) for key in self.keys[noun]]
+        same = [value for value in self.fields.get(name, ()) if isinstance(value, str)]
+        if name.endswith("_id"):
+            return keys or same or list(self.by_key)
+        last = name.rpartition("_")[2]
+        tail = [value for value in self.fields.get(last, ()) if isinstance(value, str)]
+        return same or keys or tail or [*self.natural, *self.words] or list(self.by_key)
+
+
+def _prefix(key: str) -> str:
+    """What an id starts with: "acc_" of "acc_4711"."""
+    return key[: key.rfind("_") + 1] or key
+
+
+def _flatten(name: str, value: Any, into: Scalars) -> None:
+    if isinstance(value, dict):
+        for field, part in value.items():
+            _flatten(field, part, into)
+    elif isinstance(value, list):
+        for part in value:
+            _flatten(singular(name), part, into)
+    elif value is not None:
+        into[name].append(value)

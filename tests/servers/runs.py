@@ -1,0 +1,201 @@
+"""Long runs of fuzzed calls: walks that can be replayed, and campaigns that count outcomes."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import jsonschema_rs
+
+from provegym.kernel import AnyServer, Outcome, Session, State, Tool
+from provegym.kernel.session import MAX_RESULT_BYTES
+from provegym.servers import load
+from servers.fuzz import Fuzzer
+from servers.spoil import show, spoil
+
+CALLS = 240
+MOST_CALLS = 600
+ROUNDS_PER_WORLD = 30
+WALK = 1_000
+MINUTES = (1, 5, 15, 30, 60, 180, 720, 1_440, 4_320)
+LOOK_EVERY = 16
+
+Step = tuple[str, Any]
+TALLIES: dict[str, dict[str, Counter[str]]] = {}
+
+
+def take(session: Session, step: Step) -> str:
+    """One step: a tool and its arguments, or "" and minutes to let pass."""
+    name, given = step
+    if name:
+        return session.call(name, given).text
+    session.advance(given)
+    return ""
+
+
+@dataclass
+class Walk:
+    """A walk through one world, step by step, with what came of it."""
+
+    server: AnyServer
+    seed: int
+    steps: list[Step]
+    texts: list[str]
+    digests: list[str]
+
+    def session(self) -> Session:
+        """A fresh session where the walk starts."""
+        return Session([self.server], self.seed)
+
+    def at(self, count: int) -> Session:
+        """A session that has gone the first steps."""
+        session = self.session()
+        for step in self.steps[:count]:
+            take(session, step)
+        return session
+
+
+def take_walk(server: AnyServer, seed: int, length: int) -> Walk:
+    """Walk at random; invariants are asserted after every step."""
+    fuzzer, session = Fuzzer(server, f"walk {seed}"), Session([server], seed)
+    tools, walk = list(server.tools.values()), Walk(server, seed, [], [], [])
+    for number in range(length):
+        state = session.state(server)
+        if number % LOOK_EVERY == 0:
+            fuzzer.look(state)
+        tool = fuzzer.chance.choice(tools)
+        step: Step = (tool.name, fuzzer.arguments(tool))
+        if fuzzer.chance.random() < 0.06:
+            step = ("", fuzzer.chance.choice(MINUTES))
+        try:
+            walk.texts.append(take(session, step))
+            state.check()
+        except Exception as problem:
+            raise AssertionError(f"step {number} of seed {seed}: {step}") from problem
+        if step[0]:
+            error = session_error(walk.texts[-1])
+            fuzzer.learn(tool, step[1], Outcome(walk.texts[-1], error))
+        walk.steps.append(step)
+        walk.digests.append(session.digest())
+    return walk
+
+
+def session_error(text: str) -> Any:
+    """The kind of error in a result's text, if it is one."""
+    return text.split('"')[3] if text.startswith('{"error":"') else None
+
+
+@cache
+def walk_of(name: str, seed: int = 11) -> Walk:
+    """A long walk of one server, taken once."""
+    return take_walk(load(name), seed, WALK)
+
+
+Trace = tuple[str, list[int], list[list[str]]]
+
+
+def trace(session: Session, state: State) -> Trace:
+    """All that a call without effect must leave as it was: digest, next ids, order of rows."""
+    tables = [getattr(state, name) for name in state.tables]
+    return session.digest(), [t._next for t in tables], [list(t.keys()) for t in tables]
+
+
+@dataclass
+class Campaign:
+    """What many fuzzed calls on each tool of one server came to, and the rules they broke."""
+
+    server: AnyServer
+    fuzzer: Fuzzer
+    tallies: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    faults: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    changed: set[str] = field(default_factory=set)
+
+    def run(self) -> None:
+        """Call every tool in turn, in world after world; those not yet seen both ways longer."""
+        checks = {
+            name: jsonschema_rs.validator_for(tool.output_schema, validate_formats=True)
+            for name, tool in self.server.tools.items()
+        }
+        for number in range(MOST_CALLS):
+            if number % ROUNDS_PER_WORLD == 0:
+                session = Session([self.server], number // ROUNDS_PER_WORLD)
+                self.fuzzer.forget()
+            due = [tool for tool in self.server.tools.values() if self._wants(tool, number)]
+            self.fuzzer.chance.shuffle(due)
+            if number % 5 == 4:
+                session.advance(self.fuzzer.chance.choice(MINUTES))
+            before = None
+            for at, tool in enumerate(due):
+                if at % LOOK_EVERY == 0:
+                    self.fuzzer.look(session.state(self.server))
+                before = self._try(session, tool, before, checks[tool.name])
+
+    def _wants(self, tool: Tool, number: int) -> bool:
+        return number < CALLS or bool(self.missing(tool))
+
+    def missing(self, tool: Tool) -> str:
+        """Which outcome a tool has not shown that it must be able to show."""
+        tally = self.tallies[tool.name]
+        if not tally["ok"]:
+            return "never succeeds"
+        return "is never refused by a rule" if tool.writes and not tally["refused"] else ""
+
+    def _try(
+        self, session: Session, tool: Tool, before: Trace | None, check: jsonschema_rs.Validator
+    ) -> Trace:
+        state = session.state(self.server)
+        arguments: Any = self.fuzzer.arguments(tool)
+        if self.fuzzer.chance.random() < 0.05:
+            arguments = spoil(self.fuzzer.chance, tool.input_schema, arguments)
+        before = before or trace(session, state)
+        try:
+            outcome = session.call(tool.name, arguments)
+        except Exception as problem:
+            self._fault("raises", tool, arguments, repr(problem))
+            return trace(session, state)
+        after = trace(session, state)
+        kind = {None: "ok", "rejected": "refused", "denied": "refused"}
+        self.tallies[tool.name][kind.get(outcome.error, str(outcome.error))] += 1
+        if isinstance(arguments, dict):
+            self.fuzzer.learn(tool, arguments, outcome)
+        self._judge(tool, arguments, outcome, check)
+        if after != before:
+            self.changed.add(tool.name)
+            if not outcome.ok:
+                self._fault("failure left a trace", tool, arguments, outcome.text)
+            elif not tool.writes:
+                self._fault("read changed the world", tool, arguments, outcome.text)
+            elif tool.idempotent:
+                return self._repeat(session, tool, arguments, after)
+        return after
+
+    def _judge(
+        self, tool: Tool, arguments: Any, outcome: Outcome, check: jsonschema_rs.Validator
+    ) -> None:
+        if len(outcome.text.encode()) > MAX_RESULT_BYTES:
+            self._fault("too long", tool, arguments, outcome.text)
+        if outcome.ok and not check.is_valid(outcome.value):
+            self._fault("off the output schema", tool, arguments, outcome.text)
+        if not outcome.ok and len(outcome.value["message"]) < 12:
+            self._fault("says too little", tool, arguments, outcome.text)
+
+    def _repeat(self, session: Session, tool: Tool, arguments: Any, after: Trace) -> Trace:
+        session.call(tool.name, arguments)
+        again = trace(session, session.state(self.server))
+        if again[0] != after[0]:
+            self._fault("is not idempotent", tool, arguments, "")
+        return again
+
+    def _fault(self, rule: str, tool: Tool, arguments: Any, text: str) -> None:
+        if len(self.faults[rule]) < 5:
+            self.faults[rule].append(f"{tool.name}({show(arguments)}): {text[:200]}")
+
+
+@cache
+def campaign_of(name: str) -> Campaign:
+    """The campaign over one server, run once."""
+    server = load(name)
+    campaign = Campaign(server, Fuzzer(server, "campaign"))
+    campaign.run()
+    TALLIES[name] = campaign.tallies
+    return campaign

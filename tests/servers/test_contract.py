@@ -1,0 +1,550 @@
+"""What holds for every tool of every server; a new folder in `servers` is picked up by itself."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+import pytest
+
+from provegym.kernel import AnyServer, Record, Session, State, Tool
+from provegym.kernel.state import ENCODE
+from provegym.servers import asks, load, load_all, names, words
+from servers.fuzz import Fuzzer
+from servers.pool import snake
+from servers.runs import CALLS, MINUTES, Step, campaign_of, take, take_walk, walk_of
+from servers.spoil import DELIBERATE, STRANGE, show, spoil
+
+PAPER = {
+    "banking": 17,
+    "trading": 13,
+    "payments": 10,
+    "calendar": 17,
+    "email": 17,
+    "filesystem": 40,
+    "shopping": 23,
+    "marketplace": 13,
+    "retail_chain": 11,
+    "travel_booking": 20,
+    "maps": 16,
+    "social_media": 15,
+    "team_chat": 11,
+    "iot_devices": 25,
+    "vehicle": 20,
+    "crm": 16,
+    "issue_tracker": 20,
+    "budget": 12,
+    "food_delivery": 17,
+    "video_meeting": 10,
+}
+SEEDS = range(50)
+SLOT = re.compile(r"\{(\w+)\}")
+LINES_OF_WORK = 200_000
+
+REPLAY = """
+import json, sys
+from provegym.kernel import Session
+from provegym.servers import load
+name, seed, steps = json.load(sys.stdin)
+session = Session([load(name)], seed)
+digests = [session.digest()]
+for tool, given in steps:
+    if tool:
+        session.call(tool, given)
+    else:
+        session.advance(given)
+    digests.append(session.digest())
+print(json.dumps(digests))
+"""
+
+
+@pytest.fixture(params=names())
+def name(request: pytest.FixtureRequest) -> str:
+    """Each server there is."""
+    return str(request.param)
+
+
+@pytest.fixture
+def server(name: str) -> AnyServer:
+    """That server, loaded."""
+    return load(name)
+
+
+def faults(tools: AnyServer, broken: Callable[[Tool], Any]) -> dict[str, Any]:
+    """What is wrong, by tool."""
+    return {tool.name: fault for tool in tools.tools.values() if (fault := broken(tool))}
+
+
+def parts(schema: dict[str, Any], name: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every described part of a schema, nested ones included."""
+    for key, part in schema.get("properties", {}).items():
+        yield f"{name}{key}", part
+        yield from parts(part, f"{name}{key}.")
+        yield from parts(part.get("items", {}), f"{name}{key}[].")
+
+
+def tables(state: State) -> dict[str, list[Record]]:
+    """The records of a state by table."""
+    return {name: list(getattr(state, name)) for name in state.tables}
+
+
+# The library as a whole
+
+
+def test_the_paper_counts_343_tools() -> None:
+    assert len(PAPER) == 20
+    assert sum(PAPER.values()) == 343
+    if set(names()) == set(PAPER):
+        assert sum(len(server.tools) for server in load_all()) == 343
+
+
+def test_tool_names_are_unique_over_all_servers() -> None:
+    taken = Counter(name for server in load_all() for name in server.tools)
+    assert [name for name, count in taken.items() if count > 1] == []
+
+
+def test_has_the_tools_the_paper_counts(server: AnyServer) -> None:
+    assert len(server.tools) == PAPER[server.name]
+
+
+def test_stays_within_its_lines(server: AnyServer) -> None:
+    folder = Path(str(files("provegym.servers"))) / server.name
+    lines = sum(len(path.read_text("utf-8").splitlines()) for path in folder.rglob("*.py"))
+    assert lines <= 120 + 28 * len(server.tools)
+
+
+# What the model is shown
+
+
+def test_names_and_descriptions(name: str, server: AnyServer) -> None:
+    assert server.name == name
+    assert server.about.endswith(".")
+    for tool in server.tools.values():
+        assert re.fullmatch(r"[a-z][a-z0-9_]{0,63}", tool.name)
+        assert tool.server == name
+        assert len(tool.description) >= 20
+        assert tool.arguments.sensitive <= set(tool.input_schema["properties"])
+        assert not (tool.destructive and not tool.writes)
+
+
+def test_every_argument_is_described_and_bounded(server: AnyServer) -> None:
+    def broken(tool: Tool) -> list[str]:
+        return [
+            name
+            for name, part in parts(tool.input_schema)
+            if len(part.get("description", "")) < 5 or not bounded(part)
+        ]
+
+    assert faults(server, broken) == {}
+
+
+def bounded(part: dict[str, Any]) -> bool:
+    """Whether a part of an input schema lets nothing through that is arbitrarily large."""
+    kinds = part.get("type", "")
+    if "array" in kinds:
+        return "maxItems" in part and bounded(part["items"])
+    if "integer" in kinds or "number" in kinds:
+        lower, upper = {"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}
+        return "enum" in part or bool(lower & part.keys() and upper & part.keys())
+    return "string" not in kinds or bool({"maxLength", "enum", "format"} & part.keys())
+
+
+def test_schemas_are_json_schema(server: AnyServer) -> None:
+    def broken(tool: Tool) -> bool:
+        return not (
+            jsonschema_rs.meta.is_valid(tool.input_schema)
+            and jsonschema_rs.meta.is_valid(tool.output_schema)
+            and tool.input_schema["additionalProperties"] is False
+        )
+
+    assert faults(server, broken) == {}
+
+
+# What the kernel accepts
+
+
+def test_schema_and_kernel_accept_the_same(server: AnyServer) -> None:
+    fuzzer, session = Fuzzer(server, "agreement"), Session([server], 5)
+    fuzzer.look(session.state(server))
+
+    def broken(tool: Tool) -> list[str]:
+        validator = jsonschema_rs.validator_for(tool.input_schema, validate_formats=True)
+        wrong: list[str] = []
+        for arguments in [*fitting(fuzzer, tool), *misfits(fuzzer, tool)]:
+            if problem := disagreement(session, tool, validator, arguments):
+                wrong.append(problem)
+        session.reset()
+        return wrong[:3]
+
+    assert faults(server, broken) == {}
+
+
+def fitting(fuzzer: Fuzzer, tool: Tool) -> Iterator[Any]:
+    """Arguments drawn to fit a tool's schema."""
+    for _ in range(40):
+        yield fuzzer.arguments(tool)
+
+
+def misfits(fuzzer: Fuzzer, tool: Tool) -> Iterator[Any]:
+    """Arguments spoiled at random, then every strange value in every place."""
+    for _ in range(160):
+        spoilt = spoil(fuzzer.chance, tool.input_schema, fuzzer.arguments(tool))
+        if not any(moment in show(spoilt, 100_000) for moment in DELIBERATE):
+            yield spoilt
+    for name in tool.input_schema["properties"]:
+        arguments = fuzzer.arguments(tool)
+        yield from ({**arguments, name: value} for value in STRANGE if value not in DELIBERATE)
+
+
+def disagreement(
+    session: Session, tool: Tool, validator: jsonschema_rs.Validator, arguments: Any
+) -> str:
+    """How the published schema and the kernel differ on these arguments, if they do."""
+    try:
+        value = json.loads(arguments) if isinstance(arguments, str) else arguments
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        valid = validator.is_valid(value)
+    except (ValueError, TypeError, RecursionError):
+        valid = False
+    try:
+        outcome = session.call(tool.name, arguments)
+    except Exception as problem:
+        return f"{type(problem).__name__} on {show(arguments)}"
+    if valid == (outcome.error != "invalid_argument"):
+        return ""
+    return f"schema says {valid} to {show(arguments)}: {outcome.text[:160]}"
+
+
+# What calls do
+
+
+def test_tools_never_raise(name: str) -> None:
+    assert campaign_of(name).faults["raises"] == []
+
+
+def test_reads_leave_the_world_alone(name: str) -> None:
+    assert campaign_of(name).faults["read changed the world"] == []
+
+
+def test_failures_leave_no_trace(name: str) -> None:
+    assert campaign_of(name).faults["failure left a trace"] == []
+
+
+def test_results_fit_the_output_schema_and_four_kilobytes(name: str) -> None:
+    campaign = campaign_of(name)
+    assert campaign.faults["off the output schema"] == []
+    assert campaign.faults["too long"] == []
+
+
+def test_errors_are_sentences(name: str) -> None:
+    assert campaign_of(name).faults["says too little"] == []
+
+
+def test_idempotent_writes_change_nothing_more(name: str) -> None:
+    assert campaign_of(name).faults["is not idempotent"] == []
+
+
+def test_every_tool_succeeds_and_every_write_can_be_refused(name: str, server: AnyServer) -> None:
+    campaign = campaign_of(name)
+    assert faults(server, campaign.missing) == {}
+
+
+def test_marks_are_true(name: str, server: AnyServer) -> None:
+    writes = {tool.name for tool in server.tools.values() if tool.writes}
+    assert campaign_of(name).changed == writes
+
+
+def test_the_fuzz_is_worth_its_name(name: str, server: AnyServer) -> None:
+    campaign = campaign_of(name)
+    drawn = campaign.fuzzer.drawn
+    assert drawn["live"] >= 0.7 * drawn.total()
+    assert all(campaign.tallies[tool].total() >= CALLS - 10 for tool in server.tools)
+
+
+def test_work_is_bounded(name: str, server: AnyServer) -> None:
+    session, campaign = walk_of(name).at(400), campaign_of(name)
+    fuzzer = campaign.fuzzer
+    fuzzer.look(session.state(server))
+
+    def broken(tool: Tool) -> int:
+        samples = [*campaign.fuzzer.kept[tool.name][:2], *(fuzzer.arguments(tool) for _ in "123")]
+        samples += [fuzzer.extremes(tool) for _ in "123"]
+        lines = max(
+            lines_of(lambda sample=sample: session.call(tool.name, sample)) for sample in samples
+        )
+        return lines if lines > LINES_OF_WORK else 0
+
+    assert faults(server, broken) == {}
+
+
+def lines_of(work: Callable[[], Any]) -> int:
+    """How many lines of Python some work takes."""
+    count = 0
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+# Walks
+
+
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_invariants_hold_on_a_long_walk(name: str, seed: int) -> None:
+    assert len(walk_of(name, seed).digests) == 1_000
+
+
+def test_the_fuzz_itself_repeats(server: AnyServer) -> None:
+    assert take_walk(server, 3, 60) == take_walk(server, 3, 60)
+
+
+def test_replay_reproduces(name: str) -> None:
+    walk = walk_of(name)
+    session = walk.session()
+    for step, text, digest in zip(walk.steps, walk.texts, walk.digests, strict=True):
+        assert (take(session, step), session.digest()) == (text, digest)
+    session.reset()
+    assert session.digest() == walk.session().digest()
+
+
+def test_a_fresh_interpreter_reproduces(name: str) -> None:
+    walk = walk_of(name)
+    given = json.dumps([name, walk.seed, walk.steps[:300]])
+    environment = {**os.environ, "PYTHONHASHSEED": "4711"}
+    run = subprocess.run(
+        [sys.executable, "-c", REPLAY],
+        input=given,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(run.stdout) == [walk.session().digest(), *walk.digests[:300]]
+
+
+def test_forks_go_their_own_way(name: str) -> None:
+    walk = walk_of(name)
+    session = walk.at(500)
+    twin, before = session.fork(), session.digest()
+    assert twin.digest() == before
+    for step in reversed(walk.steps[:150]):
+        take(twin, step)
+    assert session.digest() == before
+    third = session.fork()
+    for number in range(500, 600):
+        assert take(third, walk.steps[number]) == walk.texts[number]
+        assert third.digest() == walk.digests[number]
+    assert session.digest() == before
+
+
+def test_a_thousand_sessions_never_see_each_other(server: AnyServer) -> None:
+    chance = Random(f"{server.name}:interleaved")
+    scripts = [
+        (seed, script(server, seed, f"script {n}")) for n, seed in enumerate([*range(5)] * 200)
+    ]
+    alone = [play(server, seed, steps) for seed, steps in scripts]
+    sessions = [Session([server], seed) for seed, _ in scripts]
+    texts: list[list[str]] = [[] for _ in scripts]
+    turns = [number for number, (_, steps) in enumerate(scripts) for _ in steps]
+    chance.shuffle(turns)
+    for number in turns:
+        step = scripts[number][1][len(texts[number])]
+        texts[number].append(take(sessions[number], step))
+    for number, expected in enumerate(alone):
+        assert (texts[number], sessions[number].digest()) == expected
+
+
+def script(server: AnyServer, seed: int, key: str) -> list[Step]:
+    """A few steps drawn from a seed's world."""
+    fuzzer, tools = Fuzzer(server, key), list(server.tools.values())
+    fuzzer.pool = pool_of(server, seed)
+    steps: list[Step] = [
+        (tool.name, fuzzer.arguments(tool)) for tool in fuzzer.chance.sample(tools, 5)
+    ]
+    return [*steps[:3], ("", fuzzer.chance.choice(MINUTES)), *steps[3:]]
+
+
+@cache
+def pool_of(server: AnyServer, seed: int) -> Any:
+    """The live values of a seeded world."""
+    fuzzer = Fuzzer(server, "")
+    fuzzer.look(server.world(seed))
+    return fuzzer.pool
+
+
+def play(server: AnyServer, seed: int, steps: list[Step]) -> tuple[list[str], str]:
+    """What the steps come to in a session of their own."""
+    session = Session([server], seed)
+    return [take(session, step) for step in steps], session.digest()
+
+
+def test_time_passes_alike_in_one_go_or_several(name: str, server: AnyServer) -> None:
+    chance = Random(f"{name}:time")
+    for count in (0, 60, 200, 500):
+        start = walk_of(name).at(count)
+        for _ in range(3):
+            splits = [chance.choice((0, 1, 37, *MINUTES, 20_000)) for _ in range(4)]
+            once, often = start.fork(), start.fork()
+            once.advance(sum(splits))
+            for minutes in splits:
+                often.advance(minutes)
+                often.check()
+            assert (once.digest(), once.diff()) == (often.digest(), often.diff())
+    early, late = Session([server], 4), Session([server], 4)
+    early.digest()
+    for session in (early, late):
+        session.advance(600)
+        session.advance(5_000)
+    assert early.digest() == late.digest()
+
+
+# Records
+
+
+def test_records_round_trip_and_money_is_exact(name: str) -> None:
+    for session in (walk_of(name).session(), walk_of(name).at(1_000)):
+        for rows in tables(session.state(session.servers[0])).values():
+            for row in rows:
+                assert msgspec.json.decode(ENCODE(row), type=type(row)) == row
+                assert {amount.as_tuple().exponent for amount in decimals(row)} <= {-2}, row
+
+
+def decimals(value: Any) -> Iterator[Decimal]:
+    """Every amount within a record."""
+    if isinstance(value, Decimal):
+        yield value
+    elif isinstance(value, msgspec.Struct):
+        for part in msgspec.structs.astuple(value):
+            yield from decimals(part)
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from decimals(part)
+
+
+# Seeds
+
+
+def test_worlds_are_rich_and_true(server: AnyServer) -> None:
+    for seed in SEEDS:
+        world = server.world(seed)
+        assert world.size() >= 120
+        world.check()
+
+
+def test_different_seeds_are_different_worlds(server: AnyServer) -> None:
+    prefixes = "|".join(spec.prefix for spec in server.state.tables.values() if spec.prefix)
+    ids = re.compile(rf'"(?:{prefixes})_\d+"'.encode())
+    exact, anonymous = ([prints(server.world(seed), p) for seed in SEEDS] for p in (None, ids))
+    chance = Random(f"{server.name}:pairs")
+    pairs = [*pairwise(SEEDS), *(chance.sample(SEEDS, 2) for _ in range(60))]
+    for worlds in (exact, anonymous):
+        shares = [(worlds[a] & worlds[b]).total() / worlds[a].total() for a, b in pairs]
+        assert max(shares) < 0.1, f"mean {sum(shares) / len(shares):.3f}, most {max(shares):.3f}"
+
+
+def prints(world: State, ids: re.Pattern[bytes] | None) -> Counter[tuple[str, bytes]]:
+    """The records of a world as bytes, ids blotted out if asked for."""
+    return Counter(
+        (table, ids.sub(b"#", ENCODE(row)) if ids else ENCODE(row))
+        for table, rows in tables(world).items()
+        for row in rows
+    )
+
+
+def test_ids_cannot_be_guessed(server: AnyServer) -> None:
+    for table, spec in server.state.tables.items():
+        if not spec.prefix:
+            continue
+        worlds = [list(getattr(server.world(seed), table)) for seed in SEEDS]
+        worlds = [rows for rows in worlds if rows]
+        label = next((f for f in ("name", "title", "label") if f in fields(spec.record)), spec.key)
+        by_label = [min(rows, key=lambda row: str(getattr(row, label))) for rows in worlds]
+        for role in (by_label, [rows[0] for rows in worlds], [rows[-1] for rows in worlds]):
+            ids = Counter(getattr(row, spec.key) for row in role)
+            assert max(ids.values()) <= 0.05 * len(SEEDS), f"{table}: {ids.most_common(1)}"
+        if label != spec.key and min(map(len, worlds)) >= 5:
+            places = Counter(rows.index(row) for rows, row in zip(worlds, by_label, strict=True))
+            assert max(places.values()) <= len(worlds) / 2, f"{table} is not shuffled"
+
+
+def fields(record: type[Record]) -> set[str]:
+    """The field names of a record type."""
+    return {field.name for field in msgspec.structs.fields(record)}
+
+
+# How people ask
+
+
+def test_every_tool_has_ways_to_ask(server: AnyServer) -> None:
+    listed = asks(server.name)["asks"]
+    assert set(listed) == set(server.tools)
+
+    def broken(tool: Tool) -> list[str]:
+        ways, known = listed[tool.name], set(tool.input_schema["properties"])
+        wrong = [way for way in ways if not set(SLOT.findall(way)) <= known]
+        needed = set(tool.input_schema["required"])
+        wrong += [way for way in ways if not needed <= set(SLOT.findall(spoken(way)))]
+        few = len(set(ways)) < (4 if tool.writes else 3)
+        dull = len({way.split()[0] for way in ways}) < 2
+        return wrong + ["too few"] * few + ["one opening"] * dull
+
+    assert faults(server, broken) == {}
+
+
+def spoken(way: str) -> str:
+    """A way to ask without what may be left out; brackets must be well formed."""
+    bare = re.sub(r"\[[^\[\]]*\]", "", way)
+    assert not re.search(r"[\[\]]", bare), way
+    assert not re.search(r"[{}]", SLOT.sub("", bare)), way
+    return bare
+
+
+def test_people_refer_to_records_by_their_fields(server: AnyServer) -> None:
+    refer = asks(server.name)["refer"]
+    records = {snake(spec): spec for spec in server.state.tables.values()}
+    for noun, ways in refer.items():
+        assert ways
+        for way in ways:
+            slots = set(SLOT.findall(way))
+            assert slots, f"{noun}: {way!r} says nothing"
+            assert slots <= fields(records[noun].record) - {"id"}, f"{noun}: {way!r}"
+    named = {
+        name.removesuffix("_id")
+        for tool in server.tools.values()
+        for name in tool.input_schema["properties"]
+        if name.endswith("_id")
+    }
+    assert named & set(records) <= set(refer)
+
+
+def test_people_say_no_ids_and_no_tool_names(server: AnyServer) -> None:
+    texts = asks(server.name)
+    ways = [
+        way for part in (texts["refer"], texts["asks"]) for list_ in part.values() for way in list_
+    ]
+    for way in ways:
+        assert "_" not in SLOT.sub("", way), way
+    prefixes = "|".join(spec.prefix for spec in server.state.tables.values() if spec.prefix)
+    drawn = json.dumps(words(server.name))
+    assert not re.search(rf"\b(?:{prefixes or '-'})_\d", drawn)

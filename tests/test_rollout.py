@@ -1,0 +1,160 @@
+"""The loop: turns, clock, parallel calls, caps, and what goes wrong on the way."""
+
+from collections.abc import Sequence
+
+import anyio
+import msgspec
+import pytest
+
+from examples import pay_example
+from provegym.kernel import Session
+from provegym.policies.scripted import SCRIPTS, oracle
+from provegym.rewards import rescore
+from provegym.rollout import Caps, play, play_all
+from provegym.servers import load
+from provegym.trace import Example, Json, Reply, Rollout, ToolboxSpec, ToolCall
+
+
+class Says:
+    """A policy that says the same thing again and again."""
+
+    def __init__(self, *replies: Reply) -> None:
+        self.replies = replies
+        self.asked = 0
+
+    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
+        """The next reply; the last one repeats."""
+        self.asked += 1
+        return self.replies[min(self.asked, len(self.replies)) - 1]
+
+
+def roll(example: Example, policy: object, **options: object) -> Rollout:
+    """One rollout."""
+
+    async def run() -> Rollout:
+        return await play(example, policy, name="test", **options)  # type: ignore[arg-type]
+
+    return anyio.run(run)
+
+
+def call(name: str, **arguments: object) -> ToolCall:
+    """A call as a model writes it."""
+    return ToolCall(name=name, arguments=msgspec.json.encode(arguments).decode())
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts_are_paid_as_they_deserve(script: str) -> None:
+    example = pay_example()
+    reward = roll(example, SCRIPTS[script](example)).reward
+    assert reward is not None
+    if script in ("oracle", "eager"):
+        assert reward.total == 1.3
+    else:
+        assert 0 <= reward.total < 1.3
+    assert (reward.total == 0) == (script == "noop")
+
+
+def test_a_rollout_tells_what_was_said_and_what_it_did() -> None:
+    example = pay_example()
+    rollout = roll(example, oracle(example))
+    roles = [message["role"] for message in rollout.messages]
+    assert roles == [
+        "system",
+        "user",
+        *["assistant", "tool"] * 3,
+        "assistant",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    paid = rollout.calls[2]
+    assert [change.table for change in paid.diff] == ["accounts", "transactions"]
+    assert paid.digest != rollout.calls[1].digest == example.digest
+    assert {change.table for change in rollout.outcome} == {"accounts", "transactions", "cards"}
+    assert rescore(rollout) == rollout
+
+
+def test_time_passes_between_user_turns_only() -> None:
+    example = pay_example()
+    rollout = roll(example, Says(Reply(calls=(call("list_cards"),)), Reply(text="ok")))
+    session = Session([load("banking")], example.seed)
+    session.advance(5)
+    assert rollout.ended == "done"
+    assert [change.key for change in rollout.outcome] == [change.key for change in session.diff()]
+
+
+def test_calls_of_one_message_share_its_number() -> None:
+    both = Reply(calls=(call("list_cards"), call("list_payees")))
+    rollout = roll(pay_example(), Says(both, Reply(text="ok")))
+    assert [each.message for each in rollout.calls] == [1, 1]
+    assert [m["tool_call_id"] for m in rollout.messages if m["role"] == "tool"] == [
+        "call_0",
+        "call_1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("caps", "ended"),
+    [
+        (Caps(assistant_turns=3), "turns"),
+        (Caps(calls=5), "calls"),
+        (Caps(tokens=20), "tokens"),
+        (Caps(user_turns=1, assistant_turns=100, calls=7), "calls"),
+    ],
+)
+def test_a_rollout_stops_at_its_caps(caps: Caps, ended: str) -> None:
+    busy = Reply(calls=(call("list_cards"), call("list_cards")), tokens=8)
+    rollout = roll(pay_example(), Says(busy), caps=caps)
+    assert rollout.ended == ended
+    assert len(rollout.calls) <= caps.calls
+
+
+def test_sixty_four_calls_are_the_most() -> None:
+    flood = Reply(calls=tuple(call("list_cards") for _ in range(200)))
+    rollout = roll(pay_example(), Says(flood))
+    assert len(rollout.calls) == 64
+    assert rollout.ended == "calls"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"', '{"a": 1} trailing', "[" * 5000])
+def test_what_is_no_call_is_recorded_as_malformed(text: str) -> None:
+    broken = ToolCall(name="list_cards", arguments=text)
+    rollout = roll(pay_example(), Says(Reply(calls=(broken,)), Reply(text="sorry")))
+    assert rollout.calls[0].error == "malformed"
+    assert rollout.calls[0].arguments is None
+    assert rollout.reward is not None
+    assert rollout.reward.parts["validity"] == 0
+
+
+def test_what_is_not_shown_does_not_exist() -> None:
+    hidden = pay_example(toolbox=ToolboxSpec(hidden=("list_cards",)))
+    rollout = roll(hidden, Says(Reply(calls=(call("list_cards"), call("search_menu"))), Reply()))
+    assert [each.error for each in rollout.calls] == ["not_found", "not_found"]
+    assert not any(each.checks.shown for each in rollout.calls)
+
+
+def test_a_crashing_policy_ends_its_own_rollout_only() -> None:
+    class Crash:
+        async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
+            raise RuntimeError("out of ideas")
+
+    async def run() -> list[Rollout]:
+        made = iter([Crash(), oracle(pay_example()), Crash()])
+        batch = play_all([pay_example()] * 3, lambda _: next(made), name="t", concurrency=2)
+        return [rollout async for rollout in batch]
+
+    rollouts = anyio.run(run)
+    assert [r.ended for r in rollouts] == ["policy_error", "done", "policy_error"]
+    assert rollouts[0].reason == "RuntimeError: out of ideas"
+
+
+def test_a_bug_in_a_server_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    def explode(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    example = pay_example()
+    monkeypatch.setattr("provegym.kernel.server.Tool.run", explode)
+    rollout = roll(example, Says(Reply(calls=(call("list_cards"),))))
+    assert rollout.ended == "server_bug"
+    assert "a bug" in rollout.reason

@@ -1,0 +1,105 @@
+"""The toolbox: what is shown, by which name, with which schema, and what fits it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from examples import pay_example
+from provegym.servers import load
+from provegym.toolbox import Toolbox, expose, fits
+from provegym.trace import ToolboxSpec
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Somebody else's tool."""
+
+    name: str
+    server: str = "theirs"
+    description: str = "Does something."
+    writes: bool = False
+    input_schema: dict[str, Any] = field(default_factory=lambda: {"type": "object"})
+
+
+def test_an_example_shows_its_server_without_the_hidden_and_with_distractors() -> None:
+    spec = ToolboxSpec(hidden=("list_cards",), distractors=("read_file", "search_menu"))
+    shown = set(Toolbox.of(pay_example(toolbox=spec)).tools)
+    assert shown == set(load("banking").tools) - {"list_cards"} | {"read_file", "search_menu"}
+
+
+def test_the_order_is_drawn_from_the_examples_id() -> None:
+    one, same, other = (Toolbox.of(pay_example(id=name)) for name in ("a", "a", "b"))
+    assert list(one.tools) == list(same.tools) != list(other.tools)
+
+
+def test_a_limit_keeps_what_is_needed() -> None:
+    spec = ToolboxSpec(limit=6, distractors=("read_file",))
+    shown = set(Toolbox.of(pay_example(toolbox=spec)).tools)
+    assert len(shown) == 6
+    assert {"list_accounts", "list_payees", "pay_payee", "set_card_status", "read_file"} <= shown
+
+
+def test_a_stripped_enum_is_told_in_the_description_and_still_enforced() -> None:
+    spec = ToolboxSpec(stripped=("set_card_status.status",))
+    toolbox = Toolbox.of(pay_example(toolbox=spec))
+    status = toolbox.schemas["set_card_status"]["properties"]["status"]
+    assert "enum" not in status
+    assert "One of active, cancelled, frozen." in status["description"]
+    assert "enum" in load("banking").tools["set_card_status"].input_schema["properties"]["status"]
+    assert toolbox.fits("set_card_status", {"card_id": "x", "status": "melted"})
+    outcome = toolbox.session(7).call("set_card_status", {"card_id": "x", "status": "melted"})
+    assert "one of active, cancelled, frozen" in outcome.value["message"]
+
+
+def test_it_speaks_openai_and_mcp() -> None:
+    toolbox = Toolbox.of(pay_example())
+    function, tool = toolbox.openai()[0]["function"], toolbox.mcp()[0]
+    assert function["name"] == tool["name"]
+    assert function["parameters"] == tool["inputSchema"]
+
+
+def test_clashing_and_illegal_names_carry_their_server() -> None:
+    tools = [Foreign("read"), Foreign("read", "ours"), Foreign("get file"), Foreign("x" * 90)]
+    names = list(expose(tools))
+    assert names[:3] == ["theirs__read", "ours__read", "theirs__get_file"]
+    assert len(names[3]) == 64
+    assert len(set(expose([Foreign("y" * 90), Foreign("y" * 91)]))) == 2
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "count": {"type": "integer", "maximum": 3},
+        "name": {"type": ["string", "null"], "enum": ["a"]},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["count"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "right"),
+    [
+        ({"count": 1}, True),
+        ({"count": 5.0}, True),
+        ({"count": 99}, True),
+        ({"count": "5"}, False),
+        ({"count": 5.5}, False),
+        ({"count": True}, False),
+        ({}, False),
+        ({"count": 1, "name": None}, True),
+        ({"count": 1, "name": "zzz"}, True),
+        ({"count": 1, "name": 5}, False),
+        ({"count": 1, "other": 5}, False),
+        ({"count": 1, "tags": ["x", 1]}, False),
+        ({"count": 1, "tags": []}, True),
+        ({"count": float("inf")}, False),
+        ({"count": float("nan")}, False),
+    ],
+)
+def test_types_and_keys_fit_and_nothing_else_is_asked(
+    arguments: dict[str, Any], right: bool
+) -> None:
+    assert fits(SCHEMA, arguments) is right
