@@ -6,6 +6,7 @@ may point into earlier results: "$0/items/1/id" is the id of the second item of 
 
 import re
 import tomllib
+from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
@@ -13,12 +14,12 @@ import msgspec
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
-from rich.table import Table
 
 from provegym import servers
 from provegym.kernel import Change, Outcome, Session
 
-WIDTH = 100
+WIDTH = 90
+MOST_CHANGES = 8
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,10 +73,12 @@ def tell(console: Console, name: str, seed: int) -> None:
             console.print(f"  [magenta]⏱  {step.minutes // 60} hours pass[/magenta]")
             continue
         call = f"{step.tool}({', '.join(f'{k}={_short(v, 40)}' for k, v in arguments.items())})"
-        console.print(f"  [bold]→[/bold] {escape(call)}")
+        console.print(f"  [bold]→[/bold] {escape(call)}", no_wrap=True, overflow="ellipsis")
         colour, mark = ("green", "✓") if outcome.ok else ("yellow", "✗")
         console.print(f"    [{colour}]{mark} {escape(_result(outcome))}[/{colour}]")
-    console.print(_changes(session.diff()))
+    console.print("\n  [bold]what changed in the world[/bold]")
+    for change in _changes(session.diff()):
+        console.print(f"    {change}", no_wrap=True, overflow="ellipsis")
 
 
 def tell_all(console: Console, seed: int) -> None:
@@ -131,20 +134,25 @@ def _result(outcome: Outcome) -> str:
     return _short(value, WIDTH)
 
 
-def _changes(changes: list[Change]) -> Table:
-    table = Table("what changed", "", "before", "after", title_justify="left", padding=(0, 1))
-    for change in changes:
-        before, after = change.before or {}, change.after or {}
-        if change.before is None or change.after is None:
-            word = "added" if change.before is None else "removed"
-            table.add_row(f"{change.table} {change.key}", word, *map(_whole, (before, after)))
-            continue
-        for name in dict.fromkeys((*before, *after)):
-            row = (_short(side.get(name), 40) for side in (before, after))
-            table.add_row(f"{change.table} {change.key}", escape(name), *map(escape, row))
-    return table
+def _changes(changes: list[Change]) -> Iterator[str]:
+    """One line per record that differs: added, removed, or what became of its fields."""
+    for change in changes[:MOST_CHANGES]:
+        where = f"{change.table} {change.key}"
+        if change.before is None:
+            yield f"[green]+ {escape(where)}[/green]  {escape(_fields(change))}"
+        elif change.after is None:
+            yield f"[red]- {escape(where)}[/red]  {escape(_fields(change))}"
+        else:
+            before, after = change.before, change.after
+            names = dict.fromkeys((*before, *after))
+            moved = (f"{n} {_short(before.get(n), 30)} → {_short(after.get(n), 30)}" for n in names)
+            yield f"[yellow]~ {escape(where)}[/yellow]  {escape(', '.join(moved))}"
+    if len(changes) > MOST_CHANGES:
+        yield f"[dim]and {len(changes) - MOST_CHANGES} more[/dim]"
 
 
-def _whole(record: dict[str, Any]) -> str:
-    fields = [f"{name} {_short(value, 32)}" for name, value in record.items() if name != "id"]
-    return escape(", ".join(fields[:6]))
+def _fields(change: Change) -> str:
+    """A record's telling fields: neither its key nor what is part of it."""
+    record = change.after or change.before or {}
+    told = {n: v for n, v in record.items() if not isinstance(v, str) or v not in change.key}
+    return ", ".join(f"{name} {_short(value, 30)}" for name, value in told.items())
