@@ -11,11 +11,11 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
     {"kernel"},
-    {"servers", "trace"},
+    {"servers", "trace", "fuzz"},
     {"hosts", "toolbox", "rewards", "policies"},
     {"rollout"},
     {"verify", "synth"},
-    {"train", "evals", "view"},
+    {"train", "evals", "view", "story", "bench", "bench_http"},
     {"cli", "config", "__main__", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
@@ -73,8 +73,8 @@ def decorators(node: Function) -> set[str]:
 
 
 def is_tool(node: Function) -> bool:
-    """Whether a function is a tool, whose parameters are the model's."""
-    return bool(decorators(node) & {"server.read", "server.write"})
+    """Whether its parameters are not ours: a tool's are the model's, a command's the user's."""
+    return bool(decorators(node) & {"server.read", "server.write", "app.command"})
 
 
 @every_file

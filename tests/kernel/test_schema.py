@@ -166,7 +166,7 @@ def test_bounds_are_told() -> None:
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
 @pytest.mark.parametrize("name", ["pages", "price", "due", "tags", "mark"])
 def test_a_number_json_does_not_have_is_refused_everywhere(name: str, number: float) -> None:
-    assert f"'{name}'" in sentence({**BOOK, name: number})
+    assert "NaN or infinite" in sentence({**BOOK, name: number})
 
 
 @pytest.mark.parametrize("name", ["title", "kind", "due", "owner", "pages", "tags", "mark"])

@@ -7,10 +7,10 @@ from typing import Any
 
 import jsonschema_rs
 
+from provegym.fuzz import Fuzzer
 from provegym.kernel import AnyServer, Outcome, Session, State, Tool
 from provegym.kernel.session import MAX_RESULT_BYTES
 from provegym.servers import load
-from servers.fuzz import Fuzzer
 from servers.spoil import show, spoil
 
 CALLS = 240

@@ -19,11 +19,11 @@ import jsonschema_rs
 import msgspec
 import pytest
 
+from provegym.fuzz import Fuzzer
+from provegym.fuzz.pool import snake
 from provegym.kernel import AnyServer, Record, Session, State, Tool
 from provegym.kernel.state import ENCODE
 from provegym.servers import asks, load, load_all, names, words
-from servers.fuzz import Fuzzer
-from servers.pool import snake
 from servers.runs import CALLS, MINUTES, Step, campaign_of, take, take_walk, walk_of
 from servers.spoil import DELIBERATE, STRANGE, show, spoil
 
@@ -58,15 +58,11 @@ import json, sys
 from provegym.kernel import Session
 from provegym.servers import load
 name, seed, steps = json.load(sys.stdin)
-session = Session([load(name)], seed)
-digests = [session.digest()]
+session, seen = Session([load(name)], seed), []
 for tool, given in steps:
-    if tool:
-        session.call(tool, given)
-    else:
-        session.advance(given)
-    digests.append(session.digest())
-print(json.dumps(digests))
+    text = session.call(tool, given).text if tool else session.advance(given) or ""
+    seen.append([text, session.digest()])
+print(json.dumps(seen))
 """
 
 
@@ -340,7 +336,8 @@ def test_a_fresh_interpreter_reproduces(name: str) -> None:
         text=True,
         check=True,
     )
-    assert json.loads(run.stdout) == [walk.session().digest(), *walk.digests[:300]]
+    expected = zip(walk.texts[:300], walk.digests[:300], strict=True)
+    assert json.loads(run.stdout) == [list(pair) for pair in expected]
 
 
 def test_forks_go_their_own_way(name: str) -> None:

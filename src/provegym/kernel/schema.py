@@ -105,7 +105,7 @@ class Arguments:
             bound = self._decode(raw)
         except msgspec.ValidationError as problem:
             bound = self._second_look(raw, str(problem))
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError, TypeError) as problem:
+        except (msgspec.DecodeError, UnicodeError, RecursionError, TypeError) as problem:
             raise BadArguments(
                 f"the arguments are not a JSON object: {quote(str(problem))}"
             ) from None
@@ -122,7 +122,7 @@ class Arguments:
             whole = _whole_numbers(loose)
         except RecursionError:
             raise BadArguments("the arguments are nested too deeply") from None
-        except msgspec.DecodeError as broken:
+        except (msgspec.DecodeError, UnicodeError) as broken:
             raise BadArguments(f"the arguments are not JSON: {quote(str(broken))}") from None
         if whole != loose or repr(whole) != repr(loose):
             try:
@@ -218,7 +218,10 @@ def _converter(kind: Any) -> Callable[[Any, str], Any] | None:
     members = _members(kind)
     if Decimal in members:
         return _to_money
-    return _to_utc if datetime in members else None
+    if datetime in members:
+        return _to_utc
+    each = next((_converter(get_args(m)[0]) for m in members if get_origin(m) is list), None)
+    return each and (lambda values, name: [each(value, name) for value in values])
 
 
 def _to_money(value: float, name: str) -> Decimal:
@@ -261,13 +264,11 @@ def _require_bounds(where: str, kind: inspect.Type) -> None:
     elif isinstance(kind, inspect.IntType | inspect.FloatType):
         if (kind.ge is None and kind.gt is None) or (kind.le is None and kind.lt is None):
             raise TypeError(f"{where} is a number without bounds")
+    elif isinstance(kind, inspect.DateTimeType):
+        if not kind.tz:
+            raise TypeError(f"{where} is a time without a zone; use Time")
     elif not isinstance(
-        kind,
-        inspect.BoolType
-        | inspect.LiteralType
-        | inspect.NoneType
-        | inspect.DateType
-        | inspect.DateTimeType,
+        kind, inspect.BoolType | inspect.LiteralType | inspect.NoneType | inspect.DateType
     ):
         raise TypeError(f"{where} has a type no argument may have: {kind}")
     return None
@@ -293,7 +294,10 @@ def _tidy(schema: Json) -> Json:
         if node.get("default", "") is None:
             del node["default"]
         if node.get("format") == "decimal":
-            node = {**{k: v for k, v in node.items() if k != "format"}, "type": "number"}
+            node = {**node, "type": "number"}
+            del node["format"]
+            if "default" in node:
+                node["default"] = float(node["default"])
         if isinstance(node.get("enum"), list) and "type" not in node:
             node = {"type": "integer" if isinstance(node["enum"][0], int) else "string", **node}
         return _fold_null(node)

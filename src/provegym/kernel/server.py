@@ -97,14 +97,13 @@ class Server(Generic[S]):
         name = function.__name__
         returned: Any = get_type_hints(function).get("return")
         paged = get_origin(returned) is list
-        if paged:
-            generic: Any = Page
-            returned = generic[get_args(returned)[0]]
+        shown = get_args(returned)[0] if paged else returned
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name) or name in self.tools:
             raise TypeError(f"{self.name}: {name!r} is no tool name, or is taken")
-        if not issubclass(get_origin(returned) or returned, msgspec.Struct):
+        if not (isinstance(shown, type) and issubclass(shown, msgspec.Struct)):
             raise TypeError(f"{name} must return a struct or a list of structs")
         description, described = parse_docstring(function)
+        generic: Any = Page
         self.tools[name] = Tool(
             name=name,
             server=self.name,
@@ -112,7 +111,7 @@ class Server(Generic[S]):
             description=description,
             arguments=Arguments(function, described, paged=paged),
             paged=paged,
-            output_schema=output_schema(returned),
+            output_schema=output_schema(generic[shown] if paged else shown),
             writes=writes,
             destructive=destructive,
             idempotent=idempotent,

@@ -113,9 +113,10 @@ class Session:
         """Let time pass in every server; what falls due happens."""
         if not 0 <= minutes <= MAX_MINUTES:
             raise ValueError(f"a session advances by 0 to {MAX_MINUTES} minutes, not {minutes}")
-        for state in self._states.values():
-            state.pass_time(minutes)
-        self._minutes += minutes
+        if minutes:
+            for state in self._states.values():
+                state.pass_time(minutes)
+            self._minutes += minutes
 
     def fork(self) -> "Session":
         """A session that goes its own way from here."""
@@ -166,6 +167,6 @@ def _encode(name: str, result: msgspec.Struct) -> str:
             raise Bug(
                 f"{name} returned {len(raw)} bytes of JSON; at most {MAX_RESULT_BYTES} are allowed"
             )
-        result = result.cut(len(result.items) * MAX_RESULT_BYTES // (len(raw) + 1))
+        result = result.cut(max(1, len(result.items) * MAX_RESULT_BYTES // (len(raw) + 1)))
         raw = ENCODE(result)
     return raw.decode()

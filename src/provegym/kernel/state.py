@@ -89,7 +89,7 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
 class Written(NamedTuple):
     """A write of the present call: what stood there, and how to go back.
 
-    `rows` is set where a record was taken away, so that undoing restores its place in the order.
+    `rows` and `late` are kept where a record was taken away, so that undoing restores its place.
     """
 
     table: "Table[Any]"
@@ -97,6 +97,7 @@ class Written(NamedTuple):
     old: Record | None
     next: int
     rows: dict[str, Any] | None
+    late: dict[str, None]
 
 
 Undo = list[Written]
@@ -105,7 +106,7 @@ Undo = list[Written]
 class Table(Generic[R]):
     """Records by key, in the order they came, shared with other sessions until the first write."""
 
-    __slots__ = ("_base", "_changed", "_next", "_owned", "_rows", "_spec", "_undo")
+    __slots__ = ("_base", "_changed", "_late", "_next", "_owned", "_rows", "_spec", "_undo")
 
     def __init__(self, spec: Spec, undo: Undo, start: int) -> None:
         self._spec = spec
@@ -114,6 +115,7 @@ class Table(Generic[R]):
         self._base: dict[str, R] = {}
         self._rows: dict[str, R] = {}
         self._changed: set[str] = set()
+        self._late: dict[str, None] = {}
         self._owned = True
 
     def __getitem__(self, key: str) -> R:
@@ -163,7 +165,9 @@ class Table(Generic[R]):
         old = rows.get(key)
         if old is None and len(rows) >= self._spec.most:
             raise Rejected(f"this world holds no more than {len(rows)} {self._spec.noun} records")
-        self._undo.append(Written(self, key, old, self._next, None))
+        self._undo.append(Written(self, key, old, self._next, None, self._late))
+        if old is None:
+            self._late[key] = None
         rows[key] = row
         self._changed.add(key)
         return row
@@ -177,8 +181,9 @@ class Table(Generic[R]):
         old = self[key]
         self._own()
         before = self._rows
-        self._undo.append(Written(self, key, old, self._next, before))
-        self._rows = before.copy()
+        self._undo.append(Written(self, key, old, self._next, before, self._late))
+        self._rows, self._late = before.copy(), self._late.copy()
+        self._late.pop(key, None)
         del self._rows[key]
         self._changed.add(key)
 
@@ -186,14 +191,15 @@ class Table(Generic[R]):
         if not self._owned:
             self._rows = self._rows.copy()
             self._changed = self._changed.copy()
+            self._late = self._late.copy()
             self._owned = True
 
     def unwrite(self, written: Written) -> None:
         """Undo the newest write."""
         if written.rows is not None:
-            self._rows = written.rows
+            self._rows, self._late = written.rows, written.late
         elif written.old is None:
-            del self._rows[written.key]
+            del self._rows[written.key], self._late[written.key]
         else:
             self._rows[written.key] = cast("R", written.old)
         self._next = written.next
@@ -202,13 +208,18 @@ class Table(Generic[R]):
         """A table that goes its own way from here; neither side sees the other's later writes."""
         twin: Table[R] = Table.__new__(Table)
         twin._spec, twin._undo, twin._next = self._spec, undo, self._next
-        twin._base, twin._rows, twin._changed = self._base, self._rows, self._changed
+        twin._base, twin._rows = self._base, self._rows
+        twin._changed, twin._late = self._changed, self._late
         twin._owned = self._owned = False
         return twin
 
     def freeze(self) -> None:
         """Make the present rows the ones that diffs are taken against."""
-        self._base, self._changed, self._owned = self._rows, set(), False
+        self._base, self._changed, self._late, self._owned = self._rows, set(), {}, False
+
+    def tail(self) -> tuple[int, list[str]]:
+        """The next number, and the keys that came since the seed, in the order they stand."""
+        return self._next, list(self._late)
 
     def touched(self) -> Iterator[tuple[str, R | None, R | None]]:
         """Key, seeded and present record of whatever differs from the seed, in key order."""
@@ -308,12 +319,12 @@ class State:
         ]
 
     def digest(self) -> str:
-        """A fingerprint: equal for worlds with the same records, clock and next ids."""
+        """A fingerprint: equal for worlds with the same records, order, clock and next ids."""
         rows = [
             (n, key, after) for n in self.tables for key, _, after in self.__dict__[n].touched()
         ]
-        counters = [self.__dict__[name]._next for name in self.tables]
-        return blake2b(ENCODE((self.origin, self.now, counters, rows)), digest_size=16).hexdigest()
+        tails = [self.__dict__[name].tail() for name in self.tables]
+        return blake2b(ENCODE((self.origin, self.now, tails, rows)), digest_size=16).hexdigest()
 
     def size(self) -> int:
         """How many records there are."""
@@ -330,11 +341,23 @@ def _fields(before: Record | None, after: Record | None) -> tuple[Fields, Fields
     return old, new
 
 
+SCALARS = (
+    inspect.NoneType,
+    inspect.BoolType,
+    inspect.IntType,
+    inspect.FloatType,
+    inspect.StrType,
+    inspect.DecimalType,
+    inspect.DateTimeType,
+    inspect.DateType,
+    inspect.LiteralType,
+)
+
+
 def _is_immutable(kind: inspect.Type, seen: frozenset[object] = frozenset()) -> bool:
+    """Whether a type holds scalars, tuples and frozen structs alone."""
     if isinstance(kind, inspect.Metadata):
         return _is_immutable(kind.type, seen)
-    if isinstance(kind, inspect.ListType | inspect.DictType | inspect.SetType | inspect.AnyType):
-        return False
     if isinstance(kind, inspect.StructType):
         if kind.cls in seen:
             return True
@@ -345,4 +368,6 @@ def _is_immutable(kind: inspect.Type, seen: frozenset[object] = frozenset()) -> 
         return all(_is_immutable(member, seen) for member in kind.types)
     if isinstance(kind, inspect.TupleType):
         return all(_is_immutable(member, seen) for member in kind.item_types)
-    return not isinstance(kind, inspect.VarTupleType) or _is_immutable(kind.item_type, seen)
+    if isinstance(kind, inspect.VarTupleType):
+        return _is_immutable(kind.item_type, seen)
+    return isinstance(kind, SCALARS)

@@ -281,7 +281,7 @@ def open_account(
     kind: Literal["checking", "savings"],
     currency: Literal["EUR", "USD", "GBP"] = "EUR",
 ) -> Account:
-    """Open an empty account; its name must be new and at most eight may be open.
+    """Open an empty account; its name must be new, and at most eight of a kind may be open.
 
     Args:
         name: What to call it.
@@ -292,7 +292,7 @@ def open_account(
         raise Rejected(f"there is already an account called {name!r}; choose another name")
     if sum(a.status == "open" and a.kind == kind for a in bank.accounts) >= 8:
         raise Rejected(f"a customer holds at most eight {kind} accounts; close one first")
-    iban = make_iban(len(bank.accounts))
+    iban = make_iban(10**17 + len(bank.accounts))
     return bank.accounts.add(name=name, kind=kind, currency=currency, iban=iban, balance=money(0))
 
 

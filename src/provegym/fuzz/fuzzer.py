@@ -7,12 +7,13 @@ preconditions are met. All chance comes from one seeded Random.
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from random import Random
 from typing import Any
 
+from provegym.fuzz.pool import Pool, Scalars, singular
 from provegym.kernel import AnyServer, Outcome, State, Tool
-from servers.pool import Pool, Scalars, singular
 
 Json = dict[str, Any]
 
@@ -133,9 +134,9 @@ class Fuzzer:
     def _string(self, name: str, schema: Json) -> str:
         if "format" in schema:
             return self._moment(name, schema["format"])
-        limit = schema.get("maxLength", 200)
+        limit: int = schema.get("maxLength", 200)
         if self._extreme and self.chance.random() < 0.5:
-            return self.chance.choice(("a", "*", "é", "a/", "9 "))[:limit] * limit
+            return (self.chance.choice(("a", "*", "é", "a/", "9 ")) * limit)[:limit]
         for _ in range(8):
             text = self._text(name, schema)[:limit].ljust(schema.get("minLength", 0), "x")
             if re.search(schema.get("pattern", ""), text):
@@ -159,7 +160,7 @@ class Fuzzer:
         if live and dice < 0.88:
             words = self.chance.choice(live).split()
             return self.chance.choice(words) if words else ""
-        examples = re.findall(r'"([^"]+)"', about)
+        examples: list[str] = re.findall(r'"([^"]+)"', about)
         if examples and dice < 0.91:
             return self.chance.choice(examples)
         return self._new(live, dice)
@@ -170,12 +171,16 @@ class Fuzzer:
             return re.sub(r"[^/_@:. -]*$", str(7000 + self._made), self.chance.choice(live))
         return self.chance.choice((f"quiet{self._made}", f"Quiet Harbour {self._made}"))
 
+    def _known(self, name: str) -> list[Any]:
+        """What fields of this name hold, near the chosen record or anywhere."""
+        return self._near.get(name) or self.pool.fields.get(name) or []
+
     def _number(self, name: str, schema: Json, *, whole: bool) -> int | float:
         step = schema.get("multipleOf", 1 if whole else 0.001)
         low = schema["minimum"] if "minimum" in schema else schema["exclusiveMinimum"] + step
         high = schema["maximum"] if "maximum" in schema else schema["exclusiveMaximum"] - step
-        same = [v for v in (self._near.get(name) or self.pool.fields.get(name, ())) if _is_num(v)]
-        draws = [
+        same = [value for value in self._known(name) if _is_num(value)]
+        draws: list[Callable[[], float]] = [
             lambda: self.chance.choice(same or self.pool.numbers or [low]),
             lambda: self.chance.choice(same or [low + step * self.chance.randrange(8)]),
             lambda: low + self.chance.randrange(1, 8),
@@ -193,8 +198,7 @@ class Fuzzer:
         if self._extreme and self.chance.random() < 0.5:
             far = self.chance.choice(FAR)
             return far if kind == "date" else f"{far}T00:00:00Z"
-        live = self._near.get(name) or self.pool.fields.get(name, ())
-        known = [moment for value in live if (moment := _parse(value))]
+        known = [moment for value in self._known(name) if (moment := _parse(value))]
         base, dice = self.pool.now, self.chance.random()
         if self._last and dice < 0.6:
             moment = self._last + self.chance.choice(STEPS)
