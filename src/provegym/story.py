@@ -129,9 +129,15 @@ def _result(outcome: Outcome) -> str:
     if not outcome.ok:
         return f"{value['error']}: {value['message']}"
     if "items" in value and "total" in value:
-        names = [str(item.get("name", item.get("id", ""))) for item in value["items"][:4]]
+        names = [_name(item) for item in value["items"][:4]]
         return f"{value['total']} found: {', '.join(names)}{'…' * (value['total'] > 4)}"
     return _short(value, WIDTH)
+
+
+def _name(item: dict[str, Any]) -> str:
+    """What people would call a listed thing."""
+    labels = ("name", "label", "title", "subject", "code", "id")
+    return str(next((item[label] for label in labels if label in item), "…"))
 
 
 def _changes(changes: list[Change]) -> Iterator[str]:
