@@ -1,4 +1,4 @@
-"""What an assistant can know at a point of a conversation: what was said, and what calls returned."""
+"""What an assistant can know at some point: what was said, and what calls returned."""
 
 import re
 from collections.abc import Iterable, Iterator
