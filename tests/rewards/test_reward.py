@@ -203,7 +203,9 @@ def test_dropping_the_only_right_call_never_pays(
     step = msgspec.structs.replace(path[at], arguments=plain, needs=())
     path = (*path[:at], step, *path[at + 1 :])
     others = [each for each in made if not can_serve(each, step)]
-    right = Call(turn=step.turn, message=99, tool=step.tool, arguments=plain, checks=RAN)
+    right = Call(
+        turn=step.turn, message=99, tool=step.tool, arguments=plain, checks=RAN, result='{"id": 1}'
+    )
     before = [each for each in others if each.turn <= step.turn]
     after = [msgspec.structs.replace(each, message=100 + each.message) for each in others]
     without = (*before, *after[len(before) :])

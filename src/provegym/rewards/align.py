@@ -130,7 +130,10 @@ def resolve(value: Any, calls: Sequence[Call], served: Sequence[int | None]) -> 
 def _point(call: Call, pointer: str) -> tuple[bool, Any]:
     if not call.checks.ran:
         return False, None
-    found: Any = msgspec.json.decode(call.result)
+    try:
+        found: Any = msgspec.json.decode(call.result)
+    except msgspec.DecodeError:
+        return False, None
     for part in pointer.split("/")[1:]:
         if isinstance(found, list) and part.isdigit() and int(part) < len(found):
             found = found[int(part)]
