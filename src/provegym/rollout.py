@@ -147,6 +147,17 @@ async def play(
     )
 
 
+def play_script(example: Example, make: MakePolicy, *, scheme: Scheme = PAPER) -> Rollout:
+    """Play a policy that never waits, without an event loop."""
+    coroutine = play(example, make(example), name="script", scheme=scheme)
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        rollout: Rollout = done.value
+        return rollout
+    raise TypeError("a policy that waits cannot be played as a script")
+
+
 async def play_all(
     examples: Iterable[Example],
     make: MakePolicy,

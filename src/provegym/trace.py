@@ -41,13 +41,16 @@ class Alternative(Data, frozen=True):
 
 
 class Step(Data, frozen=True):
-    """One right call. An argument may be {"$from": [step, pointer], "literal": value}."""
+    """One right call. An argument may be {"$from": [step, pointer], "literal": value}.
+
+    `answers` points to the values in its result that answer the user, where it is the goal itself.
+    """
 
     turn: int
     tool: str
     arguments: Json = {}
     writes: bool = False
-    answers: bool = False
+    answers: tuple[str, ...] = ()
     needs: tuple[Edge, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
 

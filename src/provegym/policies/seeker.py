@@ -1,0 +1,190 @@
+"""The seeker: breadth first through every read there is, for roads that yield what is wanted.
+
+It knows what the user said and what calls return, tries every shown read tool with every such
+value within a fixed number of calls, and reports the sets of reads that yield all that is wanted.
+A road it finds and an example does not pay for is a road a good agent would be punished on.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import Any, NamedTuple
+
+from provegym.kernel import Session
+from provegym.policies.knowledge import Scalar, leaves, normal
+from provegym.toolbox import Toolbox
+from provegym.trace import Json
+
+MOST_CALLS = 4_000
+MOST_READS = 24
+MOST_KEYS = 40
+
+
+class Read(NamedTuple):
+    """A read that was tried: what it yields of the wanted, and the read whose value it used."""
+
+    tool: str
+    arguments: Json
+    yields: frozenset[int]
+    after: int | None
+
+
+Wanted = Callable[[Any], bool]
+Road = tuple[Read, ...]
+
+
+@dataclass
+class Seeker:
+    """A search over the reads of one toolbox on one world."""
+
+    session: Session
+    toolbox: Toolbox
+    wanted: list[Wanted]
+    calls: int = 0
+    tried: set[str] = field(default_factory=set)
+
+    def reads(self, said: list[Scalar], length: int) -> tuple[list[Read], list[Read]]:
+        """Every read that what was said allows, and the useful ones, one step further included."""
+        first = list(self._try(said, None))
+        useful = [read for read, _ in first if read.yields]
+        if length > 1:
+            for number, (_, result) in enumerate(first):
+                keys = key_leaves(result)
+                useful += [read for read, _ in self._try(keys, number) if read.yields]
+        return [read for read, _ in first], useful
+
+    def roads(self, said: list[Scalar], length: int) -> list[Road]:
+        """The sets of at most so many reads that yield everything wanted, shortest first."""
+        first, useful = self.reads(said, length)
+        return self._cover(first, useful[:MOST_READS], length)
+
+    def _try(self, known: list[Scalar], after: int | None) -> Iterator[tuple[Read, Any]]:
+        for name, tool in self.toolbox.tools.items():
+            if tool.writes:
+                continue
+            for arguments in draws(self.toolbox.schemas[name], known, bare=after is None):
+                mark = f"{name}{sorted(arguments.items(), key=str)}"
+                if mark in self.tried or self.calls >= MOST_CALLS:
+                    continue
+                self.tried.add(mark)
+                self.calls += 1
+                outcome = self.session.call(tool.name, arguments)
+                if outcome.ok:
+                    value = outcome.value
+                    found = frozenset(n for n, want in enumerate(self.wanted) if want(value))
+                    yield Read(name, arguments, found, after), value
+
+    def _cover(self, first: list[Read], useful: list[Read], length: int) -> list[Road]:
+        roads: list[Road] = []
+        for size in range(1, length + 1):
+            for chosen in combinations(useful, size):
+                if len(set().union(*(read.yields for read in chosen))) < len(self.wanted):
+                    continue
+                before = [first[read.after] for read in chosen if read.after is not None]
+                road: Road = tuple(_unique((*before, *chosen)))
+                if len(road) <= length and not any(_within(known, road) for known in roads):
+                    roads.append(road)
+        return roads
+
+
+def draws(schema: Json, known: list[Scalar], *, bare: bool) -> Iterator[Json]:
+    """Arguments from known values: the required ones, alone or with one optional beside them."""
+    properties: Json = schema.get("properties", {})
+    required = schema.get("required", [])
+    options = {name: list(_fitting(part, known)) for name, part in properties.items()}
+    bases = [
+        dict(zip(required, values, strict=True))
+        for values in product(*(options[name] for name in required))
+    ]
+    for base in bases:
+        if base or bare:
+            yield base
+        for name in properties.keys() - base.keys() - {"limit", "offset"}:
+            for value in options[name]:
+                yield {**base, name: value}
+
+
+def _fitting(schema: Json, known: list[Scalar]) -> Iterator[Scalar]:
+    if "enum" in schema:
+        yield from (value for value in schema["enum"] if value is not None)
+        return
+    kinds = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", [])
+    for value in known:
+        if isinstance(value, str):
+            dated = len(value) > 9 and value[4:5] == "-" and value[7:8] == "-"
+            if "string" in kinds and dated == ("format" in schema):
+                yield value
+        elif not isinstance(value, bool) and ("integer" in kinds or "number" in kinds):
+            yield value
+
+
+def yields_value(value: Scalar, known_by: Iterable[Scalar]) -> Wanted:
+    """What a lookup is there for: this value, in a record that shows whose it is.
+
+    An id beside nothing that was said is of no use: nobody could tell what it stands for.
+    """
+    form, marks = normal(value), {normal(mark) for mark in known_by}
+
+    def is_shown(node: Any) -> bool:
+        if isinstance(node, list):
+            return any(is_shown(part) for part in node)
+        if not isinstance(node, dict):
+            return False
+        held = {normal(part) for part in node.values() if isinstance(part, Scalar)}
+        if form in held and (not marks or held & marks):
+            return True
+        return any(is_shown(part) for part in node.values())
+
+    return is_shown
+
+
+def yields_answer(result: Json, pointers: Iterable[str], about: Iterable[Scalar]) -> Wanted:
+    """What answers a question: the same fields with the same values, of the thing asked about."""
+    names = {pointer.rpartition("/")[2]: point(result, pointer) for pointer in pointers}
+    forms = {normal(value) for value in about}
+
+    def is_answer(node: Any) -> bool:
+        if isinstance(node, list):
+            return any(is_answer(part) for part in node)
+        if not isinstance(node, dict):
+            return False
+        if all(name in node and node[name] == value for name, value in names.items()):
+            return not forms or any(normal(leaf) in forms for leaf in leaves(node))
+        return any(is_answer(part) for part in node.values())
+
+    return is_answer
+
+
+def point(value: Any, pointer: str) -> Any:
+    """The part of a JSON value that a pointer leads to, or None."""
+    for part in pointer.split("/")[1:]:
+        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        elif isinstance(value, dict):
+            value = value.get(part)
+        else:
+            return None
+    return value
+
+
+def key_leaves(result: Any) -> list[Scalar]:
+    """The values of a result that look like keys, as far as they are tried."""
+    return [leaf for leaf in leaves(result) if _is_key(leaf)][:MOST_KEYS]
+
+
+def _is_key(leaf: Scalar) -> bool:
+    """Whether a value looks like what names one thing: no blanks, and some digit, slash or case."""
+    return isinstance(leaf, str) and 2 < len(leaf) <= 80 and " " not in leaf and not leaf.isalpha()
+
+
+def _unique(reads: Iterable[Read]) -> Iterator[Read]:
+    seen: list[tuple[str, Json]] = []
+    for read in reads:
+        if (read.tool, read.arguments) not in seen:
+            seen.append((read.tool, read.arguments))
+            yield read
+
+
+def _within(known: Road, road: Road) -> bool:
+    have = [(read.tool, read.arguments) for read in road]
+    return all((read.tool, read.arguments) in have for read in known)

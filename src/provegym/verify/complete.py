@@ -1,0 +1,155 @@
+"""Fills in what can be proven of an example, so that only asks and right calls need to be written.
+
+From the first path's calls on the world: which are writes, what each needs, the ids it takes from
+records it made itself, the outcome, and every other road the seeker finds, as alternatives of a
+step where they replace it alone and as further paths where they do not.
+"""
+
+from typing import Any
+
+from msgspec.structs import replace as put
+
+from provegym import servers
+from provegym.kernel import Session
+from provegym.policies.knowledge import leaves, normal
+from provegym.policies.seeker import Read, Road
+from provegym.toolbox import Toolbox
+from provegym.trace import Alternative, Edge, Example, Path, Step
+from provegym.verify import proofs
+from provegym.verify.replay import Replay, replay
+
+
+def complete(example: Example) -> Example:
+    """The example with everything filled in that its first path and its world imply."""
+    server = servers.load(example.server)
+    digest = Session([server], example.seed).digest()
+    example = put(example, server_version=server.version, digest=digest)
+    if not any(path.steps for path in example.paths):
+        return example
+    first = complete_path(example, example.paths[0])
+    example = put(example, paths=(first,))
+    gold = replay(example, first)
+    if not gold.ok:
+        return example
+    example = put(example, outcome=tuple(gold.outcome))
+    for turn in range(len(example.turns)):
+        example = _with_alternatives(example, gold, turn)
+    return _with_paths(example, gold)
+
+
+def complete_path(example: Example, path: Path) -> Path:
+    """A path whose steps say whether they write, what they need, and where new ids come from."""
+    tools = Toolbox.of(example).tools
+    steps = tuple(put(step, writes=tools[step.tool].writes, needs=()) for step in path.steps)
+    gold = replay(example, Path(steps=steps))
+    if not gold.ok or len(gold.played) != len(steps):
+        return Path(steps=steps)
+    texts = [turn.text for turn in example.turns]
+    for at, step in enumerate(steps):
+        said = "\n".join(texts[: step.turn + 1])
+        explicit = proofs.first_sources(at, gold.played, said)
+        needs = [Edge(step=number, kind="explicit") for number in sorted(explicit)]
+        for number in range(at):
+            if number in explicit or not steps[number].writes:
+                continue
+            if not proofs.runs_without(example, Path(steps=steps), at, number):
+                needs.append(Edge(step=number, kind="implicit"))
+        arguments = {n: _from_created(v, at, gold) for n, v in step.arguments.items()}
+        done = put(step, needs=tuple(needs), arguments=arguments)
+        steps = (*steps[:at], done, *steps[at + 1 :])
+    return Path(steps=steps)
+
+
+def _from_created(value: Any, at: int, gold: Replay) -> Any:
+    """A value with ids of records that earlier steps made replaced by where they come from."""
+    if isinstance(value, list):
+        return [_from_created(part, at, gold) for part in value]
+    if isinstance(value, dict):
+        return (
+            value if "$from" in value else {n: _from_created(v, at, gold) for n, v in value.items()}
+        )
+    for number, played in enumerate(gold.played[:at]):
+        if any(change.before is None and change.key == value for change in played.changes):
+            pointer = _pointer_to(value, played.outcome.value)
+            if pointer is not None:
+                return {"$from": [number, pointer], "literal": value}
+    return value
+
+
+def _pointer_to(value: Any, result: Any, path: str = "") -> str | None:
+    if not isinstance(result, dict | list):
+        return path if result == value else None
+    parts = result.items() if isinstance(result, dict) else enumerate(result)
+    return next((p for n, part in parts if (p := _pointer_to(value, part, f"{path}/{n}"))), None)
+
+
+def _with_alternatives(example: Example, gold: Replay, turn: int) -> Example:
+    """Give each lookup of a turn the reads that yield all it is there for."""
+    looked = proofs.lookups(gold, turn)
+    if not looked:
+        return example
+    seeker, said = proofs.search(example, gold, turn)
+    _, useful = seeker.reads(said, len(looked))
+    steps = list(example.paths[0].steps)
+    for played in looked:
+        at = gold.played.index(played)
+        mine = {n for n, want in enumerate(seeker.wanted) if want(played.outcome.value)}
+        alone = mine - _others(seeker.wanted, looked, played)
+        found = [
+            read for read in useful if (alone or mine) <= read.yields and _is_known(read, gold, at)
+        ]
+        steps[at] = put(steps[at], alternatives=_alternatives(steps[at], found))
+    return put(example, paths=(Path(steps=tuple(steps)),))
+
+
+def _others(wanted: list[Any], looked: list[Any], mine: Any) -> set[int]:
+    rest = [played for played in looked if played is not mine]
+    return {n for n, want in enumerate(wanted) if any(want(p.outcome.value) for p in rest)}
+
+
+def _is_known(read: Read, gold: Replay, at: int) -> bool:
+    """Whether a read takes only what is known when its step is due."""
+    known = gold.played[at].known
+    return all(known.has(leaf) for leaf in leaves(read.arguments)) or read.after is None
+
+
+def _alternatives(step: Step, reads: list[Read]) -> tuple[Alternative, ...]:
+    own = {name: normal(str(value)) for name, value in step.arguments.items()}
+    kept: list[Alternative] = []
+    for read in reads:
+        other = Alternative(tool=read.tool, arguments=read.arguments)
+        same = (
+            read.tool == step.tool and {n: normal(str(v)) for n, v in read.arguments.items()} == own
+        )
+        if not same and other not in kept:
+            kept.append(other)
+    return tuple(kept)
+
+
+def _with_paths(example: Example, gold: Replay) -> Example:
+    """Add a path for every road that is still not paid in full, until there are enough."""
+    for turn in range(len(example.turns)):
+        for road in list(proofs.unpaid_roads(example, gold, turn)):
+            if len(example.paths) == proofs.MOST_PATHS:
+                return example
+            path = complete_path(example, _path_by(example, road, turn))
+            if replay(example, path).ok:
+                example = put(example, paths=(*example.paths, path))
+    return example
+
+
+def _path_by(example: Example, road: Road, turn: int) -> Path:
+    """The first path with one turn's lookups replaced by a road."""
+    steps: list[Step] = []
+    reads = [Step(turn=turn, tool=read.tool, arguments=read.arguments) for read in road]
+    for step in example.paths[0].steps:
+        if step.turn >= turn and reads:
+            steps, reads = [*steps, *reads], []
+        if step.turn != turn or step.writes:
+            bare = {n: v["literal"] if _is_from(v) else v for n, v in step.arguments.items()}
+            steps.append(put(step, arguments=bare, needs=(), alternatives=()))
+    return Path(steps=tuple(steps))
+
+
+def _is_from(value: Any) -> bool:
+    return isinstance(value, dict) and "$from" in value

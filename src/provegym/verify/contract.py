@@ -1,0 +1,135 @@
+"""The contract: what must hold of an example before anybody is trained or measured on it."""
+
+from collections.abc import Iterator
+
+from provegym import servers
+from provegym.kernel import Session
+from provegym.policies.scripted import eager, guesser, noop, oracle, shuffler, spammer
+from provegym.rewards import score
+from provegym.rollout import MakePolicy, play_script
+from provegym.toolbox import Toolbox, gold_tools
+from provegym.trace import Call, Checks, Example
+from provegym.verify import proofs
+from provegym.verify.replay import made, replay
+
+MOST_LENGTH = 10
+MOST_TURNS = 5
+BEST = proofs.BEST
+
+
+def verify(example: Example) -> list[str]:
+    """What is wrong with an example, in sentences; nothing if it keeps the contract."""
+    problems = list(shape(example)) or list(world(example))
+    if problems:
+        return problems
+    if not any(path.steps for path in example.paths):
+        return list(abstains(example))
+    path = example.paths[0]
+    gold = replay(example, path)
+    for at, played in enumerate(gold.played):
+        if not played.outcome.ok:
+            return [f"step {at} ({played.step.tool}) fails: {played.outcome.text}"]
+    session = Toolbox.of(example).session(example.seed)
+    problems += pays(example)
+    problems += proofs.derivable(example, gold)
+    problems += proofs.edges(example, path, gold)
+    problems += proofs.necessary(example, path, gold)
+    problems += proofs.effective(gold)
+    problems += proofs.answers(gold)
+    problems += proofs.paths(example, gold)
+    problems += proofs.mentions(example, session)
+    problems += asking(example)
+    problems += proofs.other_roads(example, gold)
+    return problems
+
+
+def shape(example: Example) -> Iterator[str]:
+    """Lengths, kinds and references are as they must be."""
+    if not 0 < len(example.turns) <= MOST_TURNS:
+        yield f"{len(example.turns)} user turns; one to {MOST_TURNS} are allowed"
+    for number, path in enumerate(example.paths):
+        if len(path.steps) + len(example.turns) > MOST_LENGTH:
+            yield f"path {number} takes more than {MOST_LENGTH} messages"
+        for at, step in enumerate(path.steps):
+            if step.turn >= len(example.turns):
+                yield f"path {number}, step {at} is in turn {step.turn}, which there is not"
+            if any(edge.step >= at for edge in step.needs):
+                yield f"path {number}, step {at} needs a step that comes after it"
+    empty = not any(path.steps for path in example.paths)
+    if empty != (example.kind in ("abstention", "irrelevance")) and example.kind != "clarification":
+        yield f"an example of kind {example.kind} has {'no' if empty else 'some'} right calls"
+
+
+def world(example: Example) -> Iterator[str]:
+    """The world can be drawn again, and the toolbox shows what is needed and hides what is not."""
+    if example.server not in servers.names():
+        yield f"there is no server {example.server!r}"
+        return
+    server = servers.load(example.server)
+    if server.version != example.server_version:
+        yield f"made with version {example.server_version} of {server.name}, now {server.version}"
+        return
+    if Session([server], example.seed).digest() != example.digest:
+        yield f"world {example.seed} of {server.name} is not the one the example was made on"
+    shown = Toolbox.of(example).tools
+    for tool in sorted(gold_tools(example) - shown.keys()):
+        yield f"{tool} is needed and not shown"
+    for tool in example.provenance.get("would_serve", ()):
+        if example.kind == "clarification" and tool in shown:
+            yield f"{tool} would serve the request and is not hidden"
+
+
+def abstains(example: Example) -> Iterator[str]:
+    """With nothing to call, silence is paid and any call is not."""
+    if total(example, noop) != 1:
+        yield "doing nothing is not paid one"
+    call = Call(turn=0, message=1, tool="x", arguments={}, checks=Checks())
+    if score(example, [call]).total != 0:
+        yield "a call is paid where none is right"
+
+
+def pays(example: Example) -> Iterator[str]:
+    """The right calls are paid the maximum, nothing is paid nothing, and tricks do not pay."""
+    best = total(example, oracle)
+    if abs(best - BEST) > 1e-9:
+        yield f"the right calls are paid {best:.3f}, not {BEST}"
+    if total(example, noop) != 0:
+        yield "doing nothing is paid"
+    if total(example, spammer) > best:
+        yield "padding pays"
+    if _breaks_order(example) and total(example, shuffler) >= best:
+        yield "the wrong order is paid as well as the right one"
+    if any(step.arguments for step in example.paths[0].steps) and total(example, guesser) >= best:
+        yield "wrong values are paid as well as the right ones"
+
+
+def asking(example: Example) -> Iterator[str]:
+    """Where the assistant must ask, guessing pays less and there is something to ask about."""
+    for number, turn in enumerate(example.turns):
+        if turn.asks is None:
+            continue
+        steps = [step for step in example.paths[0].steps if step.turn == number]
+        if any(step.writes for step in steps):
+            yield f"turn {number} asks for {turn.asks} and acts all the same"
+        later = [s for s in example.paths[0].steps if s.turn == number + 1 and s.writes]
+        if not any(turn.asks in step.arguments for step in later):
+            yield f"no step of turn {number + 1} takes {turn.asks}, which turn {number} asks for"
+    if any(turn.asks for turn in example.turns) and total(example, eager) >= total(example, oracle):
+        yield "guessing is paid as well as asking"
+
+
+def total(example: Example, policy: MakePolicy) -> float:
+    """What a scripted policy is paid on the live world."""
+    reward = play_script(example, policy).reward
+    return reward.total if reward else 0.0
+
+
+def _breaks_order(example: Example) -> bool:
+    """Whether the shuffler's order costs coverage even if every call went well."""
+    steps = example.paths[0].steps
+    order = sorted(range(len(steps)), key=lambda at: (steps[at].turn, -at))
+    calls = [
+        made(steps[at].tool, dict(steps[at].arguments), number, steps[at], None)
+        for number, at in enumerate(order)
+    ]
+    return score(example, calls).parts["coverage"] < 1

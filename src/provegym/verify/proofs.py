@@ -1,0 +1,240 @@
+"""What an example claims, proven on its own world: values, edges, necessity, paths, other roads."""
+
+from collections.abc import Iterator
+
+from provegym.kernel import Session
+from provegym.policies.knowledge import Scalar, is_said, leaves, normal, spoken_values
+from provegym.policies.seeker import (
+    Road,
+    Seeker,
+    Wanted,
+    key_leaves,
+    point,
+    yields_answer,
+    yields_value,
+)
+from provegym.rewards import score
+from provegym.toolbox import Toolbox
+from provegym.trace import Call, Example, Path, Step
+from provegym.verify.replay import Played, Replay, made, replay, same_outcome
+
+BEST = 1.3
+MOST_PATHS = 8
+
+
+def derivable(example: Example, gold: Replay) -> Iterator[str]:
+    """Every gold value was said, returned by an earlier step, a default, or a named derivation."""
+    named = example.provenance.get("derived", {})
+    for at, played in enumerate(gold.played):
+        schema = Toolbox.of(example).schemas[played.step.tool]["properties"]
+        for name, value in played.arguments.items():
+            default = schema[name].get("default") == value
+            if not (played.known.has(value) or default or f"{at}.{name}" in named):
+                yield f"step {at}: nothing says that {name} is {value!r}"
+
+
+def edges(example: Example, path: Path, gold: Replay) -> Iterator[str]:
+    """Every edge is proven, and every value that only an earlier step yields has its edge."""
+    texts = [turn.text for turn in example.turns]
+    for at, played in enumerate(gold.played):
+        said = "\n".join(texts[: played.step.turn + 1])
+        sources = first_sources(at, gold.played, said)
+        explicit = {edge.step for edge in played.step.needs if edge.kind == "explicit"}
+        for number in explicit - sources:
+            yield f"step {at} takes no value that step {number} is the first to yield"
+        for number in sources - explicit:
+            yield f"step {at} takes a value of step {number} without an edge to it"
+        for edge in played.step.needs:
+            if edge.kind == "implicit" and runs_without(example, path, at, edge.step):
+                yield f"step {at} runs without step {edge.step}, which it is said to need"
+
+
+def first_sources(at: int, played: list[Played], said: str) -> set[int]:
+    """The earlier steps that are the first to yield some value of a step that was not said."""
+    found = set()
+    for leaf in leaves(played[at].arguments):
+        if is_said(leaf, said) or isinstance(leaf, bool):
+            continue
+        form = normal(leaf)
+        for number, earlier in enumerate(played[:at]):
+            if form in {normal(part) for part in leaves(earlier.outcome.value)}:
+                found.add(number)
+                break
+    return found
+
+
+def runs_without(example: Example, path: Path, at: int, other: int) -> bool:
+    rest = replay(example, path, leave_out={other})
+    step = path.steps[at]
+    return any(each.step is step and each.outcome.ok for each in rest.played)
+
+
+def necessary(example: Example, path: Path, gold: Replay) -> Iterator[str]:
+    """Leaving any step out leaves a value unknown or the goal unmet."""
+    for at, step in enumerate(path.steps):
+        if step.answers:
+            continue
+        rest = replay(example, path, leave_out={at})
+        unknown = any(
+            not each.known.has(value)
+            for each in rest.played
+            if path.steps.index(each.step) > at
+            for value in each.arguments.values()
+        )
+        if rest.ok and not unknown and same_outcome(rest.outcome, gold.outcome):
+            yield f"step {at} ({step.tool}) is not needed"
+
+
+def effective(gold: Replay) -> Iterator[str]:
+    """Every write changes the world, and every optional argument the outcome."""
+    for at, played in enumerate(gold.played):
+        tool = played.before.tools[played.step.tool][0]
+        if tool.writes != played.step.writes:
+            yield f"step {at}: {tool.name} is marked as a {'read' if tool.writes else 'write'}"
+        if tool.writes and not played.changes:
+            yield f"step {at} ({tool.name}) changes nothing"
+        for name in played.arguments.keys() - set(tool.input_schema["required"]):
+            if not _matters(played, name):
+                yield f"step {at}: {name} could be left out"
+
+
+def _matters(played: Played, name: str) -> bool:
+    session = played.before.fork()
+    rest = {key: value for key, value in played.arguments.items() if key != name}
+    outcome = session.call(played.step.tool, rest)
+    if not outcome.ok or not played.step.writes:
+        return outcome.text != played.outcome.text
+    return session.changes(played.step.tool) != played.changes
+
+
+def paths(example: Example, gold: Replay) -> Iterator[str]:
+    """Every path reaches the same outcome and pays the same; there are not too many."""
+    if len(example.paths) > MOST_PATHS:
+        yield f"there are {len(example.paths)} paths; at most {MOST_PATHS} are kept"
+    if not same_outcome(example.outcome, gold.outcome):
+        yield "the recorded outcome is not what the first path leaves behind"
+    for number, path in enumerate(example.paths[1:], 1):
+        other = replay(example, path)
+        if not other.ok:
+            yield f"path {number} does not run"
+        elif not same_outcome(other.outcome, gold.outcome):
+            yield f"path {number} leaves another world behind"
+
+
+def other_roads(example: Example, gold: Replay) -> Iterator[str]:
+    """A road of reads no longer than the gold one must be paid as well as it."""
+    for turn in range(len(example.turns)):
+        for road in unpaid_roads(example, gold, turn):
+            told = " then ".join(f"{read.tool}{read.arguments}" for read in road)
+            yield f"turn {turn} could also go by {told}, and is not paid for it"
+
+
+def lookups(gold: Replay, turn: int) -> list[Played]:
+    """The reads of a turn."""
+    return [each for each in gold.played if each.step.turn == turn and not each.step.writes]
+
+
+def search(example: Example, gold: Replay, turn: int) -> tuple[Seeker, list[Scalar]]:
+    """A seeker for what the reads of a turn are there for, and what was said by then."""
+    before = lookups(gold, turn)[0].before
+    said = spoken_values(before, "\n".join(t.text for t in example.turns[: turn + 1]))
+    earlier = [each for each in gold.played if each.step.turn < turn]
+    said += [leaf for each in earlier for leaf in key_leaves(each.outcome.value)]
+    wanted = list(_wanted(turn, gold.played, said))
+    return Seeker(before.fork(), Toolbox.of(example), wanted), said
+
+
+def unpaid_roads(example: Example, gold: Replay, turn: int) -> Iterator[Road]:
+    """The roads of one turn that the example does not pay for in full, shortest first."""
+    reads = lookups(gold, turn)
+    if not reads:
+        return
+    seeker, said = search(example, gold, turn)
+    for road in seeker.roads(said, len(reads)) if seeker.wanted else ():
+        if score(example, _calls(gold.played, turn, road)).total < BEST - 1e-9:
+            yield road
+
+
+def _wanted(turn: int, played: list[Played], said: list[Scalar]) -> Iterator[Wanted]:
+    """What the reads of a turn are there for: the values other calls take, and the answers."""
+    taken = {
+        normal(leaf): leaf
+        for each in played
+        if each.step.turn >= turn and (each.step.writes or each.step.answers)
+        for leaf in leaves(each.arguments)
+    }
+    marks = {normal(value) for value in said}
+    for each in played:
+        if each.step.turn != turn or each.step.writes:
+            continue
+        if each.step.answers:
+            about = list(leaves(each.arguments))
+            yield yields_answer(each.outcome.value, each.step.answers, about)
+        for form, leaf in taken.items():
+            if (
+                form not in marks
+                and not each.known.has(leaf)
+                and (owner := _holder(each.outcome.value, form))
+            ):
+                given = {normal(value) for value in leaves(each.arguments)}
+                yield yields_value(leaf, [v for v in leaves(owner) if _names(v, marks | given)])
+
+
+def _names(value: Scalar, known: set[str]) -> bool:
+    """Whether a value is what was said or asked for, whole or as the name it is part of."""
+    form = normal(value)
+    return form in known or any(len(part) > 2 and part in form for part in known)
+
+
+def _holder(value: object, form: str) -> dict[str, object] | None:
+    """The innermost record that holds a value."""
+    if isinstance(value, list):
+        return next((found for part in value if (found := _holder(part, form))), None)
+    if not isinstance(value, dict):
+        return None
+    for part in value.values():
+        if isinstance(part, dict | list) and (found := _holder(part, form)):
+            return found
+    held = {normal(part) for part in value.values() if isinstance(part, str | int | float)}
+    return value if form in held else None
+
+
+def _calls(played: list[Played], turn: int, road: Road) -> list[Call]:
+    """The gold calls with one turn's lookups replaced by a road."""
+    calls: list[Call] = []
+    for number in sorted({each.step.turn for each in played} | {turn}):
+        if number == turn:
+            for read in road:
+                calls.append(
+                    made(read.tool, read.arguments, len(calls), Step(turn=turn, tool=""), None)
+                )
+        for each in played:
+            if each.step.turn == number and (number != turn or each.step.writes):
+                calls.append(
+                    made(each.step.tool, each.arguments, len(calls), each.step, each.outcome)
+                )
+    return calls
+
+
+def mentions(example: Example, session: Session) -> Iterator[str]:
+    """Every entity a turn names exists in the world and is the only one of that name."""
+    for mention in example.provenance.get("mentions", ()):
+        state = session.state(next(s for s in session.servers if s.name == example.server))
+        rows = getattr(state, mention["table"])
+        same = [
+            row
+            for row in rows
+            if normal(str(getattr(row, mention["field"]))) == normal(mention["value"])
+        ]
+        if len(same) != 1:
+            yield f"{mention['value']!r} names {len(same)} of {mention['table']}"
+        if not is_said(mention["value"], example.turns[mention["turn"]].text):
+            yield f"turn {mention['turn']} does not say {mention['value']!r}"
+
+
+def answers(gold: Replay) -> Iterator[str]:
+    """Every answer points to something its call returned."""
+    for at, played in enumerate(gold.played):
+        for pointer in played.step.answers:
+            if point(played.outcome.value, pointer) is None:
+                yield f"step {at} has nothing at {pointer}"
