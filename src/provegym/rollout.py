@@ -134,6 +134,7 @@ async def play(
     except Exception as problem:
         player.ended = "server_bug" if _in_servers(problem) else "policy_error"
         reason = f"{type(problem).__name__}: {problem}"
+    outcome = tuple(player.session.diff())
     return Rollout(
         example=example,
         policy=name,
@@ -142,8 +143,8 @@ async def play(
         ended=player.ended,
         reason=reason,
         tokens=player.tokens,
-        outcome=tuple(player.session.diff()),
-        reward=score(example, player.calls, scheme),
+        outcome=outcome,
+        reward=score(example, player.calls, scheme, outcome),
     )
 
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from math import ceil
 from typing import NamedTuple
 
+from provegym.kernel import Change
 from provegym.rewards.align import Alignment
+from provegym.rewards.success import agreement
 from provegym.trace import Call, Step
 
 ALPHA = 0.5
@@ -21,6 +23,8 @@ class Case(NamedTuple):
     calls: Sequence[Call]
     alignment: Alignment
     beta: float = BETA
+    wanted: Sequence[Change] = ()
+    outcome: Sequence[Change] = ()
 
 
 Component = Callable[[Case], float]
@@ -87,3 +91,9 @@ def argument(case: Case) -> float:
     pairs = zip(case.alignment.served, case.alignment.shares, strict=True)
     shares = [share for call, share in pairs if call is not None]
     return sum(shares) / len(shares) if shares else 0.0
+
+
+@component(weight=0)
+def outcome(case: Case) -> float:
+    """The agreement of the world's final diff with the right one; ours, and off by default."""
+    return agreement(case.wanted, case.outcome)

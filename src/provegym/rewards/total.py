@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from provegym.kernel import Change
 from provegym.rewards.align import align
 from provegym.rewards.components import BETA, COMPONENTS, WEIGHTS, Case
 from provegym.trace import Call, Example, Path, Reward, Rollout, Served
@@ -24,13 +25,17 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 PAPER = Scheme()
 
 
-def score(example: Example, calls: Sequence[Call], scheme: Scheme = PAPER) -> Reward:
-    """What these calls are paid on this example; the best of its paths counts."""
+def score(
+    example: Example, calls: Sequence[Call], scheme: Scheme = PAPER, outcome: Sequence[Change] = ()
+) -> Reward:
+    """What these calls, and the diff they left, are paid on this example; the best path counts."""
     if not any(path.steps for path in example.paths):
         return Reward(total=0.0 if calls else 1.0)
     best: Reward | None = None
     for number, path in enumerate(_paths(example, scheme)):
-        reward = _score_path(path, calls, scheme, number)
+        case = Case(path.steps, calls, align(path.steps, calls), scheme.beta)
+        case = case._replace(wanted=example.outcome, outcome=outcome)
+        reward = _score_path(case, scheme, number)
         if best is None or reward.total > best.total:
             best = reward
     assert best is not None
@@ -39,7 +44,7 @@ def score(example: Example, calls: Sequence[Call], scheme: Scheme = PAPER) -> Re
 
 def rescore(rollout: Rollout, scheme: Scheme = PAPER) -> Rollout:
     """The rollout with its reward computed anew from what it recorded."""
-    reward = score(rollout.example, rollout.calls, scheme)
+    reward = score(rollout.example, rollout.calls, scheme, rollout.outcome)
     return msgspec.structs.replace(rollout, reward=reward)
 
 
@@ -50,16 +55,14 @@ def _paths(example: Example, scheme: Scheme) -> Sequence[Path]:
     return [Path(steps=tuple(bare))]
 
 
-def _score_path(path: Path, calls: Sequence[Call], scheme: Scheme, number: int) -> Reward:
-    alignment = align(path.steps, calls)
-    case = Case(path.steps, calls, alignment, scheme.beta)
-    parts = {part: function(case) for part, function in COMPONENTS.items()}
-    served = tuple(
-        Served(
-            call=call, step=step, in_order=alignment.in_order[step], equal=alignment.shares[step]
-        )
-        for step, call in enumerate(alignment.served)
+def _score_path(case: Case, scheme: Scheme, number: int) -> Reward:
+    weights = {part: weight for part in COMPONENTS if (weight := scheme.weight(part))}
+    parts = {part: COMPONENTS[part](case) for part in weights}
+    served, in_order, shares, greedy = case.alignment
+    pairs = tuple(
+        Served(call=call, step=step, in_order=in_order[step], equal=shares[step])
+        for step, call in enumerate(served)
         if call is not None
     )
-    total = sum(scheme.weight(part) * value for part, value in parts.items())
-    return Reward(total=total, parts=parts, path=number, served=served, greedy=alignment.greedy)
+    total = sum(weight * parts[part] for part, weight in weights.items())
+    return Reward(total=total, parts=parts, path=number, served=pairs, greedy=greedy)

@@ -14,9 +14,10 @@ from provegym.policies.seeker import (
     yields_value,
 )
 from provegym.rewards import score
+from provegym.rewards.success import same_outcome
 from provegym.toolbox import Toolbox
 from provegym.trace import Call, Example, Path, Step
-from provegym.verify.replay import Played, Replay, made, replay, same_outcome
+from provegym.verify.replay import Played, Replay, made, replay
 
 BEST = 1.3
 MOST_PATHS = 8

@@ -1,10 +1,7 @@
 """An example's right calls played on its world: what each came to, and what was known before."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
-
-import msgspec
 
 from provegym.kernel import Change, Outcome, Session
 from provegym.policies.knowledge import Knowledge
@@ -75,25 +72,4 @@ def made(tool: str, arguments: Json, position: int, step: Step, outcome: Outcome
         writes=step.writes,
         checks=RAN,
         result=text,
-    )
-
-
-def same_outcome(one: Sequence[Change], two: Sequence[Change]) -> bool:
-    """Whether two diffs are equal but for the ids of the records they created."""
-    return _masked(one) == _masked(two)
-
-
-def _masked(changes: Sequence[Change]) -> list[bytes]:
-    made = {change.key: f"<new {change.table}>" for change in changes if change.before is None}
-
-    def mask(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: mask(part) for name, part in value.items()}
-        if isinstance(value, list):
-            return [mask(part) for part in value]
-        return made.get(value, value) if isinstance(value, str) else value
-
-    return sorted(
-        msgspec.json.encode([c.server, c.table, mask(c.key), mask(c.before), mask(c.after)])
-        for c in changes
     )

@@ -1,0 +1,66 @@
+"""Whether a rollout did what was asked: the same world in the end, and every question answered."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from provegym.kernel import Change
+from provegym.trace import Rollout
+
+
+def succeeded(rollout: Rollout) -> bool:
+    """Equal final diff, every answering read made with equal arguments, and asking where due."""
+    example = rollout.example
+    if not any(path.steps for path in example.paths):
+        return not rollout.calls
+    for number, turn in enumerate(example.turns):
+        if turn.asks is not None and not _asked(rollout, number, turn.asks):
+            return False
+    if rollout.reward is None or not same_outcome(example.outcome, rollout.outcome):
+        return False
+    exact = {served.step for served in rollout.reward.served if served.equal == 1}
+    steps = example.paths[rollout.reward.path].steps
+    return all(at in exact for at, step in enumerate(steps) if step.answers)
+
+
+def _asked(rollout: Rollout, turn: int, slot: str) -> bool:
+    """Whether a turn ended with words about the missing slot, and without a write."""
+    if any(call.writes for call in rollout.calls if call.turn == turn):
+        return False
+    heard = -1
+    for message in rollout.messages:
+        heard += message["role"] == "user"
+        if heard == turn and message["role"] == "assistant" and not message.get("tool_calls"):
+            words = str(message.get("content") or "").casefold()
+            return "?" in words and any(part in words for part in slot.casefold().split("_"))
+    return False
+
+
+def same_outcome(one: Sequence[Change], two: Sequence[Change]) -> bool:
+    """Whether two diffs are equal but for the ids of the records they created."""
+    return masked(one) == masked(two)
+
+
+def agreement(gold: Sequence[Change], given: Sequence[Change]) -> float:
+    """The share of changes two diffs have in common, of all that either has."""
+    one, two = masked(gold), masked(given)
+    return (one & two).total() / total if (total := (one | two).total()) else 1.0
+
+
+def masked(changes: Sequence[Change]) -> Counter[bytes]:
+    """The changes of a diff, with the ids of created records hidden behind their table's name."""
+    made = {change.key: f"<new {change.table}>" for change in changes if change.before is None}
+
+    def mask(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: mask(part) for name, part in value.items()}
+        if isinstance(value, list):
+            return [mask(part) for part in value]
+        return made.get(value, value) if isinstance(value, str) else value
+
+    return Counter(
+        msgspec.json.encode([c.server, c.table, mask(c.key), mask(c.before), mask(c.after)])
+        for c in changes
+    )
