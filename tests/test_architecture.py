@@ -15,8 +15,8 @@ LAYERS = (
     {"hosts", "toolbox", "rewards", "policies"},
     {"rollout"},
     {"verify", "synth"},
-    {"train", "evals", "view", "story", "bench", "bench_http"},
-    {"cli", "config", "__main__", "__init__"},
+    {"train", "evals", "view"},
+    {"cli", "config", "play", "story", "bench", "bench_http", "__main__", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 FILES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))

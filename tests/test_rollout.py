@@ -141,7 +141,7 @@ def test_a_crashing_policy_ends_its_own_rollout_only() -> None:
 
     async def run() -> list[Rollout]:
         made = iter([Crash(), oracle(pay_example()), Crash()])
-        batch = play_all([pay_example()] * 3, lambda _: next(made), name="t", concurrency=2)
+        batch = play_all([pay_example()] * 3, lambda e: play(e, next(made), name="t"), 2)
         return [rollout async for rollout in batch]
 
     rollouts = anyio.run(run)

@@ -5,9 +5,9 @@ bug ends its own rollout with a reason, and never the batch.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -161,16 +161,13 @@ def play_script(example: Example, make: MakePolicy, *, scheme: Scheme = PAPER) -
 
 async def play_all(
     examples: Iterable[Example],
-    make: MakePolicy,
-    *,
-    name: str,
+    play_one: Callable[[Example], Coroutine[Any, Any, Rollout]],
     concurrency: int = 8,
-    caps: Caps = PAPER_CAPS,
 ) -> AsyncIterator[Rollout]:
     """Play many examples, so many at a time; rollouts come in the order of the examples."""
     waiting: list[asyncio.Task[Rollout]] = []
     for example in examples:
-        waiting.append(asyncio.create_task(play(example, make(example), name=name, caps=caps)))
+        waiting.append(asyncio.create_task(play_one(example)))
         if len(waiting) >= concurrency:
             yield await waiting.pop(0)
     for task in waiting:

@@ -65,6 +65,7 @@ def first_sources(at: int, played: list[Played], said: str) -> set[int]:
 
 
 def runs_without(example: Example, path: Path, at: int, other: int) -> bool:
+    """Whether a step still runs, with the same arguments, if another is left out."""
     rest = replay(example, path, leave_out={other})
     step = path.steps[at]
     return any(each.step is step and each.outcome.ok for each in rest.played)

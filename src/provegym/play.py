@@ -1,0 +1,123 @@
+"""Long runs over files: play every example, score every rollout, verify every example."""
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.progress import Progress
+
+from provegym.config import BadRecipe, check_weights
+from provegym.rewards import Scheme, rescore
+from provegym.rewards.explain import explain, summary
+from provegym.rollout import MakePolicy, play, play_all
+from provegym.trace import BadFile, Example, Rollout, line, read
+from provegym.verify import verify
+
+
+@dataclass(frozen=True)
+class Job:
+    """Which examples to play with which policy, and where the rollouts go."""
+
+    data: Path
+    out: Path
+    name: str
+    make: MakePolicy
+    scheme: Scheme
+    concurrency: int = 8
+
+
+def play_file(job: Job, bar: Progress) -> tuple[int, float]:
+    """Play the examples that the output does not hold yet; how many it holds, and their mean."""
+    examples = list(read(job.data, Example))
+    done = _recover(job.out)
+    todo = [example for example in examples if example.id not in done]
+    task = bar.add_task("rollouts", total=len(examples), completed=len(examples) - len(todo))
+
+    async def run() -> None:
+        def one(example: Example) -> Any:
+            return play(example, job.make(example), name=job.name, scheme=job.scheme)
+
+        with job.out.open("ab", buffering=0) as file:
+            async for rollout in play_all(todo, one, job.concurrency):
+                file.write(line(rollout))
+                done[rollout.example.id] = rollout.reward.total if rollout.reward else 0.0
+                bar.advance(task)
+
+    try:
+        asyncio.run(run())
+    except OSError as problem:
+        raise BadFile(f"{job.out}: {problem.strerror}") from None
+    return len(done), sum(done.values()) / len(done) if done else 0.0
+
+
+def _recover(out: Path) -> dict[str, float]:
+    """The rollouts a file holds already; a line that a kill cut short is taken off."""
+    if not out.exists():
+        return {}
+    raw = out.read_bytes()
+    whole = raw[: raw.rfind(b"\n") + 1]
+    if len(whole) < len(raw):
+        out.write_bytes(whole)
+    held = read(out, Rollout)
+    return {r.example.id: r.reward.total if r.reward else 0.0 for r in held}
+
+
+def score_file(path: Path, scheme: Scheme, *, explained: bool = False) -> dict[str, Any]:
+    """Score recorded rollouts again: the mean total and parts, and a line or more for each."""
+    check_weights(scheme.weights)
+    lines: list[str] = []
+    sums: dict[str, float] = defaultdict(float)
+    count = scored = 0
+    total = 0.0
+    for rollout in read(path, Rollout):
+        rollout = rescore(rollout, scheme)
+        assert rollout.reward is not None
+        count += 1
+        total += rollout.reward.total
+        scored += bool(rollout.reward.parts)
+        for part, value in rollout.reward.parts.items():
+            sums[part] += value
+        lines.append(f"{rollout.example.id}: {summary(rollout.reward)}")
+        if explained:
+            lines += [f"  {told}" for told in explain(rollout)]
+    means = {part: value / scored for part, value in sums.items()}
+    return {
+        "rollouts": count,
+        "total": total / count if count else 0.0,
+        "parts": means,
+        "lines": lines,
+    }
+
+
+def parse_weights(text: str) -> dict[str, float]:
+    """Weights as written on a command line: "name=0,argument=0.3"."""
+    weights: dict[str, float] = {}
+    for part in filter(None, text.split(",")):
+        name, mark, value = part.partition("=")
+        try:
+            weights[name.strip()] = float(value)
+        except ValueError:
+            raise BadRecipe(f"{part!r} is no weight; write e.g. name=0.2") from None
+        if not mark:
+            raise BadRecipe(f"{part!r} is no weight; write e.g. name=0.2")
+    check_weights(weights)
+    return weights
+
+
+def verify_file(path: Path, bar: Progress) -> tuple[dict[str, list[str]], int]:
+    """What is wrong with which example, and how many were looked at."""
+    examples = list(read(path, Example))
+    failed: dict[str, list[str]] = {}
+    for example in bar.track(examples, description="verify"):
+        if problems := verify(example):
+            failed[example.id] = problems
+    return failed, len(examples)
+
+
+def complete_weights(scheme: Scheme, weights: dict[str, float], *, strict: bool) -> Scheme:
+    """A scheme with some weights changed."""
+    merged = {**scheme.weights, **weights}
+    return msgspec.structs.replace(scheme, weights=merged, strict=strict or scheme.strict)

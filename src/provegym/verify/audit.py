@@ -1,0 +1,192 @@
+"""The reward audit: looks for behaviour that is paid for and should not be.
+
+It starts from rollouts that fail and edits them at random (insert, repeat, drop, reorder, replace
+calls and values), playing each on the live world. An edit that raises the reward while the task
+still fails is an exploit. What remains at the end is the most a failing rollout is paid.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import NamedTuple
+
+import msgspec
+
+from provegym.policies.scripted import Script, guess, in_turn, tool_call
+from provegym.rewards import PAPER, Scheme
+from provegym.rewards.success import succeeded
+from provegym.rollout import play_script
+from provegym.toolbox import Toolbox
+from provegym.trace import Example, Json, Rollout, ToolCall
+
+ROUNDS = 60
+
+Calls = list[list[ToolCall]]
+Edit = Callable[["Auditor", Calls], str]
+
+
+class Exploit(NamedTuple):
+    """An edit that was paid for: what it did, what it gained, and where."""
+
+    edit: str
+    gain: float
+    example: str
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What an audit of one example found."""
+
+    example: str
+    best_failing: float
+    calls: int
+    exploits: list[Exploit]
+
+
+class Auditor:
+    """A search over the calls of one example, one message per call, by user turn."""
+
+    def __init__(self, example: Example, scheme: Scheme = PAPER) -> None:
+        self.example = example
+        self.scheme = scheme
+        self.chance = Random(f"audit:{example.id}")
+        self.toolbox = Toolbox.of(example)
+        self.steps = example.paths[0].steps
+        reads = [n for n, t in self.toolbox.tools.items() if not t.writes]
+        self.easy = [n for n in reads if not self.toolbox.schemas[n].get("required")]
+
+    def run(self) -> Finding:
+        """Climb from doing nothing, and from the right calls without the last write."""
+        found: list[Exploit] = []
+        best, size = 0.0, 0
+        nothing: Calls = [[] for _ in self.example.turns]
+        for calls in (nothing, self._almost()):
+            paid, made = self._climb(calls, found)
+            if paid > best:
+                best, size = paid, made
+        return Finding(self.example.id, best, size, found)
+
+    def _climb(self, calls: Calls, found: list[Exploit]) -> tuple[float, int]:
+        paid, failed = self.play(calls)
+        if not failed:
+            return 0.0, 0
+        for _ in range(ROUNDS):
+            changed = [list(turn) for turn in calls]
+            what = self.chance.choice(EDITS)(self, changed)
+            if what:
+                total, still_fails = self.play(changed)
+                if still_fails and total > paid + 1e-9:
+                    found.append(Exploit(what, total - paid, self.example.id))
+                    calls, paid = changed, total
+        return paid, sum(map(len, calls))
+
+    def play(self, calls: Calls) -> tuple[float, bool]:
+        """What these calls are paid on the live world, and whether the task fails."""
+        rollout = self._roll(calls)
+        assert rollout.reward is not None
+        return rollout.reward.total, not succeeded(rollout)
+
+    def _roll(self, calls: Calls) -> Rollout:
+        plan = [[[call] for call in turn] for turn in calls]
+        return play_script(self.example, lambda e: Script(e, list(plan)), scheme=self.scheme)  # type: ignore[arg-type]
+
+    def _almost(self) -> Calls:
+        last = max(
+            (at for at, step in enumerate(self.steps) if step.writes), default=len(self.steps) - 1
+        )
+        return [
+            [self.right(at) for at in in_turn(self.example, turn) if at != last]
+            for turn in range(len(self.example.turns))
+        ]
+
+    def right(self, at: int) -> ToolCall:
+        """A step's call with its literal values."""
+        step = self.steps[at]
+        bare: Json = {
+            n: v["literal"] if isinstance(v, dict) and "$from" in v else v
+            for n, v in step.arguments.items()
+        }
+        return tool_call(step.tool, bare)
+
+    def wrong(self, at: int) -> ToolCall:
+        """A step's call with values that fit and are not right."""
+        return tool_call(self.steps[at].tool, guess(self.steps[at], self.toolbox))
+
+
+def name_with_guessed_values(audit: Auditor, calls: Calls) -> str:
+    """Insert a right tool with made-up values."""
+    at = audit.chance.randrange(len(audit.steps))
+    calls[audit.steps[at].turn].append(audit.wrong(at))
+    return "call a right tool with made-up values"
+
+
+def pad_with_easy_read(audit: Auditor, calls: Calls) -> str:
+    """Insert a valid read that nobody asked for."""
+    if not audit.easy:
+        return ""
+    audit.chance.choice(calls).append(tool_call(audit.chance.choice(audit.easy), {}))
+    return "pad with an easy read"
+
+
+def repeat_call(audit: Auditor, calls: Calls) -> str:
+    """Make a call twice."""
+    busy = [turn for turn in calls if turn]
+    if not busy:
+        return ""
+    turn = audit.chance.choice(busy)
+    turn.append(audit.chance.choice(turn))
+    return "repeat a call that went well"
+
+
+def drop_call(audit: Auditor, calls: Calls) -> str:
+    """Leave a call out."""
+    busy = [turn for turn in calls if turn]
+    if not busy:
+        return ""
+    turn = audit.chance.choice(busy)
+    turn.pop(audit.chance.randrange(len(turn)))
+    return "leave a doubtful call out"
+
+
+def swap_calls(audit: Auditor, calls: Calls) -> str:
+    """Make two calls in the other order."""
+    busy = [turn for turn in calls if len(turn) > 1]
+    if not busy:
+        return ""
+    turn = audit.chance.choice(busy)
+    one, two = audit.chance.sample(range(len(turn)), 2)
+    turn[one], turn[two] = turn[two], turn[one]
+    return "reorder"
+
+
+def look_without_acting(audit: Auditor, calls: Calls) -> str:
+    """Insert a right read."""
+    reads = [at for at, step in enumerate(audit.steps) if not step.writes]
+    if not reads:
+        return ""
+    at = audit.chance.choice(reads)
+    calls[audit.steps[at].turn].insert(0, audit.right(at))
+    return "make the lookups and not the change"
+
+
+EDITS: list[Edit] = [
+    name_with_guessed_values,
+    pad_with_easy_read,
+    repeat_call,
+    drop_call,
+    swap_calls,
+    look_without_acting,
+]
+
+
+def audit(examples: Iterable[Example], scheme: Scheme = PAPER) -> list[Finding]:
+    """Audit every example that has right calls."""
+    return [Auditor(e, scheme).run() for e in examples if any(p.steps for p in e.paths)]
+
+
+def by_edit(findings: Iterable[Finding]) -> dict[str, tuple[int, float, float]]:
+    """Per kind of exploit: how often it paid, its mean and its largest gain."""
+    gains: dict[str, list[float]] = defaultdict(list)
+    for finding in findings:
+        for exploit in finding.exploits:
+            gains[exploit.edit].append(exploit.gain)
+    return {edit: (len(g), sum(g) / len(g), max(g)) for edit, g in gains.items()}

@@ -1,0 +1,124 @@
+"""Long runs over files: they resume, say what is wrong, and score again without a world."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from examples import pay_example
+from provegym.trace import BadFile, Example, Rollout, line, read, write
+from provegym.verify.complete import complete
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Five examples in a file."""
+    example = complete(pay_example())
+    path = tmp_path / "examples.jsonl"
+    write(path, [msgspec.structs.replace(example, id=f"pay-{n}") for n in range(5)])
+    return path
+
+
+def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    """Run the command line."""
+    command = [sys.executable, "-m", "provegym", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_run_resumes_by_example_and_survives_a_cut_line(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "rollouts.jsonl"
+    first = run("rollout", "--policy", "oracle", "--data", data, "--out", out)
+    assert first.returncode == 0, first.stderr
+    whole = out.read_bytes()
+    assert "5 rollouts" in first.stdout
+    lines = whole.splitlines(keepends=True)
+    out.write_bytes(b"".join(lines[:2]) + lines[2][:100])
+    assert run("rollout", "--policy", "oracle", "--data", data, "--out", out).returncode == 0
+    assert out.read_bytes() == whole
+
+
+def test_recorded_rollouts_are_scored_again(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "rollouts.jsonl"
+    run("rollout", "--policy", "guesser", "--data", data, "--out", out)
+    report = json.loads(run("score", out, "--json").stdout)
+    assert report["rollouts"] == 5
+    assert 0 < report["total"] < 1.3
+    assert report["parts"]["argument"] < 1
+    less = json.loads(run("score", out, "--json", "--weights", "coverage=0").stdout)
+    assert less["total"] < report["total"]
+    told = run("score", out, "--explain").stdout
+    assert "serves step 1 (list_accounts)" in told
+    assert "execution ✗ not_found" in told
+
+
+def test_verify_says_what_fails_and_why(data: Path, tmp_path: Path) -> None:
+    good = run("verify", data)
+    assert "nothing says that card_id" in good.stdout
+    assert good.returncode == 1
+    report = json.loads(run("verify", data, "--json").stdout)
+    assert report["examples"] == 5
+    assert list(report["failed"]) == [f"pay-{n}" for n in range(5)]
+
+
+def test_the_audit_shows_what_failing_is_paid(data: Path) -> None:
+    paper = json.loads(run("audit", "--data", data, "--json").stdout)
+    recipe = "recipes/reward-hardened.toml"
+    hard = json.loads(run("audit", "--data", data, "--recipe", recipe, "--json").stdout)
+    assert max(paper["best_failing"]) > max(hard["best_failing"])
+    assert "pad with an easy read" in paper["exploits"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["verify", "nowhere.jsonl"], "nowhere.jsonl: No such file"),
+        (["score", "nowhere.jsonl"], "nowhere.jsonl: No such file"),
+        (["score", "{data}"], "examples.jsonl:1: Object contains unknown field"),
+        (["score", "{data}", "--weights", "nme=1"], "no reward part 'nme'"),
+        (["score", "{data}", "--weights", "name"], "is no weight"),
+        (["score", "{data}", "--recipe", "nowhere.toml"], "nowhere.toml: No such file"),
+        (
+            ["rollout", "--policy", "orcle", "--data", "{data}", "--out", "x"],
+            "did you mean 'oracle'",
+        ),
+        (["rollout", "--policy", "noop", "--data", "{data}", "--out", "/nowhere/x"], "/nowhere/x"),
+    ],
+)
+def test_a_mistake_is_one_line(data: Path, arguments: list[str], says: str) -> None:
+    done = run(*(part.format(data=data) for part in arguments))
+    assert done.returncode == 2
+    assert says in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b'{"schema":2}', "$.schema` (this version reads schema 1)"),
+        (b"{", "truncated"),
+        (b'{"schema":1,"id":5}', "$.id"),
+        (b'{"schema":1,"surprise":5}', "unknown field `surprise`"),
+    ],
+)
+def test_a_bad_line_is_named_by_file_line_and_field(tmp_path: Path, text: bytes, says: str) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(line(pay_example()) + text + b"\n")
+    with pytest.raises(BadFile) as problem:
+        list(read(path, Example))
+    assert str(problem.value).startswith(f"{path}:2: ")
+    assert says in str(problem.value)
+
+
+def test_examples_and_rollouts_go_to_file_and_back(tmp_path: Path) -> None:
+    example = complete(pay_example())
+    path = tmp_path / "one.jsonl"
+    write(path, [example])
+    assert list(read(path, Example)) == [example]
+    assert path.read_bytes().startswith(b'{"schema":1,')
+    rollout = Rollout(example=example, policy="p", messages=({"role": "user", "content": "x"},))
+    write(path, [rollout])
+    assert list(read(path, Rollout)) == [rollout]
+    assert list(read(tmp_path, Rollout)) == [rollout]
