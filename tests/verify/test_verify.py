@@ -1,0 +1,149 @@
+"""The contract: a good example keeps it, and each way of being bad is found and named."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from data.draft import drafts, make
+from provegym.policies.scripted import oracle
+from provegym.rewards.success import succeeded
+from provegym.rollout import play_script
+from provegym.trace import Alternative, Edge, Example, Path, Step, ToolboxSpec, Turn
+from provegym.verify import verify
+from provegym.verify.audit import Auditor
+
+put = msgspec.structs.replace
+
+
+def good(name: str) -> Example:
+    """One of the examples made by hand on the banking server."""
+    return next(make("banking", draft) for draft in drafts("banking") if draft.id == name)
+
+
+def with_step(example: Example, at: int, **changes: Any) -> Example:
+    """The example with one step of its first path changed."""
+    steps = list(example.paths[0].steps)
+    steps[at] = put(steps[at], **changes)
+    return put(example, paths=(Path(steps=tuple(steps)), *example.paths[1:]))
+
+
+@pytest.mark.parametrize("draft", drafts("banking"), ids=lambda draft: draft.id)
+def test_examples_made_by_hand_keep_the_contract(draft: Any) -> None:
+    assert verify(make("banking", draft)) == []
+
+
+BROKEN: list[tuple[str, Callable[[Example], Example], str]] = [
+    ("another world", lambda e: put(e, digest="0" * 32), "is not the one the example was made on"),
+    ("another version", lambda e: put(e, server_version=99), "made with version 99"),
+    ("no such server", lambda e: put(e, server="bank"), "there is no server 'bank'"),
+    ("no turns", lambda e: put(e, turns=()), "0 user turns"),
+    ("kind", lambda e: put(e, kind="abstention"), "has some right calls"),
+    (
+        "a needed tool hidden",
+        lambda e: put(e, toolbox=ToolboxSpec(hidden=("list_payees",))),
+        "list_payees is needed and not shown",
+    ),
+    (
+        "a value from nowhere",
+        lambda e: with_step(e, 2, arguments={**e.paths[0].steps[2].arguments, "amount": 21}),
+        "nothing says that amount is 21",
+    ),
+    ("a missing edge", lambda e: with_step(e, 2, needs=()), "without an edge to it"),
+    (
+        "an edge that is none",
+        lambda e: with_step(e, 4, needs=(Edge(step=0, kind="explicit"),)),
+        "takes no value that step 0 is the first to yield",
+    ),
+    (
+        "state that is not needed",
+        lambda e: with_step(
+            e, 4, needs=(*e.paths[0].steps[4].needs, Edge(step=2, kind="implicit"))
+        ),
+        "runs without step 2",
+    ),
+    ("a failing step", lambda e: with_step(e, 2, arguments={}), "step 2 (pay_payee) fails"),
+    (
+        "an unneeded step",
+        lambda e: put(
+            e, paths=(Path(steps=(*e.paths[0].steps, Step(turn=1, tool="list_standing_orders"))),)
+        ),
+        "step 5 (list_standing_orders) is not needed",
+    ),
+    (
+        "an unneeded argument",
+        lambda e: with_step(e, 3, arguments={"limit": 10}),
+        "step 3: limit could be left out",
+    ),
+    ("a forgotten road", lambda e: with_step(e, 0, alternatives=()), "could also go by"),
+    ("another outcome", lambda e: put(e, outcome=()), "is not what the first path leaves behind"),
+    (
+        "a path that fails",
+        lambda e: put(e, paths=(*e.paths, Path(steps=e.paths[0].steps[2:]))),
+        "path 1",
+    ),
+    (
+        "a need ahead",
+        lambda e: with_step(e, 0, needs=(Edge(step=3, kind="explicit"),)),
+        "needs a step that comes after it",
+    ),
+    (
+        "a name for nobody",
+        lambda e: put(
+            e,
+            provenance={
+                "mentions": [{"turn": 0, "table": "payees", "field": "name", "value": "Nobody"}]
+            },
+        ),
+        "'Nobody' names 0 of payees",
+    ),
+    ("no write", lambda e: with_step(e, 2, writes=False), "is marked as a read"),
+]
+
+
+@pytest.mark.parametrize(("name", "spoil", "says"), BROKEN, ids=[name for name, _, _ in BROKEN])
+def test_what_breaks_the_contract_is_named(
+    name: str, spoil: Callable[[Example], Example], says: str
+) -> None:
+    problems = verify(spoil(good("pay-and-freeze")))
+    assert any(says in problem for problem in problems), problems
+
+
+def test_a_tool_that_would_serve_must_be_hidden() -> None:
+    shown = put(good("no-disputes"), toolbox=ToolboxSpec())
+    assert verify(shown) == ["dispute_transaction would serve the request and is not hidden"]
+
+
+def test_where_one_must_ask_a_step_must_take_the_answer() -> None:
+    example = good("ask-for-the-amount")
+    turns = (Turn(text=example.turns[0].text, asks="note"), *example.turns[1:])
+    assert any("takes note" in problem for problem in verify(put(example, turns=turns)))
+
+
+def test_the_seeker_finds_a_road_only_where_the_record_says_whose_it_is() -> None:
+    """Cards show account ids, but nobody could tell from them which account is meant."""
+    others = good("pay-and-freeze").paths[0].steps[0].alternatives
+    assert Alternative(tool="list_accounts", arguments={}) in others
+    assert not any(other.tool in ("list_cards", "search_transactions") for other in others)
+
+
+def test_an_oracle_succeeds_and_a_failing_rollout_is_found_that_is_paid_well() -> None:
+    example = good("pay-and-freeze")
+    assert succeeded(play_script(example, oracle))
+    finding = Auditor(example).run()
+    assert 0.9 < finding.best_failing < 1.3
+    assert finding.exploits
+
+
+@pytest.mark.parametrize(
+    "name", ["pay-and-freeze", "open-and-fill", "ask-for-the-amount", "what-is-left", "no-disputes"]
+)
+def test_success_is_what_the_oracle_has_and_silence_only_where_nothing_is_right(name: str) -> None:
+    from provegym.policies.scripted import eager, noop
+
+    example = good(name)
+    assert succeeded(play_script(example, oracle))
+    assert succeeded(play_script(example, noop)) == (example.kind == "clarification")
+    if any(turn.asks for turn in example.turns):
+        assert not succeeded(play_script(example, eager))
