@@ -16,7 +16,17 @@ LAYERS = (
     {"rollout"},
     {"verify", "synth"},
     {"train", "evals", "view"},
-    {"cli", "config", "play", "story", "bench", "bench_http", "__main__", "__init__"},
+    {
+        "cli",
+        "config",
+        "play",
+        "story",
+        "bench",
+        "bench_http",
+        "bench_reward",
+        "__main__",
+        "__init__",
+    },
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 FILES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))

@@ -22,6 +22,7 @@ from rich.console import Console
 
 from provegym import servers
 from provegym.bench_http import calls_per_second, peer_command, serve_command
+from provegym.bench_reward import measure_reward
 from provegym.fuzz import find_calls
 from provegym.hosts.mcp import own_sessions, sdk_server
 from provegym.kernel import AnyServer, Record, Seed, Session, State, Table, money, table
@@ -64,6 +65,7 @@ def measure(progress: Console) -> Figures:
         ("forks", measure_forks),
         ("a world of 10,000 records", measure_large_world),
         (f"{SESSIONS:,} sessions", measure_sessions),
+        ("rewards and rollouts", measure_reward),
         ("hosts", measure_hosts),
         ("HTTP", measure_http),
     ]
