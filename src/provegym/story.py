@@ -70,7 +70,7 @@ def tell(console: Console, name: str, seed: int) -> None:
         if step.why:
             console.print(f"      [dim italic]{escape(step.why)}[/dim italic]")
         if outcome is None:
-            console.print(f"  [magenta]⏱  {step.minutes // 60} hours pass[/magenta]")
+            console.print(f"  [magenta]… {_span(step.minutes)} later[/magenta]")
             continue
         call = f"{step.tool}({', '.join(f'{k}={_short(v, 40)}' for k, v in arguments.items())})"
         console.print(f"  [bold]→[/bold] {escape(call)}", no_wrap=True, overflow="ellipsis")
@@ -132,6 +132,14 @@ def _result(outcome: Outcome) -> str:
         names = [_name(item) for item in value["items"][:4]]
         return f"{value['total']} found: {', '.join(names)}{'…' * (value['total'] > 4)}"
     return _short(value, WIDTH)
+
+
+def _span(minutes: int) -> str:
+    """A stretch of time in the largest unit that fits."""
+    for unit, size in (("day", 1440), ("hour", 60), ("minute", 1)):
+        if minutes % size == 0:
+            return f"{minutes // size} {unit}{'s' * (minutes != size)}"
+    return ""
 
 
 def _name(item: dict[str, Any]) -> str:
