@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from random import Random
 from typing import Any
 
-from provegym.fuzz.pool import Pool, Scalars, singular
+from provegym.fuzz.pool import Pool, Scalars, singular, state_rows
 from provegym.kernel import AnyServer, Outcome, State, Tool
 
 Json = dict[str, Any]
@@ -41,7 +41,7 @@ class Fuzzer:
 
     def look(self, state: State) -> None:
         """Take in what the world holds now."""
-        self.pool = Pool(state)
+        self.pool = Pool(state.now, state_rows(state))
 
     def arguments(self, tool: Tool) -> Json:
         """Arguments that fit the tool's schema."""

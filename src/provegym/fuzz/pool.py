@@ -1,6 +1,8 @@
 """What a world holds just now, for drawing: by record noun, field name and mention."""
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -31,17 +33,36 @@ def singular(name: str) -> str:
     return name.removesuffix("s")
 
 
-class Pool:
-    """The live values of one state."""
+def flat(record: dict[str, Any]) -> Scalars:
+    """The scalars of a record by field name, nested ones included."""
+    fields: Scalars = defaultdict(list)
+    _flatten("", record, fields)
+    return fields
 
-    def __init__(self, state: State) -> None:
-        self.now = state.now
+
+def state_rows(state: State) -> Iterator[tuple[Row, bool]]:
+    """Every record of a state, and whether people chose its key themselves."""
+    for name, spec in state.tables.items():
+        for record in msgspec.json.decode(ENCODE(list(getattr(state, name)))):
+            yield Row(snake(spec), record[spec.key], flat(record)), not spec.prefix
+
+
+class Pool:
+    """Live values: those of one state, or of whatever records are given."""
+
+    def __init__(self, now: datetime, rows: Iterable[tuple[Row, bool]]) -> None:
+        self.now = now
         self.rows: list[Row] = []
         self.keys: dict[str, list[str]] = defaultdict(list)
         self.natural: list[str] = []
         self.fields: Scalars = defaultdict(list)
-        for name, spec in state.tables.items():
-            self._collect(spec, msgspec.json.decode(ENCODE(list(getattr(state, name)))))
+        for row, natural in rows:
+            self.rows.append(row)
+            self.keys[row.noun].append(row.key)
+            if natural:
+                self.natural.append(row.key)
+            for name, values in row.fields.items():
+                self.fields[name] += values
         self.by_key = {row.key: row for row in self.rows}
         self.mentions: dict[str, list[Row]] = defaultdict(list)
         for row in self.rows:
@@ -56,19 +77,6 @@ class Pool:
             if isinstance(value, int | float) and not isinstance(value, bool)
         ]
         self._live: dict[tuple[str, str], list[str]] = {}
-
-    def _collect(self, spec: Spec, records: list[dict[str, Any]]) -> None:
-        noun = snake(spec)
-        for record in records:
-            fields: Scalars = defaultdict(list)
-            _flatten("", record, fields)
-            key = record[spec.key]
-            self.rows.append(Row(noun, key, fields))
-            self.keys[noun].append(key)
-            if not spec.prefix:
-                self.natural.append(key)
-            for name, values in fields.items():
-                self.fields[name] += values
 
     def _links(self, row: Row) -> list[str]:
         values = (value for values in row.fields.values() for value in values)
