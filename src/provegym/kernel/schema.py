@@ -239,10 +239,12 @@ def _to_utc(value: datetime, name: str) -> datetime:
 
 
 def _is_sensitive(kind: Any) -> bool:
-    marks = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
-    return any(
-        isinstance(mark, Meta) and bool((mark.extra or {}).get("sensitive")) for mark in marks
-    )
+    """Whether a hint carries the mark, on the whole or on a member of a union."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        marks = (mark for mark in parts[1:] if isinstance(mark, Meta))
+        return any((mark.extra or {}).get("sensitive") for mark in marks) or _is_sensitive(parts[0])
+    return origin in (Union, types.UnionType) and any(map(_is_sensitive, parts))
 
 
 def _require_bounds(where: str, kind: inspect.Type) -> None:

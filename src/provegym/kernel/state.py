@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
+from operator import attrgetter
 from random import Random
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast
 
@@ -143,11 +144,11 @@ class Table(Generic[R]):
 
     def where(self, **fields: object) -> list[R]:
         """The records whose fields equal these."""
-        (name, value), *rest = fields.items()
-        found = [row for row in self._rows.values() if getattr(row, name) == value]
-        for name, value in rest:
-            found = [row for row in found if getattr(row, name) == value]
-        return found
+        found: Iterable[R] = self._rows.values()
+        for name, value in fields.items():
+            field = attrgetter(name)
+            found = [row for row in found if field(row) == value]
+        return list(found)
 
     def add(self, **fields: Any) -> R:
         """Make a record with the next id; ids are counted and never used twice."""
