@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
-from operator import attrgetter
 from random import Random
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast
 
@@ -146,8 +145,7 @@ class Table(Generic[R]):
         """The records whose fields equal these."""
         found: Iterable[R] = self._rows.values()
         for name, value in fields.items():
-            field = attrgetter(name)
-            found = [row for row in found if field(row) == value]
+            found = [row for row in found if getattr(row, name) == value]
         return list(found)
 
     def add(self, **fields: Any) -> R:

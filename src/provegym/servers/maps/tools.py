@@ -1,0 +1,248 @@
+"""What can be done on the map."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from msgspec import Meta
+
+from provegym.kernel import Denied, Label, Rejected, Time
+
+from .records import Category, Journey, Mode, Place, ProblemKind, RoadSegment, Route, SavedPlace
+from .state import LIST_CAP, SINGLE, City, server
+
+PlaceIds = Annotated[list[str], Meta(min_length=1, max_length=5)]
+Degrees = Annotated[float, Meta(ge=-180, le=180)]
+Stars = Annotated[int, Meta(ge=1, le=5)]
+PROBLEM_HOURS = {"closure": 8, "accident": 2, "roadworks": 48, "hazard": 4}
+DELAY, MAP_MARGIN = timedelta(minutes=10), 1_500
+
+
+@server.read
+def geocode_address(city: City, /, address: Label) -> list[Place]:
+    """Find what is at a street address of the city, with coordinates.
+
+    Args:
+        address: House number and street or a part of them, e.g. "12 Linden Street".
+    """
+    words = address.lower().split()
+    found = [place for place in city.places if all(w in place.address.lower() for w in words)]
+    return [place for place in found if place.address.lower() == address.lower()] or found
+
+
+@server.read
+def reverse_geocode(city: City, /, latitude: Degrees, longitude: Degrees) -> Place:
+    """Find the street address nearest to a coordinate, which must lie in the city.
+
+    Args:
+        latitude: Degrees north, e.g. 51.5072.
+        longitude: Degrees east, negative in the west.
+    """
+    nearest = min(city.places, key=lambda place: place.distance(latitude, longitude))
+    if nearest.distance(latitude, longitude) > MAP_MARGIN:
+        raise Rejected("that is outside the city on this map; check latitude and longitude")
+    return nearest
+
+
+@server.read
+def search_places(city: City, /, name: str = "", category: Category | None = None) -> list[Place]:
+    """Search businesses and sights of the city, best rated first.
+
+    Args:
+        name: Only places whose name contains this.
+        category: Only places of this kind.
+    """
+    found = [place for place in city.places if name.lower() in place.name.lower()]
+    found = [p for p in found if p.category and category in (None, p.category)]
+    return sorted(found, key=lambda place: -(place.rating or 0))
+
+
+@server.read
+def find_nearby_places(city: City, /, place_id: str, category: Category) -> list[Place]:
+    """Find businesses or sights of a kind around a place or address, nearest first.
+
+    Args:
+        place_id: Around which place, e.g. "plc_4711".
+        category: Only places of this kind.
+    """
+    here, found = city.places[place_id], city.places.where(category=category)
+    return sorted(found, key=lambda place: place.distance(here.latitude, here.longitude))
+
+
+@server.read
+def get_place_details(city: City, /, place_id: str) -> Place:
+    """Show one place on the map: opening hours, day off, rating and the user's own stars.
+
+    Args:
+        place_id: Which place, e.g. "plc_4711".
+    """
+    return city.places[place_id]
+
+
+@server.read
+def get_directions(
+    city: City, /, origin_id: str, destination_id: str, mode: Mode, depart_at: Time | None = None
+) -> Route:
+    """Find the quickest way between two places, with the traffic and road problems of the hour.
+
+    Args:
+        origin_id: The place to start from, e.g. "plc_4711".
+        destination_id: The place to get to, e.g. "plc_4712".
+        mode: How to travel.
+        depart_at: When to leave; now if left out.
+    """
+    origin, target = city.places[origin_id], city.places[destination_id]
+    return city.routes(origin, [target], mode, depart_at or city.now)[0]
+
+
+@server.read
+def get_distance_matrix(
+    city: City, /, origin_ids: PlaceIds, destination_ids: PlaceIds, mode: Mode
+) -> list[Route]:
+    """Compare travel times now from several places to several others, pair by pair.
+
+    Args:
+        origin_ids: The places to start from, e.g. "plc_4711".
+        destination_ids: The places to get to, e.g. "plc_4712".
+        mode: How to travel.
+    """
+    origins, targets = ([city.places[key] for key in ids] for ids in (origin_ids, destination_ids))
+    return [way for start in origins for way in city.routes(start, targets, mode, city.now)]
+
+
+@server.read
+def list_road_segments(city: City, /, street: str = "", blocked: bool = False) -> list[RoadSegment]:
+    """List stretches of the city's streets, each with the problem reported on it, if any.
+
+    Args:
+        street: Only streets whose name contains this.
+        blocked: Whether to list only those with a problem at present.
+    """
+    found = [road for road in city.segments if street.lower() in road.street.lower()]
+    return [road for road in found if road.problem] if blocked else found
+
+
+@server.read
+def list_saved_places(city: City, /, list_name: str = "", name: str = "") -> list[SavedPlace]:
+    """List the places the user saved on the map, home and work among them.
+
+    Args:
+        list_name: Only those on lists whose name contains this, e.g. "Home".
+        name: Only places whose name contains this.
+    """
+    found = [entry for entry in city.saved if list_name.lower() in entry.list_name.lower()]
+    return [entry for entry in found if name.lower() in entry.name.lower()]
+
+
+@server.read
+def list_journeys(city: City, /, destination: str = "") -> list[Journey]:
+    """List the user's journeys through the city, newest first, with arrival and followers.
+
+    Args:
+        destination: Only journeys to places whose name contains this.
+    """
+    found = [trip for trip in city.journeys if destination.lower() in trip.destination.lower()]
+    return sorted(found, key=lambda trip: trip.arrives_at, reverse=True)
+
+
+@server.write
+def save_place(city: City, /, place_id: str, list_name: Label) -> SavedPlace:
+    """Put a place on a list of the user's map: one on Home and on Work, up to 6 on any other.
+
+    Args:
+        place_id: Which place, e.g. "plc_4711"; not one that has closed for good.
+        list_name: Which list, e.g. "Home"; a new name starts a new list.
+    """
+    place, key = city.usable(place_id), list_name.lower()
+    entries = [entry for entry in city.saved if entry.list_name.lower() == key]
+    if any(entry.place_id == place_id for entry in entries):
+        raise Rejected(f"{place.name} is already on {list_name}")
+    if len(entries) >= (1 if key in SINGLE else LIST_CAP):
+        raise Rejected(f"{list_name} is full; remove_saved_place makes room")
+    title = entries[0].list_name if entries else list_name
+    return city.saved.add(list_name=title, place_id=place_id, name=place.name)
+
+
+@server.write(destructive=True)
+def remove_saved_place(city: City, /, saved_place_id: str) -> SavedPlace:
+    """Take a place off a list of the user's map; what a friend added only they can remove.
+
+    Args:
+        saved_place_id: Which entry, e.g. "sav_310".
+    """
+    entry = city.saved[saved_place_id]
+    if entry.added_by:
+        raise Denied(f"{entry.added_by} added {entry.name}; only they can remove it")
+    city.saved.remove(saved_place_id)
+    return entry
+
+
+@server.write
+def report_road_problem(city: City, /, road_segment_id: str, kind: ProblemKind) -> RoadSegment:
+    """Report a problem on a road that has none yet; routes avoid it, a journey over it is late.
+
+    Args:
+        road_segment_id: Which stretch of road, e.g. "rds_88".
+        kind: What is wrong; only the road authority closes motorways.
+    """
+    road = city.segments[road_segment_id]
+    if road.kind == "motorway" and kind == "closure":
+        raise Denied(f"only the road authority closes {road.street}; report what happened there")
+    if road.problem:
+        raise Rejected(f"{road.street} has a known {road.problem} there until {road.problem_until}")
+    for trip in city.journeys.where(status="active"):
+        if trip.route.mode in ("drive", "cycle") and road.id in trip.route.road_segment_ids:
+            city.journeys.update(trip.id, arrives_at=trip.arrives_at + DELAY)
+    until = city.now + timedelta(hours=PROBLEM_HOURS[kind])
+    return city.segments.update(road.id, problem=kind, problem_until=until)
+
+
+@server.write
+def review_place(city: City, /, place_id: str, stars: Stars) -> Place:
+    """Rate a business or sight on the map, once; not one that has closed for good.
+
+    Args:
+        place_id: Which place, e.g. "plc_4711".
+        stars: From 1, bad, to 5, excellent.
+    """
+    place = city.usable(place_id)
+    if place.category is None or place.my_stars:
+        why = f"has {place.my_stars} stars of you already" if place.my_stars else "is no business"
+        raise Rejected(f"{place.name} {why}; choose another place")
+    count, total = place.review_count + 1, (place.rating or 0) * place.review_count + stars
+    rating = round(total / count, 2)
+    return city.places.update(place_id, rating=rating, review_count=count, my_stars=stars)
+
+
+@server.write
+def start_journey(city: City, /, origin_id: str, destination_id: str, mode: Mode) -> Journey:
+    """Set out for a place by the quickest way; only one journey runs at a time.
+
+    Args:
+        origin_id: The place to start from, e.g. "plc_4711".
+        destination_id: The place to get to, e.g. "plc_4712"; not one that has closed for good.
+        mode: How to travel.
+    """
+    if running := city.journeys.where(status="active"):
+        raise Rejected(f"you are still on the way to {running[0].destination}; arrive there first")
+    origin, target = city.places[origin_id], city.usable(destination_id)
+    route = city.routes(origin, [target], mode, city.now)[0]
+    trip = {"route": route, "arrives_at": city.now + timedelta(minutes=route.minutes)}
+    return city.journeys.add(destination=target.name, status="active", **trip)
+
+
+@server.write
+def share_arrival(city: City, /, journey_id: str, contact_name: Label) -> Journey:
+    """Let somebody follow a running journey and its arrival time; at most 3 people do.
+
+    Args:
+        journey_id: Which journey, e.g. "jny_52".
+        contact_name: Who is to follow it, by full name.
+    """
+    trip = city.journeys[journey_id]
+    if trip.status != "active":
+        raise Rejected(f"the journey to {trip.destination} is over; only a running one is shared")
+    if contact_name in trip.contact_names:
+        raise Rejected(f"{contact_name} already follows the journey to {trip.destination}")
+    if len(trip.contact_names) >= 3:
+        raise Rejected(f"{', '.join(trip.contact_names)} follow it already; no more can")
+    return city.journeys.update(journey_id, contact_names=(*trip.contact_names, contact_name))

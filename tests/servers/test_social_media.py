@@ -1,0 +1,267 @@
+"""The network's rules, told on a circle of five."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from provegym.kernel import Outcome, Seed, Session
+from provegym.servers.social_media.state import Network, Post, Profile, server
+
+NOW = Seed(0).now
+
+
+class Circle:
+    """The user, a friend, a stranger, a private profile and one who blocks the user."""
+
+    def __init__(self) -> None:
+        net = self.net = Network(Seed(0))
+        self.me = self.join("ada", own=True, followers=2, following=1)
+        self.friend = self.join("bea", you_follow="yes", follows_you=True)
+        self.stranger = self.join("cem", follows_you=True)
+        self.closed = self.join("dov", private=True)
+        self.hidden = self.join("eve", blocks_you=True)
+        self.mine = self.said(self.me, "Old news #books", minutes=60, liked_by=("bea", "cem"))
+        self.fresh = self.said(self.me, "Fresh bread #baking", minutes=5)
+        self.theirs = self.said(self.friend, "Beans are up #gardening", minutes=30)
+        self.other = self.said(self.stranger, "Rain again #books", minutes=20, liked_by=("ada",))
+        self.secret = self.said(self.closed, "For friends only", minutes=10)
+        self.unseen = self.said(self.hidden, "You cannot see this", minutes=10)
+        self.mute = self.said(self.friend, "No answers please", minutes=8, replies_off=True)
+        self.session = Session.over(server, net)
+
+    def join(self, handle: str, **fields: Any) -> str:
+        """A profile with that handle."""
+        known = {"name": handle.title(), "bio": "", "followers": 10, "following": 10}
+        return self.net.profiles.add(handle=handle, **{**known, **fields}).id
+
+    def said(self, profile_id: str, text: str, minutes: int, **fields: Any) -> str:
+        """A post so many minutes old."""
+        author, at = self.net.profiles[profile_id], NOW - timedelta(minutes=minutes)
+        return self.net.publish(author, text=text, at=at, **fields).id
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        """The result of a call that works; the invariants hold afterwards."""
+        outcome = self.try_to(tool, **arguments)
+        assert outcome.ok, outcome.text
+        return outcome.value
+
+    def try_to(self, tool: str, **arguments: Any) -> Outcome:
+        """A call, whatever comes of it."""
+        outcome = self.session.call(tool, arguments)
+        self.session.check()
+        return outcome
+
+    def refused(self, tool: str, **arguments: Any) -> str:
+        """What the user is told when a rule forbids it."""
+        outcome = self.try_to(tool, **arguments)
+        assert outcome.error in ("rejected", "denied"), outcome.text
+        return str(outcome.value["message"])
+
+    def profile(self, profile_id: str) -> Profile:
+        """Somebody as they are now."""
+        state = self.session.state(server)
+        assert isinstance(state, Network)
+        return state.profiles[profile_id]
+
+    def post(self, post_id: str) -> Post:
+        """A post as it is now."""
+        state = self.session.state(server)
+        assert isinstance(state, Network)
+        return state.posts[post_id]
+
+    def feed(self) -> list[str]:
+        """The ids in the home feed."""
+        return [post["id"] for post in self.call("get_home_feed")["items"]]
+
+
+@pytest.fixture
+def circle() -> Circle:
+    return Circle()
+
+
+def test_the_feed_has_own_posts_and_those_of_whom_one_follows_newest_first(circle: Circle) -> None:
+    assert circle.feed() == [circle.fresh, circle.mute, circle.theirs, circle.mine]
+
+
+def test_private_and_hidden_posts_are_not_found(circle: Circle) -> None:
+    found = [post["id"] for post in circle.call("search_posts")["items"]]
+    assert circle.secret not in found
+    assert circle.unseen not in found
+    assert circle.other in found
+    assert "followers only" in circle.refused("like_post", post_id=circle.secret)
+    assert circle.try_to("like_post", post_id=circle.unseen).error == "not_found"
+
+
+def test_a_public_profile_is_followed_at_once(circle: Circle) -> None:
+    circle.call("follow_account", profile_id=circle.stranger)
+    assert circle.profile(circle.stranger).followers == 11
+    assert circle.profile(circle.me).following == 2
+    assert circle.other in circle.feed()
+    assert "already" in circle.refused("follow_account", profile_id=circle.stranger)
+
+
+def test_a_private_profile_answers_in_six_hours(circle: Circle) -> None:
+    circle.call("follow_account", profile_id=circle.closed)
+    assert circle.profile(circle.closed).followers == 10
+    assert circle.secret not in circle.feed()
+    circle.session.advance(6 * 60 - 1)
+    assert circle.profile(circle.closed).you_follow == "requested"
+    circle.session.advance(1)
+    circle.session.check()
+    assert circle.profile(circle.closed).followers == 11
+    assert circle.secret in circle.feed()
+
+
+def test_nobody_follows_themselves_or_one_who_hides(circle: Circle) -> None:
+    assert "your own profile" in circle.refused("follow_account", profile_id=circle.me)
+    assert circle.try_to("follow_account", profile_id=circle.hidden).error == "not_found"
+    assert circle.call("search_profiles", name="eve")["total"] == 0
+
+
+def test_unfollowing_takes_follow_or_request_back(circle: Circle) -> None:
+    circle.call("unfollow_account", profile_id=circle.friend)
+    assert circle.profile(circle.me).following == 0
+    assert circle.theirs not in circle.feed()
+    assert "do not follow" in circle.refused("unfollow_account", profile_id=circle.friend)
+    circle.call("follow_account", profile_id=circle.closed)
+    circle.call("unfollow_account", profile_id=circle.closed)
+    circle.session.advance(7 * 60)
+    assert circle.profile(circle.closed).you_follow == "no"
+
+
+def test_a_block_ends_follows_and_likes_both_ways(circle: Circle) -> None:
+    circle.call("set_account_visibility", profile_id=circle.stranger, visibility="blocked")
+    assert circle.profile(circle.me).followers == 1
+    assert not circle.profile(circle.stranger).follows_you
+    assert circle.post(circle.mine).liked_by == ("bea",)
+    assert circle.post(circle.other).liked_by == ()
+    assert {change.table for change in circle.session.diff()} == {"profiles", "posts"}
+    assert circle.call("search_posts", text="rain")["total"] == 0
+    assert "is blocked" in circle.refused("reply_to_post", post_id=circle.other, text="Hello")
+    assert "blocked @cem" in circle.refused("follow_account", profile_id=circle.stranger)
+    assert "@cem is blocked" in circle.refused("create_post", text="Hello @cem!")
+    circle.call("set_account_visibility", profile_id=circle.stranger, visibility="shown")
+    assert not circle.profile(circle.stranger).follows_you
+
+
+def test_muting_only_keeps_posts_out_of_the_feed(circle: Circle) -> None:
+    circle.call("set_account_visibility", profile_id=circle.friend, visibility="muted")
+    assert circle.theirs not in circle.feed()
+    assert circle.call("search_posts", text="beans")["total"] == 1
+    assert circle.call("search_profiles", relation="muted")["items"][0]["handle"] == "bea"
+    again = circle.refused("set_account_visibility", profile_id=circle.friend, visibility="muted")
+    assert "already" in again
+
+
+def test_a_post_is_short_and_printable(circle: Circle) -> None:
+    assert "1 to 200" in circle.refused("create_post", text="x" * 201)
+    assert "1 to 200" in circle.refused("create_post", text="  ")
+    assert "1 to 200" in circle.refused("create_post", text="bell \x07")
+    assert circle.call("create_post", text="  two\n lines ")["text"] == "two lines"
+
+
+def test_the_same_is_not_said_twice_in_a_day(circle: Circle) -> None:
+    assert "change the text" in circle.refused("create_post", text="Old news #books")
+    circle.session.advance(24 * 60)
+    circle.call("create_post", text="Old news #books")
+
+
+def test_a_scheduled_post_appears_when_it_is_due(circle: Circle) -> None:
+    later = (NOW + timedelta(hours=2)).isoformat()
+    post = circle.call("create_post", text="See you at eight", publish_at=later)
+    assert post["status"] == "scheduled"
+    assert post["id"] not in circle.feed()
+    assert circle.call("search_posts", text="at eight")["total"] == 1
+    circle.call("edit_post", post_id=post["id"], text="See you at nine")
+    circle.session.advance(120)
+    assert circle.feed()[0] == post["id"]
+    assert circle.post(post["id"]).edited_at is None
+
+
+def test_posts_are_scheduled_within_thirty_days(circle: Circle) -> None:
+    for days in (-1, 31):
+        at = (NOW + timedelta(days=days)).isoformat()
+        assert "30 days" in circle.refused("create_post", text="Hm", publish_at=at)
+
+
+def test_an_edit_keeps_what_was_said_before(circle: Circle) -> None:
+    circle.call("edit_post", post_id=circle.fresh, text="Fresh rolls #baking")
+    assert circle.post(circle.fresh).earlier_texts == ("Fresh bread #baking",)
+    circle.call("edit_post", post_id=circle.fresh, text="Fresh buns #baking")
+    assert "edited twice" in circle.refused("edit_post", post_id=circle.fresh, text="Fresh tea")
+
+
+def test_edits_fall_within_fifteen_minutes(circle: Circle) -> None:
+    assert "15 minutes" in circle.refused("edit_post", post_id=circle.mine, text="New news")
+    circle.session.advance(11)
+    assert "15 minutes" in circle.refused("edit_post", post_id=circle.fresh, text="Stale bread")
+
+
+def test_only_own_posts_are_changed(circle: Circle) -> None:
+    assert "@bea wrote" in circle.refused("edit_post", post_id=circle.theirs, text="Ha")
+    assert "@bea wrote" in circle.refused("delete_post", post_id=circle.theirs)
+
+
+def test_replies_make_a_thread_and_are_counted(circle: Circle) -> None:
+    reply = circle.call("reply_to_post", post_id=circle.theirs, text="Mine too")
+    thread = circle.call("get_post_thread", post_id=circle.theirs)["items"]
+    assert [post["id"] for post in thread] == [circle.theirs, reply["id"]]
+    assert circle.post(circle.theirs).replies == 1
+    assert "no replies" in circle.refused("reply_to_post", post_id=circle.mute, text="But")
+    circle.call("delete_post", post_id=reply["id"])
+    assert circle.post(circle.theirs).replies == 0
+
+
+def test_a_repost_stands_for_the_original(circle: Circle) -> None:
+    repost = circle.call("repost_post", post_id=circle.other)
+    assert circle.post(circle.other).reposts == 1
+    assert "already" in circle.refused("repost_post", post_id=circle.other)
+    circle.call("reply_to_post", post_id=repost["id"], text="Bring a coat")
+    assert circle.post(circle.other).replies == 1
+    assert "is a repost" in circle.refused("edit_post", post_id=repost["id"], text="Sun")
+    circle.call("delete_post", post_id=repost["id"])
+    assert circle.post(circle.other).reposts == 0
+
+
+def test_own_and_private_posts_are_not_reposted(circle: Circle) -> None:
+    assert "your own" in circle.refused("repost_post", post_id=circle.mine)
+    circle.call("follow_account", profile_id=circle.closed)
+    circle.session.advance(6 * 60)
+    assert "private" in circle.refused("repost_post", post_id=circle.secret)
+
+
+def test_deleting_empties_a_post_and_takes_its_reposts() -> None:
+    circle = Circle()
+    state = circle.session.state(server)
+    assert isinstance(state, Network)
+    repost = state.publish(state.profiles[circle.friend], text="", repost_of_id=circle.mine)
+    reply = state.publish(state.profiles[circle.friend], text="Indeed", reply_to_id=circle.mine)
+    circle.call("delete_post", post_id=circle.mine)
+    gone = circle.post(circle.mine)
+    assert (gone.status, gone.text, gone.liked_by, gone.reposts) == ("deleted", "", (), 0)
+    assert repost.id not in state.posts
+    assert circle.post(reply.id).reply_to_id == circle.mine
+    assert "deleted already" in circle.refused("delete_post", post_id=circle.mine)
+
+
+def test_a_post_is_liked_once(circle: Circle) -> None:
+    assert circle.call("like_post", post_id=circle.theirs)["liked_by"] == ["ada"]
+    assert "already" in circle.refused("like_post", post_id=circle.theirs)
+
+
+def test_a_reported_post_is_seen_no_more(circle: Circle) -> None:
+    circle.call("report_post", post_id=circle.theirs, reason="spam")
+    assert circle.theirs not in circle.feed()
+    assert "for spam already" in circle.refused(
+        "report_post", post_id=circle.theirs, reason="violence"
+    )
+    assert "your own" in circle.refused("report_post", post_id=circle.mine, reason="spam")
+
+
+def test_trends_count_what_is_visible(circle: Circle) -> None:
+    trends = circle.call("list_trending_hashtags")["items"]
+    assert trends[0] == {"hashtag": "#books", "posts": 2}
+    circle.call("set_account_visibility", profile_id=circle.stranger, visibility="blocked")
+    trends = circle.call("list_trending_hashtags")["items"]
+    assert {"hashtag": "#books", "posts": 1} in trends
