@@ -1,0 +1,180 @@
+"""What an investor can look up and order at the broker."""
+
+from decimal import Decimal
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from provegym.kernel import Amount, Rejected, money
+
+from .state import Broker, Holding, Portfolio, Side, Status, Stock, TradeOrder, server
+
+Quantity = Annotated[int, Meta(ge=1, le=10_000)]
+
+
+class PortfolioSummary(Struct, frozen=True):
+    """A portfolio with what it can still spend and what its shares are worth."""
+
+    portfolio: Portfolio
+    buying_power: Decimal
+    shares_value: Decimal
+    unrealised_profit: Decimal
+
+
+@server.read
+def list_portfolios(broker: Broker, /, name: str = "") -> list[Portfolio]:
+    """List the investment portfolios with their cash and whether they may be traded in.
+
+    Args:
+        name: Only portfolios whose name contains this.
+    """
+    return [row for row in broker.portfolios if name.lower() in row.name.lower()]
+
+
+@server.read
+def get_portfolio(broker: Broker, /, portfolio_id: str) -> PortfolioSummary:
+    """Show one investment portfolio: cash, buying power, value and profit of its shares.
+
+    Args:
+        portfolio_id: The portfolio, e.g. "ptf_5120".
+    """
+    portfolio = broker.portfolios[portfolio_id]
+    rows = broker.holdings.where(portfolio_id=portfolio_id)
+    value = sum((broker.stocks[row.symbol].price * row.quantity for row in rows), money(0))
+    profit = value - sum(row.average_cost * row.quantity for row in rows)
+    return PortfolioSummary(portfolio, broker.buying_power(portfolio), value, profit)
+
+
+@server.read
+def list_holdings(broker: Broker, /, portfolio_id: str, stock_name: str = "") -> list[Holding]:
+    """List the shares in a portfolio with average cost and the profit of those sold.
+
+    Args:
+        portfolio_id: The portfolio, e.g. "ptf_5120".
+        stock_name: Only shares of companies whose name contains this.
+    """
+    held = broker.holdings.where(portfolio_id=broker.portfolios[portfolio_id].id)
+    return [row for row in held if stock_name.lower() in row.stock_name.lower()]
+
+
+@server.read
+def search_stocks(broker: Broker, /, name: str = "") -> list[Stock]:
+    """Find listed stocks with symbol, price, tick size, lot size and trading halts.
+
+    Args:
+        name: Only stocks whose company name contains this, e.g. "Harbour".
+    """
+    return [row for row in broker.stocks if name.lower() in row.name.lower()]
+
+
+@server.read
+def list_halted_stocks(broker: Broker, /) -> list[Stock]:
+    """List the stocks that nobody may trade for now, with the time when trading resumes."""
+    return [row for row in broker.stocks if row.halted_until]
+
+
+@server.read
+def get_order_book(broker: Broker, /, symbol: str) -> Stock:
+    """Show a stock by its symbol, with the bids and asks of others, best price first.
+
+    Args:
+        symbol: Symbol of the stock as search_stocks shows it.
+    """
+    return broker.stocks[symbol]
+
+
+@server.read
+def list_trade_orders(
+    broker: Broker, /, portfolio_id: str, stock_name: str = "", status: Status | None = None
+) -> list[TradeOrder]:
+    """List a portfolio's stock orders with what was filled, newest first.
+
+    Args:
+        portfolio_id: The portfolio, e.g. "ptf_5120".
+        stock_name: Only orders for companies whose name contains this.
+        status: Only orders with this status.
+    """
+    orders = broker.orders.where(portfolio_id=broker.portfolios[portfolio_id].id)
+    found = [row for row in orders[::-1] if stock_name.lower() in row.stock_name.lower()]
+    return [row for row in found if status in (None, row.status)]
+
+
+@server.read
+def get_trade_order(broker: Broker, /, trade_order_id: str) -> TradeOrder:
+    """Show one stock order with each of its fills.
+
+    Args:
+        trade_order_id: The order, e.g. "tor_20417".
+    """
+    return broker.orders[trade_order_id]
+
+
+@server.write
+def place_market_order(
+    broker: Broker, /, portfolio_id: str, symbol: str, side: Side, quantity: Quantity
+) -> TradeOrder:
+    """Buy or sell shares at once at the best prices in the book; what it lacks is cancelled.
+
+    Args:
+        portfolio_id: Portfolio to trade in, e.g. "ptf_5120".
+        symbol: Symbol of the stock.
+        side: A buy needs buying power, a sell needs shares that no open order has set aside.
+        quantity: How many shares, in whole lots, 200 lots at most.
+    """
+    order = broker.place("market", portfolio_id, symbol, side=side, quantity=quantity)
+    return broker.orders.update(order.id, status="cancelled") if order.status == "open" else order
+
+
+@server.write
+def place_limit_order(
+    broker: Broker, /, portfolio_id: str, symbol: str, side: Side, quantity: Quantity, price: Amount
+) -> TradeOrder:
+    """Buy or sell shares at a price or better; what is not filled waits until the close.
+
+    Args:
+        portfolio_id: Portfolio to trade in, e.g. "ptf_5120".
+        symbol: Symbol of the stock.
+        side: A buy needs buying power, a sell needs shares that no open order has set aside.
+        quantity: How many shares, in whole lots, 200 lots at most.
+        price: Most to pay or least to take per share, in whole ticks, within 50 % of the price.
+    """
+    return broker.place("limit", portfolio_id, symbol, side=side, quantity=quantity, price=price)
+
+
+@server.write
+def place_stop_order(
+    broker: Broker, /, portfolio_id: str, symbol: str, quantity: Quantity, price: Amount
+) -> TradeOrder:
+    """Sell shares once their price has fallen to a stop price (a stop-loss).
+
+    Args:
+        portfolio_id: Portfolio that holds the shares, e.g. "ptf_5120".
+        symbol: Symbol of the stock.
+        quantity: How many shares, in whole lots; no other order may have them set aside.
+        price: Stop price per share, below the present one; the order waits for it until cancelled.
+    """
+    return broker.place("stop", portfolio_id, symbol, side="sell", quantity=quantity, price=price)
+
+
+@server.write
+def update_trade_order(broker: Broker, /, trade_order_id: str, price: Amount) -> TradeOrder:
+    """Change the limit or stop price of an open stock order, under the rules of a new order.
+
+    Args:
+        trade_order_id: The order, e.g. "tor_20417".
+        price: New price per share, a multiple of the tick size.
+    """
+    order = broker.still_open(trade_order_id)
+    if price == order.price:
+        raise Rejected(f"the price is {price} already; choose another one")
+    return broker.admit(broker.orders.update(order.id, price=price))
+
+
+@server.write(destructive=True)
+def cancel_trade_order(broker: Broker, /, trade_order_id: str) -> TradeOrder:
+    """Cancel what is left of an open stock order; what was filled stays done.
+
+    Args:
+        trade_order_id: The order, e.g. "tor_20417".
+    """
+    return broker.orders.update(broker.still_open(trade_order_id).id, status="cancelled")
