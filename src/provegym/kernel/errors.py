@@ -53,6 +53,12 @@ class Bug(RuntimeError):
     """A server broke one of the kernel's rules."""
 
 
+def forbid(when: object, why: str, error: type[ToolError] = Rejected) -> None:
+    """Refuse a call where a rule of the domain is broken."""
+    if when:
+        raise error(why)
+
+
 def quote(value: object) -> str:
     """Show a model's own value back to it, shortened so that an error stays a sentence."""
     text = repr(value) if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Literal
 
-from provegym.kernel import Record, Rejected, Server, State, Table, money, table
+from provegym.kernel import Record, Server, State, Table, forbid, money, table
 
 Cuisine = Literal["italian", "japanese", "indian", "mexican", "thai", "burgers", "korean", "greek"]
 Zone = Literal["Centre", "North", "East", "South", "West", "Harbour", "Hillside"]
@@ -202,12 +202,6 @@ class App(State):
         for credit in [method for method in self.cards if method.balance is not None]:
             spent = sum(o.total + o.tip for o in bought if o.payment_method_id == credit.id)
             assert credit.balance == credit.granted + refunds - spent >= 0
-
-
-def forbid(when: bool, why: str) -> None:
-    """Refuse a call where a rule is broken."""
-    if when:
-        raise Rejected(why)
 
 
 about = "Restaurants, menus, a basket, promo codes, orders and their tracking for one customer."

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from provegym.kernel import Amount, Label, Sensitive, Time, money
+from provegym.kernel import Amount, Label, Sensitive, Time, forbid, money
 
 from . import state as food
-from .state import App, DeliveryAddress, FoodOrder, MenuItem, Restaurant, forbid, server
+from .state import App, DeliveryAddress, FoodOrder, MenuItem, Restaurant, server
 
 Portions = Annotated[int, Meta(ge=0, le=10)]
 Secret = Sensitive[str]

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal
 
-from provegym.kernel import Denied, Record, Rejected, Server, State, Table, ToolError, table
+from provegym.kernel import Denied, Record, Server, State, Table, forbid, table
 
 ShipmentKind = Literal["incoming_transfer", "outgoing_transfer", "purchase"]
 Stage = Literal["requested", "in_transit", "arrived", "received", "declined"]
@@ -156,12 +156,6 @@ class Chain(State):
         for shipment in self.shipments:
             assert (shipment.due_at is None) == (shipment.status not in ("requested", "in_transit"))
             assert 0 <= shipment.counted <= shipment.quantity * (shipment.status == "received")
-
-
-def forbid(when: bool, why: str, error: type[ToolError] = Rejected) -> None:
-    """Refuse a call where a rule is broken."""
-    if when:
-        raise error(why)
 
 
 about = "Stock, transfers, purchase orders and reservations across a chain of stores."

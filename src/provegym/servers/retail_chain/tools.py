@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from provegym.kernel import Denied, Label
+from provegym.kernel import Denied, Label, forbid
 
-from .state import Chain, Reason, Reservation, Shipment, Stage, Stock, Store, forbid, server
+from .state import Chain, Reason, Reservation, Shipment, Stage, Stock, Store, server
 
 Few = Annotated[int, Meta(ge=1, le=30)]
 Counted = Annotated[int, Meta(ge=0, le=5_000)]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from provegym.kernel import Record, Rejected, Server, State, Table, money, table
+from provegym.kernel import Record, Server, State, Table, forbid, money, table
 
 FareName = Literal["basic", "standard", "flex"]
 Room = Literal["single", "double", "family"]
@@ -245,12 +245,6 @@ class Desk(State):
         assert all(night.left == night.rooms - used[night.key] >= 0 for night in self.room_nights)
         links = [*(t.itinerary_id for t in self.trips), *(s.itinerary_id for s in self.stays)]
         assert all(link is None or link in self.itineraries for link in links)
-
-
-def forbid(when: bool, why: str) -> None:
-    """Refuse a call where a rule is broken."""
-    if when:
-        raise Rejected(why)
 
 
 about = "Flights, hotel rooms, bookings, itineraries, travellers and loyalty points of one account."

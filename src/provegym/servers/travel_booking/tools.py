@@ -5,10 +5,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from provegym.kernel import Label, NotFound, Sensitive, money
+from provegym.kernel import Label, NotFound, Sensitive, forbid, money
 
 from . import state as known
-from .state import Desk, FareName, Flight, FlightBooking, HotelBooking, Room, forbid, server
+from .state import Desk, FareName, Flight, FlightBooking, HotelBooking, Room, server
 
 Nights = Annotated[int, Meta(ge=1, le=14)]
 Points = Annotated[int, Meta(ge=0, le=100_000)]
