@@ -128,7 +128,7 @@ def _result(outcome: Outcome) -> str:
     value = outcome.value
     if not outcome.ok:
         return f"{value['error']}: {value['message']}"
-    if "items" in value and "total" in value:
+    if isinstance(value.get("items"), list) and isinstance(value.get("total"), int):
         names = [_name(item) for item in value["items"][:4]]
         return f"{value['total']} found: {', '.join(names)}{'…' * (value['total'] > 4)}"
     return _short(value, WIDTH)

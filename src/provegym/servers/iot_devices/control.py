@@ -1,0 +1,215 @@
+"""What can be done with the devices of a smart home: look, set, lock, update."""
+
+from datetime import date, timedelta
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from provegym.kernel import Denied, Rejected, Sensitive, Time, forbid
+
+from . import state
+from .state import Device, DeviceDay, DeviceGroup, Home, Household, Reading, Room, server
+
+Level = Annotated[int, Meta(ge=0, le=100)]
+OnOff = Literal["on", "off"]
+Id = str | None
+Day = date | None
+Kind = state.DeviceKind | None
+Status = state.DeviceStatus | None
+SWITCHABLE = ("light", "plug", "fan")
+LOCK_OUT, UPDATE = timedelta(minutes=30), timedelta(minutes=25)
+
+
+@server.read
+def get_household(home: Home, /) -> Household:
+    """Show whose smart home it is and until when it is in vacation mode, if it is."""
+    return home.households["home"]
+
+
+@server.read
+def list_home_rooms(home: Home, /, name: str = "") -> list[Room]:
+    """List the rooms of the smart home.
+
+    Args:
+        name: Only rooms whose name contains this.
+    """
+    return [room for room in home.rooms if name.lower() in room.name.lower()]
+
+
+@server.read
+def list_home_devices(
+    home: Home, /, name: str = "", room_id: Id = None, kind: Kind = None, status: Status = None
+) -> list[Device]:
+    """List smart-home devices with level or reading, limits, status, battery and firmware.
+
+    Args:
+        name: Only devices whose name contains this.
+        room_id: Only devices in this room, e.g. "hrm_31".
+        kind: Only devices of this kind.
+        status: Only devices with this status.
+    """
+    found = [device for device in home.devices if name.lower() in device.name.lower()]
+    found = [d for d in found if kind in (None, d.kind) and status in (None, d.status)]
+    return [device for device in found if room_id in (None, device.room_id)]
+
+
+@server.read
+def list_sensor_readings(home: Home, /, device_id: str, day: Day = None) -> list[Reading]:
+    """List what a smart-home sensor measured, hour by hour in the last ten days, newest first.
+
+    Args:
+        device_id: The sensor, e.g. "dev_512".
+        day: Only readings of this day, e.g. "2026-03-01".
+    """
+    days = [d for d in home.days.where(device_id=home.sensor(device_id).id) if day in (None, d.day)]
+    return [reading for record in reversed(days) for reading in reversed(record.readings)]
+
+
+@server.read
+def list_energy_use(home: Home, /, device_id: Id = None, day: Day = None) -> list[DeviceDay]:
+    """List the energy smart-home devices used on each of the last ten days, newest first.
+
+    Args:
+        device_id: Only this device, e.g. "dev_512".
+        day: Only this day, e.g. "2026-03-01".
+    """
+    wanted = None if device_id is None else home.devices[device_id].id
+    found = [d for d in home.days if wanted in (None, d.device_id) and day in (None, d.day)]
+    return [record for record in reversed(found) if record.watt_hours]
+
+
+@server.read
+def list_device_groups(home: Home, /, name: str = "") -> list[DeviceGroup]:
+    """List the groups of smart-home devices that are set together.
+
+    Args:
+        name: Only groups whose name contains this.
+    """
+    return [group for group in home.groups if name.lower() in group.name.lower()]
+
+
+@server.write
+def set_device_level(home: Home, /, device_id: str, level: Level) -> Device:
+    """Set an actuator of the smart home that is online and has no child lock on to a level.
+
+    Args:
+        device_id: The device, e.g. "dev_512".
+        level: The level in its unit, within its limits; thermostats at most 16 on vacation.
+    """
+    device = home.ready(device_id, level)
+    forbid(device.level == level, f"{device.name} is at {level} already")
+    return home.devices.update(device_id, level=level)
+
+
+@server.write
+def switch_device(home: Home, /, device_id: str, power: OnOff) -> Device:
+    """Switch a light, plug or fan of the smart home fully on, or off.
+
+    Args:
+        device_id: The device, e.g. "dev_512".
+        power: What it shall be.
+    """
+    device = home.devices[device_id]
+    level = device.highest if power == "on" else device.lowest
+    forbid(device.kind not in SWITCHABLE, f"{device.name} has no switch; use set_device_level")
+    forbid(device.level == level, f"{device.name} is {power} already")
+    return home.devices.update(home.ready(device_id, level).id, level=level)
+
+
+@server.write
+def set_device_group_level(home: Home, /, device_group_id: str, level: Level) -> DeviceGroup:
+    """Set all devices of a smart-home group that can be set now; at least one must take it.
+
+    Args:
+        device_group_id: The group, e.g. "dgr_12".
+        level: The level, within the limits of all its devices.
+    """
+    group = home.groups[device_group_id]
+    devices = [home.actuator(device_id, level) for device_id in group.device_ids]
+    skipped = []
+    for device in devices:
+        try:
+            home.devices.update(home.ready(device.id, level).id, level=level)
+        except (Rejected, Denied):
+            skipped.append(device.name)
+    forbid(len(skipped) == len(devices), f"nothing in {group.name} can be set now")
+    return home.groups.update(device_group_id, skipped=tuple(skipped))
+
+
+@server.write
+def lock_door(home: Home, /, device_id: str) -> Device:
+    """Lock a door of the smart home; its lock must be online and its battery not low.
+
+    Args:
+        device_id: The lock, e.g. "dev_512".
+    """
+    lock = home.door(device_id)
+    forbid(lock.level == 1, f"{lock.name} is locked already")
+    return home.devices.update(device_id, level=1)
+
+
+@server.write
+def unlock_door(home: Home, /, device_id: str, code: Sensitive[str]) -> Device:
+    """Unlock a door of the smart home: level 0 means open; a wrong code leaves it at 1 and counts.
+
+    Args:
+        device_id: The lock, e.g. "dev_512"; three wrong codes block it for 30 minutes.
+        code: The code the user gave for this lock; never guess it.
+    """
+    lock = home.door(device_id)
+    forbid(lock.level == 0, f"{lock.name} is unlocked already")
+    if home.codes.where(device_id=device_id, code=code):
+        return home.devices.update(device_id, level=0, wrong_codes=0)
+    lock = home.devices.update(device_id, wrong_codes=lock.wrong_codes + 1)
+    if lock.wrong_codes < state.MAX_WRONG_CODES:
+        return lock
+    return home.devices.update(device_id, status="locked_out", back_at=home.now + LOCK_OUT)
+
+
+@server.write
+def set_child_lock(home: Home, /, device_id: str, child_lock: OnOff) -> Device:
+    """Put the child lock of a smart-home device on or off; while on, nobody sets it by hand.
+
+    Args:
+        device_id: An actuator that is online, e.g. "dev_512".
+        child_lock: What it shall be.
+    """
+    device = home.reachable(device_id)
+    home.actuator(device_id, device.level)
+    on = child_lock == "on"
+    forbid(device.child_lock == on, f"the child lock of {device.name} is {child_lock} already")
+    return home.devices.update(device_id, child_lock=on)
+
+
+@server.write
+def update_device_firmware(home: Home, /, device_id: str) -> Device:
+    """Update the firmware of a smart-home device, if there is a newer one, in 25 minutes.
+
+    Args:
+        device_id: The device, e.g. "dev_512"; its battery not below 30 %, a lock locked.
+    """
+    device = home.reachable(device_id)
+    forbid(device.firmware == device.newest_firmware, f"{device.name} has the newest firmware")
+    weak = (device.battery or 100) < 2 * state.LOW_BATTERY
+    forbid(weak, f"the battery of {device.name} is too low for an update: {device.battery} %")
+    forbid(device.kind == "lock" and device.level == 0, f"lock {device.name} before updating it")
+    return home.devices.update(device_id, status="updating", back_at=home.now + UPDATE)
+
+
+@server.write
+def set_vacation_mode(home: Home, /, until: Time | None = None) -> Household:
+    """Start vacation mode of the smart home until some time, or end it; doors must be locked.
+
+    Args:
+        until: When the household comes back, within 60 days; leave it out to end it now. Till
+            then lights, plugs and fans are off, thermostats low, and schedules pause.
+    """
+    now, doors = home.now, home.devices.where(kind="lock", level=0)
+    forbid(until is None and not home.vacation, "the household is not on vacation")
+    if until is not None:
+        forbid(not now < until <= now + timedelta(days=60), f"choose a time in 60 days from {now}")
+        forbid(bool(doors), f"lock {', '.join(door.name for door in doors)} first")
+        for device in home.devices.where(status="online", owner="household"):
+            if device.kind in (*SWITCHABLE, "thermostat"):
+                home.devices.update(device.id, level=device.lowest)
+    return home.households.update("home", vacation_until=until)
