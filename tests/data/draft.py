@@ -66,6 +66,7 @@ def make(server: str, draft: Draft) -> Example:
 
 def _knobs(spec: ToolboxSpec) -> tuple[str, ...]:
     used = {"distractors": spec.distractors, "stripped": spec.stripped, "hidden": spec.hidden}
+    used |= {"limit": (spec.limit,) if spec.limit else ()}
     return tuple(name for name, value in used.items() if value)
 
 

@@ -143,6 +143,13 @@ def test_a_call_equal_to_an_alternative_serves_the_step_and_has_a_right_name() -
     assert score(example(gold), (call("search", name="Ada"),), Scheme(strict=True)).total < 1
 
 
+def test_a_wide_limit_does_not_make_a_call_another_one() -> None:
+    gold = [Step(turn=0, tool="list", arguments={"name": "Ada"})]
+    gold[0] = msgspec.structs.replace(gold[0], alternatives=(Alternative(tool="list"),))
+    assert score(example(gold), (call("list", limit=20),)).total == 1.3
+    assert score(example(gold), (call("list", limit=2),)).parts["coverage"] == 0
+
+
 def test_ids_that_shift_cost_nothing_beyond_the_extra_write() -> None:
     gold = [
         Step(turn=0, tool="make", writes=True),

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from data.draft import drafts, make
+from data.draft import Draft, Wanted, drafts, make
 from provegym.policies.scripted import oracle
-from provegym.rewards.success import succeeded
+from provegym.rewards.success import same_outcome, succeeded
 from provegym.rollout import play_script
 from provegym.trace import Alternative, Edge, Example, Path, Step, ToolboxSpec, Turn
 from provegym.verify import verify
@@ -126,6 +126,42 @@ def test_the_seeker_finds_a_road_only_where_the_record_says_whose_it_is() -> Non
     others = good("pay-and-freeze").paths[0].steps[0].alternatives
     assert Alternative(tool="list_accounts", arguments={}) in others
     assert not any(other.tool in ("list_cards", "search_transactions") for other in others)
+
+
+def basket(steps: list[tuple[str, dict[str, Any]]]) -> Example:
+    """An example on the food server that fills the basket and uses a code."""
+    text = "Put 1 Royal Pumpkin Red Curry and 2 Market Duck Laap into my basket, and use SUNNY72."
+    wanted = tuple(Wanted(tool=tool, arguments=arguments) for tool, arguments in steps)
+    return make("food_delivery", Draft(id="basket", turns=(Turn(text=text),), steps=wanted))
+
+
+CURRY = ("search_menu", {"name": "Royal Pumpkin Red Curry"})
+LAAP = ("search_menu", {"name": "Market Duck Laap"})
+ADD_CURRY = ("set_basket_item", {"menu_item_id": "$0/items/0/id", "quantity": 1})
+ADD_LAAP = ("set_basket_item", {"menu_item_id": "$1/items/0/id", "quantity": 2})
+CODE = ("apply_promo_code", {"code": "SUNNY72"})
+
+
+def test_writes_that_cannot_change_places_have_an_edge_and_others_do_not() -> None:
+    """The code comes off whenever the basket changes, so it must come last; the dishes may swap."""
+    example = basket([CURRY, LAAP, ADD_CURRY, ADD_LAAP, CODE])
+    assert verify(example) == []
+    needs = [{edge.step for edge in step.needs} for step in example.paths[0].steps]
+    assert {2, 3} <= needs[4]
+    assert 2 not in needs[3]
+
+
+def test_the_lines_of_an_order_count_in_any_order() -> None:
+    one = basket([CURRY, LAAP, ADD_CURRY, ADD_LAAP, CODE])
+    two = basket([CURRY, LAAP, ADD_LAAP, ADD_CURRY, CODE])
+    assert one.outcome != two.outcome
+    assert same_outcome(one.outcome, two.outcome)
+
+
+def test_further_paths_answer_too() -> None:
+    example = good("what-is-left")
+    for path in example.paths:
+        assert any(step.answers for step in path.steps)
 
 
 def test_an_oracle_succeeds_and_a_failing_rollout_is_found_that_is_paid_well() -> None:

@@ -48,8 +48,9 @@ class Seeker:
         first = list(self._try(said, None))
         useful = [read for read, _ in first if read.yields]
         if length > 1:
+            marks = {normal(value) for value in said}
             for number, (_, result) in enumerate(first):
-                keys = key_leaves(result)
+                keys = key_leaves(result, marks)
                 useful += [read for read, _ in self._try(keys, number) if read.yields]
         return [read for read, _ in first], useful
 
@@ -99,9 +100,9 @@ def draws(schema: Json, known: list[Scalar], *, bare: bool) -> Iterator[Json]:
     for base in bases:
         if base or bare:
             yield base
-        for name in properties.keys() - base.keys() - {"limit", "offset"}:
-            for value in options[name]:
-                yield {**base, name: value}
+        for name, values in options.items():
+            if name not in base and name not in ("limit", "offset"):
+                yield from ({**base, name: value} for value in values)
 
 
 def _fitting(schema: Json, known: list[Scalar]) -> Iterator[Scalar]:
@@ -109,6 +110,8 @@ def _fitting(schema: Json, known: list[Scalar]) -> Iterator[Scalar]:
         yield from (value for value in schema["enum"] if value is not None)
         return
     kinds = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", [])
+    if "boolean" in kinds:
+        yield True
     for value in known:
         if isinstance(value, str):
             dated = len(value) > 9 and value[4:5] == "-" and value[7:8] == "-"
@@ -131,7 +134,7 @@ def yields_value(value: Scalar, known_by: Iterable[Scalar]) -> Wanted:
         if not isinstance(node, dict):
             return False
         held = {normal(part) for part in node.values() if isinstance(part, Scalar)}
-        if form in held and (not marks or held & marks):
+        if form in held and (not marks or marks & {normal(leaf) for leaf in leaves(node)}):
             return True
         return any(is_shown(part) for part in node.values())
 
@@ -141,18 +144,30 @@ def yields_value(value: Scalar, known_by: Iterable[Scalar]) -> Wanted:
 def yields_answer(result: Json, pointers: Iterable[str], about: Iterable[Scalar]) -> Wanted:
     """What answers a question: the same fields with the same values, of the thing asked about."""
     names = {pointer.rpartition("/")[2]: point(result, pointer) for pointer in pointers}
-    forms = {normal(value) for value in about}
+    forms = frozenset(normal(value) for value in about)
+    return lambda value: find_answer(value, names, forms) is not None
 
-    def is_answer(node: Any) -> bool:
-        if isinstance(node, list):
-            return any(is_answer(part) for part in node)
-        if not isinstance(node, dict):
-            return False
-        if all(name in node and node[name] == value for name, value in names.items()):
-            return not forms or any(normal(leaf) in forms for leaf in leaves(node))
-        return any(is_answer(part) for part in node.values())
 
-    return is_answer
+def find_answer(
+    value: Any,
+    names: Json,
+    about: frozenset[str],
+    place: str = "",
+    seen: frozenset[str] = frozenset(),
+) -> list[str] | None:
+    """Where a result holds these fields, in a record that is, with its parents, about this."""
+    if isinstance(value, list):
+        parts: Iterable[tuple[Any, Any]] = enumerate(value)
+    elif isinstance(value, dict):
+        seen |= {normal(part) for part in value.values() if isinstance(part, Scalar)}
+        same = all(name in value and value[name] == wanted for name, wanted in names.items())
+        if same and about <= seen | {normal(leaf) for leaf in leaves(value)}:
+            return [f"{place}/{name}" for name in names]
+        parts = value.items()
+    else:
+        return None
+    found = (find_answer(part, names, about, f"{place}/{name}", seen) for name, part in parts)
+    return next((pointers for pointers in found if pointers), None)
 
 
 def point(value: Any, pointer: str) -> Any:
@@ -167,9 +182,21 @@ def point(value: Any, pointer: str) -> Any:
     return value
 
 
-def key_leaves(result: Any) -> list[Scalar]:
-    """The values of a result that look like keys, as far as they are tried."""
-    return [leaf for leaf in leaves(result) if _is_key(leaf)][:MOST_KEYS]
+def key_leaves(result: Any, marks: set[str]) -> list[Scalar]:
+    """The keys in a result's records that mention what was said, as far as they are tried."""
+    return list(dict.fromkeys(_keys(result, marks)))[:MOST_KEYS]
+
+
+def _keys(value: Any, marks: set[str]) -> Iterator[Scalar]:
+    if isinstance(value, list):
+        for part in value:
+            yield from _keys(part, marks)
+    elif isinstance(value, dict):
+        scalars = [part for part in value.values() if isinstance(part, Scalar)]
+        if any(normal(part) in marks for part in scalars):
+            yield from (part for part in scalars if _is_key(part))
+        for part in value.values():
+            yield from _keys(part, marks)
 
 
 def _is_key(leaf: Scalar) -> bool:

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from provegym.rewards.equality import equal
-from provegym.trace import Call, Step
+from provegym.trace import Call, Json, Step
 
 MOST_CANDIDATES = 12
 MOST_NODES = 50_000
 NOWHERE = 1_000_000
 DIGITS = 9
+PAGE = 10
 
 
 class Alignment(NamedTuple):
@@ -155,7 +156,15 @@ def can_serve(call: Call, step: Step) -> bool:
         return False
     if call.tool == step.tool and given.keys() >= step.arguments.keys():
         return True
-    return any(a.tool == call.tool and equal(a.arguments, given) for a in step.alternatives)
+    others = [other for other in step.alternatives if other.tool == call.tool]
+    return any(equal(other.arguments, _unpaged(given, other.arguments)) for other in others)
+
+
+def _unpaged(given: Json, wanted: Json) -> Json:
+    """The arguments of a call without a limit that shows at least as much as none would."""
+    limit = given.get("limit")
+    wide = isinstance(limit, int) and limit >= PAGE and "limit" not in wanted
+    return {name: value for name, value in given.items() if name != "limit"} if wide else given
 
 
 def _without_choice(candidates: list[list[int]]) -> list[int | None] | None:

@@ -50,17 +50,25 @@ def agreement(gold: Sequence[Change], given: Sequence[Change]) -> float:
 
 
 def masked(changes: Sequence[Change]) -> Counter[bytes]:
-    """The changes of a diff, with the ids of created records hidden behind their table's name."""
+    """The changes of a diff, with the ids of created records hidden behind their table's name.
+
+    Records inside a record, such as the lines of an order, count in any order.
+    """
     made = {change.key: f"<new {change.table}>" for change in changes if change.before is None}
 
     def mask(value: Any) -> Any:
         if isinstance(value, dict):
             return {name: mask(part) for name, part in value.items()}
         if isinstance(value, list):
-            return [mask(part) for part in value]
+            parts = [mask(part) for part in value]
+            return sorted(parts, key=msgspec.json.encode) if _are_records(parts) else parts
         return made.get(value, value) if isinstance(value, str) else value
 
     return Counter(
         msgspec.json.encode([c.server, c.table, mask(c.key), mask(c.before), mask(c.after)])
         for c in changes
     )
+
+
+def _are_records(parts: list[Any]) -> bool:
+    return all(isinstance(part, dict) for part in parts)

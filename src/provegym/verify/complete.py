@@ -12,7 +12,7 @@ from msgspec.structs import replace as put
 from provegym import servers
 from provegym.kernel import Session
 from provegym.policies.knowledge import leaves, normal
-from provegym.policies.seeker import Read, Road
+from provegym.policies.seeker import Read, Road, find_answer, point
 from provegym.toolbox import Toolbox
 from provegym.trace import Alternative, Edge, Example, Path, Step
 from provegym.verify import proofs
@@ -52,7 +52,7 @@ def complete_path(example: Example, path: Path) -> Path:
         for number in range(at):
             if number in explicit or not steps[number].writes:
                 continue
-            if not proofs.runs_without(example, Path(steps=steps), at, number):
+            if proofs.needs_state(example, Path(steps=steps), gold, (number, at)):
                 needs.append(Edge(step=number, kind="implicit"))
         arguments = {n: _from_created(v, at, gold) for n, v in step.arguments.items()}
         done = put(step, needs=tuple(needs), arguments=arguments)
@@ -95,6 +95,8 @@ def _with_alternatives(example: Example, gold: Replay, turn: int) -> Example:
         at = gold.played.index(played)
         mine = {n for n, want in enumerate(seeker.wanted) if want(played.outcome.value)}
         alone = mine - _others(seeker.wanted, looked, played)
+        if not mine:
+            continue
         found = [
             read for read in useful if (alone or mine) <= read.yields and _is_known(read, gold, at)
         ]
@@ -132,7 +134,8 @@ def _with_paths(example: Example, gold: Replay) -> Example:
         for road in list(proofs.unpaid_roads(example, gold, turn)):
             if len(example.paths) == proofs.MOST_PATHS:
                 return example
-            path = complete_path(example, _path_by(example, road, turn))
+            path = _with_answers(example, _path_by(example, road, turn), gold)
+            path = complete_path(example, path)
             if replay(example, path).ok:
                 example = put(example, paths=(*example.paths, path))
     return example
@@ -148,6 +151,26 @@ def _path_by(example: Example, road: Road, turn: int) -> Path:
         if step.turn != turn or step.writes:
             bare = {n: v["literal"] if _is_from(v) else v for n, v in step.arguments.items()}
             steps.append(put(step, arguments=bare, needs=(), alternatives=()))
+    return Path(steps=tuple(steps))
+
+
+def _with_answers(example: Example, path: Path, gold: Replay) -> Path:
+    """The path with each answer pointed to where one of its own reads yields it."""
+    steps = list(path.steps)
+    results = [played.outcome.value for played in replay(example, path).played]
+    if len(results) != len(steps):
+        return path
+    for asked in gold.played:
+        if not asked.step.answers or asked.step in steps:
+            continue
+        value = asked.outcome.value
+        names = {p.rpartition("/")[2]: point(value, p) for p in asked.step.answers}
+        about = frozenset(normal(leaf) for leaf in leaves(asked.arguments))
+        for at, result in enumerate(results):
+            pointers = find_answer(result, names, about)
+            if pointers and steps[at].turn == asked.step.turn and not steps[at].writes:
+                steps[at] = put(steps[at], answers=tuple(pointers))
+                break
     return Path(steps=tuple(steps))
 
 

@@ -46,8 +46,12 @@ def edges(example: Example, path: Path, gold: Replay) -> Iterator[str]:
         for number in sources - explicit:
             yield f"step {at} takes a value of step {number} without an edge to it"
         for edge in played.step.needs:
-            if edge.kind == "implicit" and runs_without(example, path, at, edge.step):
+            if edge.kind == "implicit" and not needs_state(example, path, gold, (edge.step, at)):
                 yield f"step {at} runs without step {edge.step}, which it is said to need"
+        for number in range(at):
+            known = {edge.step for edge in played.step.needs}
+            if number not in known and swaps_badly(example, path, gold, (number, at)):
+                yield f"step {at} must come after step {number}, and no edge says so"
 
 
 def first_sources(at: int, played: list[Played], said: str) -> set[int]:
@@ -64,11 +68,26 @@ def first_sources(at: int, played: list[Played], said: str) -> set[int]:
     return found
 
 
-def runs_without(example: Example, path: Path, at: int, other: int) -> bool:
-    """Whether a step still runs, with the same arguments, if another is left out."""
-    rest = replay(example, path, leave_out={other})
-    step = path.steps[at]
-    return any(each.step is step and each.outcome.ok for each in rest.played)
+def needs_state(example: Example, path: Path, gold: Replay, pair: tuple[int, int]) -> bool:
+    """Whether a later step fails without an earlier one, or the two cannot change places."""
+    earlier, later = pair
+    rest = replay(example, path, leave_out={earlier})
+    step = path.steps[later]
+    fails = not any(each.step is step and each.outcome.ok for each in rest.played)
+    return fails or swaps_badly(example, path, gold, pair)
+
+
+def swaps_badly(example: Example, path: Path, gold: Replay, pair: tuple[int, int]) -> bool:
+    """Whether two writes of one turn, made in the other order, fail or leave another world."""
+    one, two = (path.steps[at] for at in pair)
+    if one.turn != two.turn or not (one.writes and two.writes):
+        return False
+    order = list(range(len(path.steps)))
+    order.insert(pair[0], order.pop(pair[1]))
+    if any(edge.step in order[pair[0] + 1 :] for edge in two.needs):
+        return False
+    other = replay(example, path, order=order)
+    return not (other.ok and same_outcome(other.outcome, gold.outcome))
 
 
 def necessary(example: Example, path: Path, gold: Replay) -> Iterator[str]:
@@ -140,8 +159,9 @@ def search(example: Example, gold: Replay, turn: int) -> tuple[Seeker, list[Scal
     """A seeker for what the reads of a turn are there for, and what was said by then."""
     before = lookups(gold, turn)[0].before
     said = spoken_values(before, "\n".join(t.text for t in example.turns[: turn + 1]))
+    marks = {normal(value) for value in said}
     earlier = [each for each in gold.played if each.step.turn < turn]
-    said += [leaf for each in earlier for leaf in key_leaves(each.outcome.value)]
+    said += [leaf for each in earlier for leaf in key_leaves(each.outcome.value, marks)]
     wanted = list(_wanted(turn, gold.played, said))
     return Seeker(before.fork(), Toolbox.of(example), wanted), said
 

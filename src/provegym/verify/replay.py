@@ -1,6 +1,6 @@
 """An example's right calls played on its world: what each came to, and what was known before."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from provegym.kernel import Change, Outcome, Session
@@ -37,15 +37,21 @@ class Replay:
         return all(each.outcome.ok for each in self.played)
 
 
-def replay(example: Example, path: Path, leave_out: Collection[int] = ()) -> Replay:
-    """Play a path turn by turn on a fresh world, some steps left out if asked."""
+def replay(
+    example: Example,
+    path: Path,
+    leave_out: Collection[int] = (),
+    order: Sequence[int] | None = None,
+) -> Replay:
+    """Play a path turn by turn on a fresh world, some steps left out or in another order."""
     session, known, done = Toolbox.of(example).session(example.seed), Knowledge(), Replay()
     calls: list[Call] = []
     served: list[int | None] = [None] * len(path.steps)
     for number, turn in enumerate(example.turns):
         session.advance(turn.minutes)
         known.hear(turn.text)
-        for at, step in enumerate(path.steps):
+        for at in order or range(len(path.steps)):
+            step = path.steps[at]
             if step.turn != number or at in leave_out:
                 continue
             arguments = {n: resolve(v, calls, served)[1] for n, v in step.arguments.items()}
