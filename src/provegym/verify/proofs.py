@@ -78,16 +78,28 @@ def needs_state(example: Example, path: Path, gold: Replay, pair: tuple[int, int
 
 
 def swaps_badly(example: Example, path: Path, gold: Replay, pair: tuple[int, int]) -> bool:
-    """Whether two writes of one turn, made in the other order, fail or leave another world."""
-    one, two = (path.steps[at] for at in pair)
-    if one.turn != two.turn or not (one.writes and two.writes):
+    """Whether two writes of one turn, made in the other order, fail or leave another world.
+
+    Either may move past what stands between them; only if both ways go wrong is it these two.
+    """
+    one, two = pair
+    steps = path.steps
+    if steps[one].turn != steps[two].turn or not (steps[one].writes and steps[two].writes):
         return False
-    order = list(range(len(path.steps)))
-    order.insert(pair[0], order.pop(pair[1]))
-    if any(edge.step in order[pair[0] + 1 :] for edge in two.needs):
-        return False
-    other = replay(example, path, order=order)
-    return not (other.ok and same_outcome(other.outcome, gold.outcome))
+    moves: list[list[int]] = []
+    between = range(one, two)
+    if not any(need in between for need in _takes(steps[two])):
+        moves.append([*range(one), two, *between, *range(two + 1, len(steps))])
+    if not any(one in _takes(steps[at]) for at in range(one + 1, two + 1)):
+        moves.append([*range(one), *range(one + 1, two + 1), one, *range(two + 1, len(steps))])
+    others = [replay(example, path, order=order) for order in moves]
+    return bool(others) and not any(
+        other.ok and same_outcome(other.outcome, gold.outcome) for other in others
+    )
+
+
+def _takes(step: Step) -> set[int]:
+    return {edge.step for edge in step.needs if edge.kind == "explicit"}
 
 
 def necessary(example: Example, path: Path, gold: Replay) -> Iterator[str]:

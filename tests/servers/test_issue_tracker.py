@@ -1,0 +1,327 @@
+"""The tracker's rules, told on a project of two that the acting user leads."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from provegym.kernel import Outcome, Seed, Session
+from provegym.servers.issue_tracker.state import Board, Issue, Role, Sprint, server
+
+NOW = Seed(0).now
+ME = "Ida Falk"
+
+
+class Team:
+    """A project with four members, two sprints and a release; one more issue per call."""
+
+    def __init__(self, role: Role = "lead") -> None:
+        self.board = Board(Seed(0))
+        self.project = self.found("Orchard", role)
+        self.other = self.found("Tundra", "lead")
+        self.me, self.dev = self.hire(ME, role), self.hire("Omar Berg", "developer")
+        self.reporter = self.hire("Nora Ito", "reporter")
+        self.stranger = self.hire("Levi Roth", "developer", project_id=self.other)
+        self.sprint, self.later = (
+            self.sprint_of("ORC Sprint 4", 4),
+            self.sprint_of("ORC Sprint 5", 5),
+        )
+        due = NOW.date() + timedelta(days=9)
+        self.release = self.board.releases.add(
+            project_id=self.project, name="Orchard 2.1", due=due
+        ).id
+        self.login, self.menu = self.report("Fix login"), self.report("Redesign menu")
+        self.session = Session.over(server, self.board)
+
+    def found(self, name: str, role: Role) -> str:
+        """A project without people."""
+        fields = {"name": name, "components": ("Editor", "Search"), "last_number": 2}
+        return self.board.projects.add(key=name[:3].upper(), my_name=ME, my_role=role, **fields).id
+
+    def hire(self, name: str, role: Role, **fields: Any) -> str:
+        """A member of the project."""
+        fields = {"project_id": self.project, **fields}
+        return self.board.members.add(name=name, role=role, **fields).id
+
+    def sprint_of(self, name: str, number: int) -> str:
+        """A planned sprint with room for eight points."""
+        fields = {"name": name, "number": number, "capacity": 8, "load": 0, "status": "planned"}
+        return self.board.sprints.add(project_id=self.project, **fields).id
+
+    def report(self, title: str, **fields: Any) -> str:
+        """An open issue of three points for Omar."""
+        number = len(self.board.issues) + 1
+        known = {"key": f"ORC-{number}", "project_id": self.project, "kind": "task", "estimate": 3}
+        known |= {"status": "open", "priority": "low"}
+        known |= {
+            "created_at": NOW,
+            "updated_at": NOW,
+            "assignee": "Omar Berg",
+            "reporter": "Nora Ito",
+        }
+        return self.board.issues.add(title=title, **{**known, **fields}).id
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        """What a call yields that has to succeed; the invariants hold after it."""
+        outcome = self.try_(tool, **arguments)
+        assert outcome.ok, outcome.text
+        return outcome.value
+
+    def try_(self, tool: str, **arguments: Any) -> Outcome:
+        """A call, after which the invariants must hold."""
+        outcome = self.session.call(tool, arguments)
+        self.session.check()
+        return outcome
+
+    def refused(self, because: str, tool: str, **arguments: Any) -> None:
+        """A call that a rule or a missing right forbids."""
+        outcome = self.try_(tool, **arguments)
+        assert outcome.error in ("rejected", "denied"), outcome.text
+        assert because in outcome.value["message"]
+
+    def move(self, issue_id: str, *statuses: str) -> None:
+        """Move an issue along."""
+        for status in statuses:
+            self.call("move_issue", issue_id=issue_id, status=status)
+
+    def plan(self, issue_id: str, sprint_id: str) -> None:
+        """Put an issue into a sprint."""
+        self.call("plan_issue", issue_id=issue_id, sprint_id=sprint_id)
+
+    def now(self) -> Board:
+        """The tracker as it is now."""
+        state = self.session.state(server)
+        assert isinstance(state, Board)
+        return state
+
+    def issue(self, issue_id: str) -> Issue:
+        """An issue as it is now."""
+        return self.now().issues[issue_id]
+
+    def load(self, sprint_id: str) -> Sprint:
+        """A sprint as it is now."""
+        return self.now().sprints[sprint_id]
+
+
+@pytest.fixture
+def team() -> Team:
+    return Team()
+
+
+def test_an_issue_goes_through_the_workflow(team: Team) -> None:
+    team.move(team.login, "in_progress", "in_review", "done")
+    moved = [
+        entry["moved_to"] for entry in team.call("list_issue_history", issue_id=team.login)["items"]
+    ]
+    assert moved == ["done", "in_review", "in_progress"]
+
+
+def test_there_are_no_short_cuts_and_no_way_back_from_closed(team: Team) -> None:
+    team.refused(
+        "it can go to in_progress, wont_do", "move_issue", issue_id=team.login, status="done"
+    )
+    team.move(team.login, "wont_do")
+    team.refused("ORC-1 is wont_do", "move_issue", issue_id=team.login, status="open")
+    team.refused("is closed", "comment_on_issue", issue_id=team.login, text="Why?")
+
+
+def test_work_starts_with_somebody_and_an_estimate(team: Team) -> None:
+    created = team.call(
+        "create_issue", project_id=team.project, title="Sort", kind="bug", component="Search"
+    )
+    start = {"issue_id": created["id"], "status": "in_progress"}
+    team.refused("needs an assignee and an estimate", "move_issue", **start)
+    team.call("assign_issue", issue_id=created["id"], member_id=team.dev)
+    team.refused("needs an assignee and an estimate", "move_issue", **start)
+    team.call("update_issue", issue_id=created["id"], points=5)
+    assert team.call("move_issue", **start)["status"] == "in_progress"
+
+
+def test_nobody_approves_their_own_work(team: Team) -> None:
+    team.call("assign_issue", issue_id=team.login, member_id=team.me)
+    team.move(team.login, "in_progress", "in_review")
+    team.refused("your own work", "move_issue", issue_id=team.login, status="done")
+
+
+def test_a_developer_moves_and_takes_only_for_themselves() -> None:
+    team = Team("developer")
+    team.refused("is not yours", "move_issue", issue_id=team.login, status="in_progress")
+    team.refused("may take ORC-1 yourself", "assign_issue", issue_id=team.login, member_id=team.dev)
+    team.call("assign_issue", issue_id=team.login, member_id=team.me)
+    team.move(team.login, "in_progress", "in_review")
+    team.refused("not reviewer or lead", "move_issue", issue_id=team.login, status="done")
+
+
+def test_a_reporter_only_withdraws_what_they_reported() -> None:
+    team = Team("reporter")
+    team.refused("is not yours", "move_issue", issue_id=team.login, status="wont_do")
+    team.refused("you are reporter", "update_issue", issue_id=team.login, priority="high")
+    created = team.call(
+        "create_issue", project_id=team.project, title="Sort", kind="bug", component="Search"
+    )
+    team.move(created["id"], "wont_do")
+
+
+def test_a_reviewer_sends_back() -> None:
+    team = Team("reviewer")
+    team.refused("you are reviewer", "move_issue", issue_id=team.login, status="in_progress")
+    board = team.now()
+    board.move(board.issues[team.login], "in_progress", "Omar Berg")
+    board.move(board.issues[team.login], "in_review", "Omar Berg")
+    team.move(team.login, "in_progress")
+
+
+def test_issues_go_to_able_people_of_the_team(team: Team) -> None:
+    team.refused("on another team", "assign_issue", issue_id=team.login, member_id=team.stranger)
+    team.refused("only reports", "assign_issue", issue_id=team.login, member_id=team.reporter)
+    team.refused("is Omar Berg's already", "assign_issue", issue_id=team.login, member_id=team.dev)
+    team.move(team.login, "in_progress", "in_review")
+    team.refused("send it back", "assign_issue", issue_id=team.login, member_id=team.me)
+
+
+def test_new_issues_get_the_next_key_and_a_title_of_their_own(team: Team) -> None:
+    new = {"project_id": team.project, "kind": "bug", "component": "Editor"}
+    team.refused("is open under this title", "create_issue", title="Fix login", **new)
+    team.refused("Editor, Search", "create_issue", title="Odd", **{**new, "component": "Roof"})
+    created = team.call("create_issue", title="Fix logout", **new)
+    assert (created["key"], created["watchers"]) == ("ORC-3", [ME])
+    team.move(team.login, "wont_do")
+    assert team.call("create_issue", title="Fix login", **new)["key"] == "ORC-4"
+
+
+def test_a_parent_closes_after_its_subtasks(team: Team) -> None:
+    new = {"project_id": team.project, "kind": "task", "component": "Editor"}
+    part = team.call("create_issue", title="Part", parent_id=team.login, **new)["id"]
+    assert team.call("get_issue", issue_id=team.login)["subtasks"] == [part]
+    team.refused("no top-level issue", "create_issue", title="Deep", parent_id=part, **new)
+    team.refused("ORC-3 has to be closed", "move_issue", issue_id=team.login, status="wont_do")
+    team.move(part, "wont_do")
+    team.move(team.login, "wont_do")
+
+
+def test_blockers_hold_up_closing_and_never_go_in_circles(team: Team) -> None:
+    third = team.now().issues.update(team.menu, title="Menu").id
+    team.call("add_issue_blocker", issue_id=team.login, blocker_id=third)
+    team.refused("itself waits", "add_issue_blocker", issue_id=third, blocker_id=team.login)
+    team.refused("itself waits", "add_issue_blocker", issue_id=third, blocker_id=third)
+    team.refused("already", "add_issue_blocker", issue_id=team.login, blocker_id=third)
+    team.refused("ORC-2 has to be closed", "move_issue", issue_id=team.login, status="wont_do")
+    team.move(third, "wont_do")
+    team.move(team.login, "wont_do")
+
+
+def test_a_duplicate_hands_its_watchers_on(team: Team) -> None:
+    team.call("watch_issue", issue_id=team.login)
+    team.refused("watch ORC-1 already", "watch_issue", issue_id=team.login)
+    same = {"issue_id": team.login, "original_id": team.menu}
+    team.refused("of itself", "close_duplicate_issue", **{**same, "original_id": team.login})
+    closed = team.call("close_duplicate_issue", **same)
+    assert (closed["status"], closed["duplicate_of_id"]) == ("wont_do", team.menu)
+    assert team.issue(team.menu).watchers == (ME,)
+    told = team.call("list_issue_history", issue_id=team.menu)["items"][0]
+    assert told["text"] == "ORC-1 is a duplicate of this issue."
+    back = {"issue_id": team.menu, "original_id": team.login}
+    team.refused("is a duplicate too", "close_duplicate_issue", **back)
+
+
+def test_a_sprint_cannot_be_overfilled(team: Team) -> None:
+    team.plan(team.login, team.sprint)
+    team.call("update_issue", issue_id=team.menu, points=8)
+    plan = {"issue_id": team.menu, "sprint_id": team.sprint}
+    team.refused("has room for 5 points", "plan_issue", **plan)
+    team.refused("has room for 8 points", "update_issue", issue_id=team.login, points=13)
+    team.call("update_issue", issue_id=team.menu, points=5)
+    team.plan(team.menu, team.sprint)
+    assert team.load(team.sprint).load == 8
+    team.refused("already", "plan_issue", **plan)
+    team.plan(team.menu, "backlog")
+    assert team.load(team.sprint).load == 3
+
+
+def test_estimates_are_fixed_once_work_has_started(team: Team) -> None:
+    team.move(team.login, "in_progress")
+    team.refused("its estimate stays", "update_issue", issue_id=team.login, points=1)
+    assert team.try_("update_issue", issue_id=team.menu, points=4).error == "invalid_argument"
+    team.refused("say what to change", "update_issue", issue_id=team.menu)
+
+
+def test_only_a_lead_makes_issues_critical() -> None:
+    team = Team("developer")
+    team.refused("not lead", "update_issue", issue_id=team.login, priority="critical")
+    changed = team.call("update_issue", issue_id=team.login, priority="high", labels=["docs"])
+    assert (changed["priority"], changed["labels"]) == ("high", ["docs"])
+
+
+def test_one_sprint_at_a_time_and_none_without_issues(team: Team) -> None:
+    team.refused("has no issues yet", "start_sprint", sprint_id=team.sprint)
+    team.plan(team.login, team.sprint)
+    team.plan(team.menu, team.later)
+    team.call("start_sprint", sprint_id=team.sprint)
+    team.refused("ORC Sprint 4 is active", "start_sprint", sprint_id=team.later)
+    team.refused("is active already", "start_sprint", sprint_id=team.sprint)
+    team.refused("not active", "end_sprint", sprint_id=team.later)
+
+
+def test_ending_a_sprint_moves_what_is_unfinished(team: Team) -> None:
+    team.call("update_issue", issue_id=team.menu, points=5)
+    team.plan(team.login, team.sprint)
+    team.plan(team.menu, team.sprint)
+    team.now().sprints.update(team.later, capacity=4)
+    team.call("start_sprint", sprint_id=team.sprint)
+    ended = team.call("end_sprint", sprint_id=team.sprint)
+    assert (ended["status"], ended.get("load", 0)) == ("closed", 0)
+    assert team.issue(team.login).sprint_id == team.later
+    assert team.issue(team.menu).sprint_id is None
+    team.refused("is over", "plan_issue", issue_id=team.menu, sprint_id=team.sprint)
+
+
+def test_a_sprint_runs_out_by_itself(team: Team) -> None:
+    team.plan(team.login, team.sprint)
+    team.call("start_sprint", sprint_id=team.sprint, weeks=1)
+    team.session.advance(7 * 1440 - 1)
+    assert team.load(team.sprint).status == "active"
+    team.session.advance(1)
+    team.session.check()
+    assert team.load(team.sprint).status == "closed"
+    assert team.load(team.later).load == 3
+
+
+def test_only_the_lead_runs_sprints_and_releases() -> None:
+    team = Team("developer")
+    team.plan(team.login, team.sprint)
+    team.refused("not lead", "start_sprint", sprint_id=team.sprint)
+    team.refused("not lead", "end_sprint", sprint_id=team.sprint)
+    team.refused("not lead", "ship_release", release_id=team.release)
+
+
+def test_a_release_ships_when_everything_in_it_is_closed(team: Team) -> None:
+    team.refused("nothing in Orchard 2.1 is done", "ship_release", release_id=team.release)
+    team.call("set_issue_release", issue_id=team.login, release_id=team.release)
+    team.refused("already", "set_issue_release", issue_id=team.login, release_id=team.release)
+    team.refused("not closed yet: ORC-1", "ship_release", release_id=team.release)
+    team.move(team.login, "in_progress", "in_review", "done")
+    assert team.call("ship_release", release_id=team.release)["released_at"]
+    team.refused("has shipped already", "ship_release", release_id=team.release)
+    team.refused("has shipped", "set_issue_release", issue_id=team.menu, release_id=team.release)
+
+
+def test_issues_nobody_touches_are_stale(team: Team) -> None:
+    team.session.advance(21 * 1440)
+    team.call("comment_on_issue", issue_id=team.menu, text="Still wanted.")
+    stale = team.call("search_issues", status="stale")["items"]
+    assert [issue["id"] for issue in stale] == [team.login]
+
+
+def test_projects_do_not_mix(team: Team) -> None:
+    board = team.now()
+    fields = {"key": "TUN-1", "project_id": team.other, "title": "Far", "kind": "bug"}
+    times = {"created_at": NOW, "updated_at": NOW, "status": "open", "priority": "low"}
+    elsewhere = board.issues.add(reporter=ME, estimate=2, **fields, **times).id
+    team.refused(
+        "another project's sprint", "plan_issue", issue_id=elsewhere, sprint_id=team.sprint
+    )
+    ship = {"issue_id": elsewhere, "release_id": team.release}
+    team.refused("another project's release", "set_issue_release", **ship)
+    same = {"issue_id": elsewhere, "original_id": team.login}
+    team.refused("in another project", "close_duplicate_issue", **same)
+    team.call("add_issue_blocker", issue_id=elsewhere, blocker_id=team.login)
