@@ -47,17 +47,27 @@ def complete_path(example: Example, path: Path) -> Path:
     texts = [turn.text for turn in example.turns]
     for at, step in enumerate(steps):
         said = "\n".join(texts[: step.turn + 1])
-        explicit = proofs.first_sources(at, gold.played, said)
-        needs = [Edge(step=number, kind="explicit") for number in sorted(explicit)]
-        for number in range(at):
-            if number in explicit or not steps[number].writes:
-                continue
-            if proofs.needs_state(example, Path(steps=steps), gold, (number, at)):
-                needs.append(Edge(step=number, kind="implicit"))
+        sources = sorted(proofs.first_sources(at, gold.played, said))
+        needs = tuple(Edge(step=number, kind="explicit") for number in sources)
         arguments = {n: _from_created(v, at, gold) for n, v in step.arguments.items()}
-        done = put(step, needs=tuple(needs), arguments=arguments)
-        steps = (*steps[:at], done, *steps[at + 1 :])
-    return Path(steps=steps)
+        steps = (*steps[:at], put(step, needs=needs, arguments=arguments), *steps[at + 1 :])
+    return _with_implicit(example, Path(steps=steps), gold)
+
+
+def _with_implicit(example: Example, path: Path, gold: Replay) -> Path:
+    """The path with an edge from every write that a later step needs for the state it leaves."""
+    steps = list(path.steps)
+    for at, step in enumerate(path.steps):
+        taken = {edge.step for edge in step.needs}
+        more = [
+            Edge(step=number, kind="implicit")
+            for number in range(at)
+            if number not in taken
+            and path.steps[number].writes
+            and proofs.needs_state(example, path, gold, (number, at))
+        ]
+        steps[at] = put(step, needs=(*step.needs, *more))
+    return Path(steps=tuple(steps))
 
 
 def _from_created(value: Any, at: int, gold: Replay) -> Any:
