@@ -141,11 +141,19 @@ def bench(as_json: Json = False) -> None:
 
 
 @app.command()
-def quickstart(seed: Seed = 7) -> None:
+def quickstart() -> None:
     """Walk one multi-step task on each server and show what changed in its world."""
-    from provegym.story import tell_all
+    from provegym.story import SEED, tell_all
 
-    tell_all(console, seed)
+    tell_all(console, SEED)
+
+
+@app.command()
+def story(name: str) -> None:
+    """Tell one server's story: a task, call by call, and what it changed in the world."""
+    from provegym.story import SEED, tell
+
+    tell(console, load(name).name, SEED)
 
 
 @app.command("rollout")

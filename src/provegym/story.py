@@ -14,12 +14,15 @@ import msgspec
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
+from rich.table import Table
 
 from provegym import servers
-from provegym.kernel import Change, Outcome, Session
+from provegym.kernel import AnyServer, Change, Outcome, Session
 
 WIDTH = 90
 MOST_CHANGES = 8
+SEED = 7
+FULL = ("banking", "filesystem", "food_delivery")
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,22 +85,40 @@ def tell(console: Console, name: str, seed: int) -> None:
 
 
 def tell_all(console: Console, seed: int) -> None:
-    """Every server's story, and where to go from here."""
-    names = servers.names()
-    tools = sum(len(server.tools) for server in servers.load_all())
-    console.print(f"[bold]ProveGym[/bold]: {len(names)} servers, {tools} tools, world {seed}")
-    for name in names:
+    """Walk every server's story; show all at a glance and some in full, and where to go next."""
+    chosen = servers.load_all()
+    tools = sum(len(server.tools) for server in chosen)
+    title = (
+        f"[bold]ProveGym[/bold]: {len(chosen)} servers, {tools} tools, world {seed}, walked live"
+    )
+    columns = ("server", "tools", "records", "calls", "refused", "records changed", "what it is")
+    table = Table(*columns, box=None, title=title, title_justify="left", padding=(0, 1))
+    for server in chosen:
+        table.add_row(*map(str, _glance(server, seed)))
+    console.print(table)
+    for name in FULL:
         tell(console, name, seed)
     console.print(
         Panel.fit(
             "Every call above ran on a live world; ✗ is the world pushing back: no trace is left.\n"
-            "\n[bold]provegym servers banking[/bold]                  its tools"
+            "\n[bold]provegym story maps[/bold]                       another server's story"
+            "\n[bold]provegym servers banking[/bold]                  a server's tools"
             "\n[bold]provegym call banking list_payees[/bold]         one call"
             "\n[bold]provegym serve --http 127.0.0.1:8765[/bold]      all of it over MCP"
             "\n[bold]provegym bench[/bold]                            what it costs here",
             title="where to go from here",
         )
     )
+
+
+def _glance(server: AnyServer, seed: int) -> tuple[object, ...]:
+    """One line about a server: its size, and how its story went."""
+    session = Session([server], seed)
+    told = play(load(server.name), session)
+    outcomes = [outcome for _, _, outcome in told if outcome is not None]
+    refused = sum(not outcome.ok for outcome in outcomes)
+    counts = (len(server.tools), _records(session), len(outcomes), refused, len(session.diff()))
+    return server.name, *counts, server.about
 
 
 def _resolve(value: Any, told: list[tuple[Step, dict[str, Any], Outcome | None]]) -> Any:
