@@ -6,7 +6,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
-import msgspec
 import pytest
 from msgspec import Meta, Struct
 
@@ -170,7 +169,8 @@ def test_a_record_of_scalars_tuples_and_frozen_structs_is_fine(kind: Any) -> Non
 
 def state_with(kind: Any) -> type[State]:
     """A state whose records hold something of this type."""
-    thing = msgspec.defstruct("Thing", [("id", str), ("x", kind)], bases=(Record,), frozen=True)
+    fields = {"__annotations__": {"id": str, "x": kind}, "__module__": __name__}
+    thing = type(Record)("Thing", (Record,), fields, frozen=True)
     return type("Things", (State,), {"things": table(thing, "thi")})
 
 

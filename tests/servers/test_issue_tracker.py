@@ -149,7 +149,7 @@ def test_a_developer_moves_and_takes_only_for_themselves() -> None:
     team.refused("may take ORC-1 yourself", "assign_issue", issue_id=team.login, member_id=team.dev)
     team.call("assign_issue", issue_id=team.login, member_id=team.me)
     team.move(team.login, "in_progress", "in_review")
-    team.refused("not reviewer or lead", "move_issue", issue_id=team.login, status="done")
+    team.refused("ask a reviewer or lead", "move_issue", issue_id=team.login, status="done")
 
 
 def test_a_reporter_only_withdraws_what_they_reported() -> None:
@@ -247,7 +247,7 @@ def test_estimates_are_fixed_once_work_has_started(team: Team) -> None:
 
 def test_only_a_lead_makes_issues_critical() -> None:
     team = Team("developer")
-    team.refused("not lead", "update_issue", issue_id=team.login, priority="critical")
+    team.refused("ask a lead", "update_issue", issue_id=team.login, priority="critical")
     changed = team.call("update_issue", issue_id=team.login, priority="high", labels=["docs"])
     assert (changed["priority"], changed["labels"]) == ("high", ["docs"])
 
@@ -289,9 +289,9 @@ def test_a_sprint_runs_out_by_itself(team: Team) -> None:
 def test_only_the_lead_runs_sprints_and_releases() -> None:
     team = Team("developer")
     team.plan(team.login, team.sprint)
-    team.refused("not lead", "start_sprint", sprint_id=team.sprint)
-    team.refused("not lead", "end_sprint", sprint_id=team.sprint)
-    team.refused("not lead", "ship_release", release_id=team.release)
+    team.refused("ask a lead", "start_sprint", sprint_id=team.sprint)
+    team.refused("ask a lead", "end_sprint", sprint_id=team.sprint)
+    team.refused("ask a lead", "ship_release", release_id=team.release)
 
 
 def test_a_release_ships_when_everything_in_it_is_closed(team: Team) -> None:

@@ -204,7 +204,7 @@ def test_endpoints_hear_of_what_happens(session: Session) -> None:
     sent = deliveries(session)
     assert [row["event"] for row in sent] == ["payment.refunded", "invoice.paid"]
     assert [row["subject_id"] for row in sent] == [payment, invoice]
-    assert "status" not in sent[0]
+    assert sent[0]["status"] == "pending"
     session.advance(1)
     assert {row["status"] for row in deliveries(session)} == {"delivered"}
 

@@ -6,8 +6,9 @@ are its diff; what it replaced during the present call is its undo log. Nothing 
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property, partial
 from hashlib import blake2b
 from random import Random
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast
@@ -19,11 +20,33 @@ from provegym.kernel.errors import Bug, NotFound, Rejected, quote
 
 ENCODE = msgspec.json.Encoder(decimal_format="number").encode
 MAX_EVENTS = 10_000
+PLAIN = (str, int, float, Decimal, tuple, date)
 EPOCH = datetime(2026, 1, 5, tzinfo=UTC)
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RecordMeta(msgspec.StructMeta):
+    """Lets JSON leave out what says nothing (null, false, empty), and no other default.
+
+    Other defaults become factories: msgspec leaves a default out by identity, so that of two equal
+    records one could show a zero and the other not, and a status worth knowing would be hidden.
+    """
+
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any
+    ) -> "RecordMeta":
+        for field, value in list(namespace.items()):
+            empty = value is False or value == "" or value == ()
+            if not field.startswith("_") and isinstance(value, PLAIN) and not empty:
+                namespace[field] = msgspec.field(default_factory=partial(_same, value))
+        return super().__new__(mcs, name, bases, namespace, **config)
+
+
+class Record(msgspec.Struct, metaclass=RecordMeta, frozen=True, kw_only=True, omit_defaults=True):
     """One thing a world knows; to change it, put a new one in its place."""
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 R = TypeVar("R", bound=Record)

@@ -39,7 +39,16 @@ def is_said(value: Scalar, text: str) -> bool:
     wanted = normal(value)
     if not wanted:
         return True
-    return re.search(rf"(?<![\w.-]){re.escape(wanted)}(?![\w-]|\.\d)", normal(text)) is not None
+    if isinstance(value, str):
+        return re.search(rf"(?<![\w.-]){re.escape(wanted)}(?![\w-]|\.\d)", normal(text)) is not None
+    return any(normal(number) == wanted for number in numbers(text))
+
+
+def numbers(text: str) -> Iterator[int | float]:
+    """The numbers a text names, however they are written: 45.50, 1,250, 45-minute."""
+    for number in re.findall(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w])", text):
+        value = float(number.replace(",", ""))
+        yield int(value) if value.is_integer() else value
 
 
 class Knowledge:
@@ -86,9 +95,8 @@ def spoken_values(session: Session, text: str) -> list[Scalar]:
                     and is_said(leaf, text)
                 ):
                     found.setdefault(normal(leaf), leaf)
-    for number in re.findall(r"(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-])", text):
-        value = float(number)
-        found.setdefault(normal(value), int(value) if value.is_integer() else value)
+    for number in numbers(text):
+        found.setdefault(normal(number), number)
     for day in re.findall(r"\d{4}-\d\d-\d\d(?:T[\d:]+Z?)?", text):
         found.setdefault(normal(day), day)
     return list(found.values())

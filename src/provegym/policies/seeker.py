@@ -54,6 +54,10 @@ class Seeker:
                 useful += [read for read, _ in self._try(keys, number) if read.yields]
         return [read for read, _ in first], useful
 
+    def complete_reads(self, known: list[Scalar]) -> list[Read]:
+        """The single reads that yield everything wanted."""
+        return [r for r, _ in self._try(known, None) if len(r.yields) == len(self.wanted)]
+
     def roads(self, said: list[Scalar], length: int) -> list[Road]:
         """The sets of at most so many reads that yield everything wanted, shortest first."""
         first, useful = self.reads(said, length)

@@ -93,9 +93,7 @@ def share(
     if mine is None:
         return 0.0
     step, given = steps[at], calls[mine].arguments
-    if given is None or calls[mine].tool != step.tool or not given.keys() >= step.arguments.keys():
-        return 1.0
-    if not step.arguments:
+    if given is None or not step.arguments or _is_alternative(calls[mine], step):
         return 1.0
     same = 0
     for name, value in step.arguments.items():
@@ -156,7 +154,13 @@ def can_serve(call: Call, step: Step) -> bool:
         return False
     if call.tool == step.tool and given.keys() >= step.arguments.keys():
         return True
+    return _is_alternative(call, step)
+
+
+def _is_alternative(call: Call, step: Step) -> bool:
+    """Whether a call equals one of the other calls that serve a step."""
     others = [other for other in step.alternatives if other.tool == call.tool]
+    given = call.arguments or {}
     return any(equal(other.arguments, _unpaged(given, other.arguments)) for other in others)
 
 

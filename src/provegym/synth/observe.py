@@ -5,23 +5,25 @@ which output yields which value is kept; the dependency graph is proven from it.
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from random import Random
 from typing import Any, NamedTuple
 
 from provegym.fuzz import Fuzzer
 from provegym.fuzz.pool import Pool, Row, flat, singular
 from provegym.kernel import AnyServer, Outcome, Session, Tool
+from provegym.synth.slots import EACH, Json, Scalar, Slot, leaves, slots, spots
 
 READ_TRIES = 24
-WRITE_TRIES = 160
-KEPT = 6
+WRITE_TRIES = 200
+WORKED = 12
+REFUSED = 96
 ROUNDS = 4
+PAGES, PAGE = 8, 20
+ECHO = 4
+RULES = ("rejected", "denied")
 VERBS = re.compile(r"^(?:list|search|get|find|show|track|read|check|view|lookup|compare)_")
-
-Json = dict[str, Any]
-Scalar = str | int | float
 
 
 class Source(NamedTuple):
@@ -31,13 +33,37 @@ class Source(NamedTuple):
     pointer: str
 
 
+class World(NamedTuple):
+    """A session and the calls that led to it from the seed."""
+
+    session: Session
+    path: tuple["Tried", ...] = ()
+
+
 class Tried(NamedTuple):
-    """A call that was made on a fresh world, what it came to, and the world after it."""
+    """A call, the world it was made on, what it came to, and the session after it."""
 
     tool: str
     arguments: Json
+    before: World
     outcome: Outcome
-    after: Session
+    session: Session
+
+    @property
+    def after(self) -> World:
+        """The world this call leaves."""
+        return World(self.session, (*self.before.path, self))
+
+    @property
+    def recognised(self) -> bool:
+        """Whether it got past looking its arguments up: it ran, or a rule of the domain spoke."""
+        return self.outcome.ok or self.outcome.error in RULES
+
+
+def attempt(world: World, tool: str, arguments: Json) -> Tried:
+    """Make a call on a fork of a world."""
+    session = world.session.fork()
+    return Tried(tool, arguments, world, session.call(tool, arguments), session)
 
 
 class Observer:
@@ -45,91 +71,151 @@ class Observer:
 
     def __init__(self, server: AnyServer, seed: int = 0) -> None:
         self.server = server
-        self.base = Session([server], seed)
-        self.values: dict[Source, dict[Scalar, None]] = defaultdict(dict)
+        self.seed = seed
+        self.tools = server.tools
+        self.slots = {name: slots(tool) for name, tool in server.tools.items()}
+        self.base = World(Session([server], seed))
+        self.yields: dict[Source, dict[str, Tried]] = defaultdict(dict)
         self.worked: dict[str, list[Tried]] = defaultdict(list)
         self.refused: dict[str, list[Tried]] = defaultdict(list)
         self.rows: dict[tuple[str, str], Row] = {}
+        self._shapes: dict[str, Counter[tuple[Any, ...]]] = defaultdict(Counter)
+        self._stems: dict[str, list[str]] = {}
+        self.pages: Counter[str] = Counter()
+        self.titled: dict[str, list[Row]] = {}
         self.fuzzer = Fuzzer(server, f"observe {seed}")
+        self.chance = Random(f"observe {server.name} {seed}")
 
     def explore(self) -> "Observer":
-        """Try reads until they yield nothing new, then writes, each on a fork.
-
-        What never works on the fresh world is tried again on worlds that other writes leave.
-        """
-        reads = [tool for tool in self.server.tools.values() if not tool.writes]
+        """Try reads until they yield nothing new, then writes, each on a fork of the seed."""
+        reads = [tool for tool in self.tools.values() if not tool.writes]
         for _ in range(ROUNDS):
             self._arrange()
             for tool in reads:
                 self._try(tool, READ_TRIES)
+                self._turn_pages(tool)
         self._arrange()
-        writes = [tool for tool in self.server.tools.values() if tool.writes]
-        for tool in writes:
+        for tool in self.writes:
             self._try(tool, WRITE_TRIES)
-        worlds = [made.after for tool in writes for made in self.worked[tool.name][:2]]
-        for tool in self.server.tools.values():
-            if worlds and not self.worked[tool.name]:
-                self._try(tool, WRITE_TRIES, worlds)
         return self
 
-    def _arrange(self) -> None:
-        self.fuzzer.pool = Pool(self.base.now, ((row, False) for row in self.rows.values()))
+    @property
+    def pool(self) -> Pool:
+        """The records that reads have shown."""
+        return self.fuzzer.pool
 
-    def _try(self, tool: Tool, tries: int, worlds: Sequence[Session] = ()) -> None:
-        known = bool(self.fuzzer.pool.rows)
-        if not known and tool.input_schema["required"]:
+    @property
+    def writes(self) -> list[Tool]:
+        """The tools that may change the world."""
+        return [tool for tool in self.tools.values() if tool.writes]
+
+    def _arrange(self) -> None:
+        now = self.base.session.now
+        self.fuzzer.pool = Pool(now, ((row, False) for row in self.rows.values()))
+        self._stems = {}
+        for noun, keys in self.pool.keys.items():
+            if stem := stem_of(keys[0]):
+                self._stems.setdefault(stem, []).append(noun)
+        self.titled = defaultdict(list)
+        for row in self.rows.values():
+            for text in texts([value for values in row.fields.values() for value in values]):
+                self.titled[text].append(row)
+
+    def nouns_like(self, text: str) -> list[str]:
+        """The record nouns whose keys look like a text: the same but for the number at its end."""
+        return self._stems.get(stem_of(text), [])
+
+    def about(self, slot: Slot) -> str:
+        """What the schema says about an argument."""
+        return str(self.tools[slot.tool].input_schema["properties"][slot.path[0]]["description"])
+
+    def _try(self, tool: Tool, tries: int) -> None:
+        known, required = bool(self.pool.rows), tool.input_schema["required"]
+        if not known and required:
             return
         for number in range(tries if known else 1):
-            bare = number == 0 and not tool.input_schema["required"]
-            arguments = {} if bare else self.fuzzer.arguments(tool)
-            world = worlds[number % len(worlds)] if worlds else self.base
-            session = world.fork()
-            outcome = session.call(tool.name, arguments)
-            self.fuzzer.learn(tool, arguments, outcome)
-            tried = Tried(tool.name, arguments, outcome, session)
-            if outcome.ok:
-                self._keep(self.worked[tool.name], tried)
-                self._take_in(tool.name, outcome.value, fresh=tool.writes)
-            elif outcome.error in ("rejected", "denied", "not_found"):
-                self._keep(self.refused[tool.name], tried, 5 * KEPT)
+            arguments = {} if number == 0 and not required else self._arguments(tool)
+            tried = attempt(self.base, tool.name, arguments)
+            self.fuzzer.learn(tool, arguments, tried.outcome)
+            self.note(tried)
 
-    def _keep(self, kept: list[Tried], tried: Tried, most: int = KEPT) -> None:
-        if len(kept) < most and all(tried.arguments != other.arguments for other in kept):
+    def _turn_pages(self, tool: Tool) -> None:
+        """Go on where a list says that there is more."""
+        names, arguments = tool.input_schema["properties"], {"limit": PAGE}
+        if tool.input_schema["required"] or "offset" not in names or self.pages[tool.name]:
+            return
+        while self.pages[tool.name] < PAGES:
+            tried = attempt(self.base, tool.name, arguments)
+            self.pages[tool.name] += 1
+            if not tried.outcome.ok:
+                return
+            self.note(tried)
+            if (more := tried.outcome.value.get("next_offset")) is None:
+                return
+            arguments = {"limit": PAGE, "offset": more}
+
+    def _arguments(self, tool: Tool) -> Json:
+        """Arguments that fit the schema; lists of texts hold what their description asks for."""
+        arguments = self.fuzzer.arguments(tool)
+        for slot in self.slots[tool.name]:
+            name = slot.path[0]
+            if slot.path[1:] == (EACH,) and arguments.get(name) and self.chance.random() < 0.5:
+                live = self.pool.live(singular(name), self.about(slot))
+                arguments[name] = self.chance.sample(live, min(2, len(live)))
+        return arguments
+
+    def note(self, tried: Tried) -> None:
+        """Keep a call that worked, or that a rule refused, and the values it yields."""
+        if tried.outcome.ok:
+            if not self.tools[tried.tool].writes:
+                self._take_in(tried)
+            self._keep(self.worked[tried.tool], tried, 5, WORKED)
+        elif tried.recognised:
+            self._keep(self.refused[tried.tool], tried, 12, REFUSED)
+
+    def _keep(self, kept: list[Tried], tried: Tried, alike: int, most: int) -> None:
+        """Keep so many calls, and so many that are alike."""
+        if len(kept) >= most or any(tried.arguments == other.arguments for other in kept):
+            return
+        count = self._shapes[tried.tool]
+        count[shape(tried)] += 1
+        if count[shape(tried)] <= alike:
             kept.append(tried)
 
-    def _take_in(self, tool: str, result: Any, *, fresh: bool) -> None:
-        """Note every value a result holds; only what reads show is there on a fresh world."""
-        for pointer, leaf in spots(result):
-            if not isinstance(leaf, bool):
-                self.values[Source(tool, pointer)][leaf] = None
-        if fresh:
-            return
-        for noun, record in records(result, singular(VERBS.sub("", tool))):
+    def _take_in(self, tried: Tried) -> None:
+        """Note every text a read yields that did not go into it."""
+        value = tried.outcome.value
+        for pointer, leaf in spots(value):
+            if isinstance(leaf, str) and leaf and not echoes(leaf, tried.arguments):
+                self.yields[Source(tried.tool, pointer)].setdefault(leaf, tried)
+        for noun, record in records(value, singular(VERBS.sub("", tried.tool))):
             key = key_of(record)
             if key is not None:
                 self.rows.setdefault((noun, key), Row(noun, key, flat(record)))
 
-    @property
-    def now(self) -> datetime:
-        """What the clock says."""
-        return self.base.now
 
-    def sources(self, value: Scalar) -> list[Source]:
-        """Every place of a read's result that was seen to hold a value."""
-        writes = {name for name, tool in self.server.tools.items() if tool.writes}
-        return [s for s, seen in self.values.items() if value in seen and s.tool not in writes]
+def echoes(leaf: str, arguments: Json) -> bool:
+    """Whether a result merely gives back what a call was given, perhaps spelt out in full."""
+    given = [str(value) for value in leaves(arguments)]
+    long = [value for value in given if len(value) >= ECHO]
+    return leaf in given or any(
+        leaf.endswith(value) or (len(leaf) >= ECHO and leaf in value) for value in long
+    )
 
 
-def spots(value: Any, pointer: str = "") -> Iterator[tuple[str, Scalar | bool]]:
-    """Every scalar of a result with its place; the elements of a list share one."""
-    if isinstance(value, dict):
-        for name, part in value.items():
-            yield from spots(part, f"{pointer}/{name}")
-    elif isinstance(value, list):
-        for part in value:
-            yield from spots(part, f"{pointer}/*")
-    elif value is not None:
-        yield pointer, value
+def shape(tried: Tried) -> tuple[Any, ...]:
+    """What sort of call it was: the rule that spoke, else its arguments and plain words."""
+    if not tried.outcome.ok:
+        return (complaint(tried.outcome),)
+    words = (v for v in tried.arguments.values() if isinstance(v, str) and v.isalpha())
+    return (*sorted(tried.arguments), *words)
+
+
+def complaint(outcome: Outcome) -> str:
+    """Which rule spoke: the message of a failure without names, numbers and quotes."""
+    message = str(outcome.value["message"])
+    plain = re.sub(r"'[^']*'|\"[^\"]*\"|\S*\d\S*", "", message)
+    return " ".join(word for word in plain.split() if not word[0].isupper())
 
 
 def records(value: Any, noun: str) -> Iterator[tuple[str, Json]]:
@@ -150,3 +236,14 @@ def key_of(record: Json) -> str | None:
     if isinstance(record.get("id"), str):
         return str(record["id"])
     return next((v for v in record.values() if isinstance(v, str) and v and " " not in v), None)
+
+
+def stem_of(text: str) -> str:
+    """What keys of a sort have in common: what comes before the number at their end."""
+    stem = text.rstrip("0123456789")
+    return stem if len(stem) > 2 and stem != text else ""
+
+
+def texts(values: list[Scalar | bool]) -> list[str]:
+    """The texts among scalars, each once."""
+    return list(dict.fromkeys(value for value in values if isinstance(value, str) and value))

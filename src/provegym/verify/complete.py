@@ -11,8 +11,9 @@ from msgspec.structs import replace as put
 
 from provegym import servers
 from provegym.kernel import Session
-from provegym.policies.knowledge import leaves, normal
-from provegym.policies.seeker import Read, Road, find_answer, point
+from provegym.policies.knowledge import is_said, leaves, literals, normal
+from provegym.policies.seeker import Read, Road, Seeker, find_answer, point
+from provegym.rewards.equality import equal
 from provegym.toolbox import Toolbox
 from provegym.trace import Alternative, Edge, Example, Path, Step
 from provegym.verify import proofs
@@ -32,9 +33,7 @@ def complete(example: Example) -> Example:
     if not gold.ok:
         return example
     example = put(example, outcome=tuple(gold.outcome))
-    for turn in range(len(example.turns)):
-        example = _with_alternatives(example, gold, turn)
-    return _with_paths(example, gold)
+    return _with_paths(_with_alternatives(example, gold), gold)
 
 
 def complete_path(example: Example, path: Path) -> Path:
@@ -44,9 +43,8 @@ def complete_path(example: Example, path: Path) -> Path:
     gold = replay(example, Path(steps=steps))
     if not gold.ok or len(gold.played) != len(steps):
         return Path(steps=steps)
-    texts = [turn.text for turn in example.turns]
     for at, step in enumerate(steps):
-        said = "\n".join(texts[: step.turn + 1])
+        said = proofs.said_by(example, step.turn)
         sources = sorted(proofs.first_sources(at, gold.played, said))
         needs = tuple(Edge(step=number, kind="explicit") for number in sources)
         arguments = {n: _from_created(v, at, gold) for n, v in step.arguments.items()}
@@ -71,15 +69,18 @@ def _with_implicit(example: Example, path: Path, gold: Replay) -> Path:
 
 
 def _from_created(value: Any, at: int, gold: Replay) -> Any:
-    """A value with ids of records that earlier steps made replaced by where they come from."""
+    """A value, or where it comes from if it identifies a record that an earlier step made."""
     if isinstance(value, list):
         return [_from_created(part, at, gold) for part in value]
     if isinstance(value, dict):
         return (
-            value if "$from" in value else {n: _from_created(v, at, gold) for n, v in value.items()}
+            value if _is_from(value) else {n: _from_created(v, at, gold) for n, v in value.items()}
         )
+    if not isinstance(value, str) or is_said(value, gold.played[at].known.text):
+        return value
     for number, played in enumerate(gold.played[:at]):
-        if any(change.before is None and change.key == value for change in played.changes):
+        made = [change.after for change in played.changes if change.before is None]
+        if any(value in leaves(record) for record in made):
             pointer = _pointer_to(value, played.outcome.value)
             if pointer is not None:
                 return {"$from": [number, pointer], "literal": value}
@@ -93,49 +94,29 @@ def _pointer_to(value: Any, result: Any, path: str = "") -> str | None:
     return next((p for n, part in parts if (p := _pointer_to(value, part, f"{path}/{n}"))), None)
 
 
-def _with_alternatives(example: Example, gold: Replay, turn: int) -> Example:
-    """Give each lookup of a turn the reads that yield all it is there for."""
-    looked = proofs.lookups(gold, turn)
-    if not looked:
-        return example
-    seeker, said = proofs.search(example, gold, turn)
-    _, useful = seeker.reads(said, len(looked))
+def _with_alternatives(example: Example, gold: Replay) -> Example:
+    """Give each lookup the reads that yield all it is there for, the other steps as they are."""
     steps = list(example.paths[0].steps)
-    for played in looked:
-        at = gold.played.index(played)
-        mine = {n for n, want in enumerate(seeker.wanted) if want(played.outcome.value)}
-        alone = mine - _others(seeker.wanted, looked, played)
-        if not mine:
+    toolbox = Toolbox.of(example)
+    for at, played in enumerate(gold.played):
+        if played.step.writes:
             continue
-        found = [
-            read for read in useful if (alone or mine) <= read.yields and _is_known(read, gold, at)
-        ]
-        steps[at] = put(steps[at], alternatives=_alternatives(steps[at], found))
+        known = proofs.known_values(example, played.step.turn, played.before, gold.played[:at])
+        taken = proofs.taken_from(at, example, gold.played)
+        wanted = list(proofs.wanted_of(played, taken, known))
+        if wanted:
+            reads = Seeker(played.before.fork(), toolbox, wanted).complete_reads(known)
+            steps[at] = put(steps[at], alternatives=_alternatives(steps[at], reads))
     return put(example, paths=(Path(steps=tuple(steps)),))
 
 
-def _others(wanted: list[Any], looked: list[Any], mine: Any) -> set[int]:
-    rest = [played for played in looked if played is not mine]
-    return {n for n, want in enumerate(wanted) if any(want(p.outcome.value) for p in rest)}
-
-
-def _is_known(read: Read, gold: Replay, at: int) -> bool:
-    """Whether a read takes only what is known when its step is due."""
-    known = gold.played[at].known
-    return all(known.has(leaf) for leaf in leaves(read.arguments)) or read.after is None
-
-
 def _alternatives(step: Step, reads: list[Read]) -> tuple[Alternative, ...]:
-    own = {name: normal(str(value)) for name, value in step.arguments.items()}
-    kept: list[Alternative] = []
-    for read in reads:
-        other = Alternative(tool=read.tool, arguments=read.arguments)
-        same = (
-            read.tool == step.tool and {n: normal(str(v)) for n, v in read.arguments.items()} == own
-        )
-        if not same and other not in kept:
-            kept.append(other)
-    return tuple(kept)
+    own = literals(step.arguments)
+    return tuple(
+        Alternative(tool=read.tool, arguments=read.arguments)
+        for read in reads
+        if read.tool != step.tool or not equal(own, read.arguments)
+    )
 
 
 def _with_paths(example: Example, gold: Replay) -> Example:

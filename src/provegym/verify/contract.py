@@ -3,17 +3,20 @@
 from collections.abc import Iterator
 
 from provegym import servers
+from provegym.fuzz import Fuzzer
 from provegym.kernel import Session
 from provegym.policies.scripted import eager, guesser, noop, oracle, shuffler, spammer
 from provegym.rewards import score
+from provegym.rewards.equality import equal
 from provegym.rollout import MakePolicy, play_script
 from provegym.toolbox import Toolbox, gold_tools
-from provegym.trace import Call, Checks, Example
+from provegym.trace import Call, Checks, Example, Step
 from provegym.verify import proofs
 from provegym.verify.replay import made, replay
 
 MOST_LENGTH = 10
 MOST_TURNS = 5
+CHOICES = 200
 BEST = proofs.BEST
 
 
@@ -114,6 +117,9 @@ def asking(example: Example) -> Iterator[str]:
         later = [s for s in example.paths[0].steps if s.turn == number + 1 and s.writes]
         if not any(turn.asks in step.arguments for step in later):
             yield f"no step of turn {number + 1} takes {turn.asks}, which turn {number} asks for"
+        for step in later:
+            if turn.asks in step.arguments and not _has_choice(example, step, turn.asks):
+                yield f"no other {turn.asks} would work, so there is nothing to ask about"
     if any(turn.asks for turn in example.turns) and total(example, eager) >= total(example, oracle):
         yield "guessing is paid as well as asking"
 
@@ -133,3 +139,19 @@ def _breaks_order(example: Example) -> bool:
         for number, at in enumerate(order)
     ]
     return score(example, calls).parts["coverage"] < 1
+
+
+def _has_choice(example: Example, step: Step, argument: str) -> bool:
+    """Whether another value of an argument would work in the world as it is then."""
+    played = next(each for each in replay(example, example.paths[0]).played if each.step is step)
+    server = servers.load(example.server)
+    fuzzer = Fuzzer(server, f"choice {example.id}")
+    fuzzer.look(played.before.state(server))
+    schema = server.tools[step.tool].input_schema["properties"][argument]
+    for _ in range(CHOICES):
+        other = fuzzer.value(argument, schema)
+        if not equal(played.arguments[argument], other):
+            arguments = {**played.arguments, argument: other}
+            if played.before.fork().call(step.tool, arguments).ok:
+                return True
+    return False

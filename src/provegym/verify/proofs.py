@@ -36,10 +36,8 @@ def derivable(example: Example, gold: Replay) -> Iterator[str]:
 
 def edges(example: Example, path: Path, gold: Replay) -> Iterator[str]:
     """Every edge is proven, and every value that only an earlier step yields has its edge."""
-    texts = [turn.text for turn in example.turns]
     for at, played in enumerate(gold.played):
-        said = "\n".join(texts[: played.step.turn + 1])
-        sources = first_sources(at, gold.played, said)
+        sources = first_sources(at, gold.played, said_by(example, played.step.turn))
         explicit = {edge.step for edge in played.step.needs if edge.kind == "explicit"}
         for number in explicit - sources:
             yield f"step {at} takes no value that step {number} is the first to yield"
@@ -56,25 +54,57 @@ def edges(example: Example, path: Path, gold: Replay) -> Iterator[str]:
 
 def first_sources(at: int, played: list[Played], said: str) -> set[int]:
     """The earlier steps that are the first to yield some value of a step that was not said."""
-    found = set()
+    return {number for number, _ in taken_values(at, played, said)}
+
+
+def taken_values(at: int, played: list[Played], said: str) -> Iterator[tuple[int, Scalar]]:
+    """Each value of a step that was not said, with the earlier step that first yields it."""
     for leaf in leaves(played[at].arguments):
         if is_said(leaf, said) or isinstance(leaf, bool):
             continue
         form = normal(leaf)
         for number, earlier in enumerate(played[:at]):
             if form in {normal(part) for part in leaves(earlier.outcome.value)}:
-                found.add(number)
+                yield number, leaf
                 break
-    return found
+
+
+def taken_from(number: int, example: Example, played: list[Played]) -> list[Scalar]:
+    """The values that later steps take from a step."""
+    found: dict[str, Scalar] = {}
+    for at in range(number + 1, len(played)):
+        said = said_by(example, played[at].step.turn)
+        for source, leaf in taken_values(at, played, said):
+            if source == number:
+                found.setdefault(normal(leaf), leaf)
+    return list(found.values())
+
+
+def said_by(example: Example, turn: int) -> str:
+    """Everything the user has said by a turn."""
+    return "\n".join(each.text for each in example.turns[: turn + 1])
 
 
 def needs_state(example: Example, path: Path, gold: Replay, pair: tuple[int, int]) -> bool:
-    """Whether a later step fails without an earlier one, or the two cannot change places."""
+    """Whether a later step fails without an earlier write, or no longer yields what it is for.
+
+    What takes a value from the earlier step is left out with it. Two writes that cannot change
+    places count as well.
+    """
     earlier, later = pair
-    rest = replay(example, path, leave_out={earlier})
+    gone = {earlier}
+    for at in range(earlier + 1, len(path.steps)):
+        if at != later and gone & _takes(path.steps[at]):
+            gone.add(at)
+    rest = replay(example, path, leave_out=gone)
     step = path.steps[later]
-    fails = not any(each.step is step and each.outcome.ok for each in rest.played)
-    return fails or swaps_badly(example, path, gold, pair)
+    left = next((each for each in rest.played if each.step is step), None)
+    if left is None or not left.outcome.ok:
+        return True
+    if not step.writes:
+        held = {normal(leaf) for leaf in leaves(left.outcome.value)}
+        return any(normal(v) not in held for v in taken_from(later, example, gold.played))
+    return swaps_badly(example, path, gold, pair)
 
 
 def swaps_badly(example: Example, path: Path, gold: Replay, pair: tuple[int, int]) -> bool:
@@ -170,12 +200,19 @@ def lookups(gold: Replay, turn: int) -> list[Played]:
 def search(example: Example, gold: Replay, turn: int) -> tuple[Seeker, list[Scalar]]:
     """A seeker for what the reads of a turn are there for, and what was said by then."""
     before = lookups(gold, turn)[0].before
-    said = spoken_values(before, "\n".join(t.text for t in example.turns[: turn + 1]))
-    marks = {normal(value) for value in said}
     earlier = [each for each in gold.played if each.step.turn < turn]
-    said += [leaf for each in earlier for leaf in key_leaves(each.outcome.value, marks)]
-    wanted = list(_wanted(turn, gold.played, said))
+    said = known_values(example, turn, before, earlier)
+    wanted = list(_wanted(turn, example, gold.played, said))
     return Seeker(before.fork(), Toolbox.of(example), wanted), said
+
+
+def known_values(
+    example: Example, turn: int, world: Session, earlier: list[Played]
+) -> list[Scalar]:
+    """What was said by a turn, and the keys of what earlier steps returned about it."""
+    said = spoken_values(world, said_by(example, turn))
+    marks = {normal(value) for value in said}
+    return said + [leaf for each in earlier for leaf in key_leaves(each.outcome.value, marks)]
 
 
 def unpaid_roads(example: Example, gold: Replay, turn: int) -> Iterator[Road]:
@@ -189,29 +226,32 @@ def unpaid_roads(example: Example, gold: Replay, turn: int) -> Iterator[Road]:
             yield road
 
 
-def _wanted(turn: int, played: list[Played], said: list[Scalar]) -> Iterator[Wanted]:
-    """What the reads of a turn are there for: the values other calls take, and the answers."""
-    taken = {
-        normal(leaf): leaf
-        for each in played
-        if each.step.turn >= turn and (each.step.writes or each.step.answers)
-        for leaf in leaves(each.arguments)
-    }
-    marks = {normal(value) for value in said}
+def _wanted(
+    turn: int, example: Example, played: list[Played], said: list[Scalar]
+) -> Iterator[Wanted]:
+    """What the reads of a turn are there for: the values goals take, and the answers."""
+    taken: dict[str, Scalar] = {}
+    for at, each in enumerate(played):
+        if each.step.turn >= turn and (each.step.writes or each.step.answers):
+            for _, leaf in taken_values(at, played, said_by(example, each.step.turn)):
+                taken.setdefault(normal(leaf), leaf)
     for each in played:
-        if each.step.turn != turn or each.step.writes:
-            continue
-        if each.step.answers:
-            about = list(leaves(each.arguments))
-            yield yields_answer(each.outcome.value, each.step.answers, about)
-        for form, leaf in taken.items():
-            if (
-                form not in marks
-                and not each.known.has(leaf)
-                and (owner := _holder(each.outcome.value, form))
-            ):
-                given = {normal(value) for value in leaves(each.arguments)}
-                yield yields_value(leaf, [v for v in leaves(owner) if _names(v, marks | given)])
+        if each.step.turn == turn and not each.step.writes:
+            fresh = [leaf for leaf in taken.values() if not each.known.has(leaf)]
+            yield from wanted_of(each, fresh, said)
+
+
+def wanted_of(played: Played, values: list[Scalar], said: list[Scalar]) -> Iterator[Wanted]:
+    """What a read is there for: these of its values, each beside what names it, and its answer."""
+    result = played.outcome.value
+    if played.step.answers:
+        shown = {normal(leaf) for leaf in leaves(result)}
+        about = [leaf for leaf in leaves(played.arguments) if normal(leaf) in shown]
+        yield yields_answer(result, played.step.answers, about)
+    known = {normal(value) for value in (*said, *leaves(played.arguments))}
+    for leaf in values:
+        if owner := _holder(result, normal(leaf)):
+            yield yields_value(leaf, [v for v in leaves(owner) if _names(v, known)])
 
 
 def _names(value: Scalar, known: set[str]) -> bool:

@@ -1,0 +1,84 @@
+"""Places: where the arguments of a tool take a text, and where a result holds a value."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from provegym.kernel import Tool
+
+Json = dict[str, Any]
+Scalar = str | int | float
+EACH = "*"
+
+
+class Slot(NamedTuple):
+    """A place among a tool's arguments that takes any text, as a path of names."""
+
+    tool: str
+    path: tuple[str, ...]
+    required: bool = True
+
+    @property
+    def name(self) -> str:
+        """The path as one word, the elements of a list folded: settings/*/device_id."""
+        return "/".join(self.path)
+
+
+def slots(tool: Tool) -> list[Slot]:
+    """Every place of a tool's arguments that takes any text: no listed value, no day, no time."""
+    return list(_slots(tool.name, tool.input_schema, (), True))
+
+
+def _slots(tool: str, schema: Json, path: tuple[str, ...], required: bool) -> Iterator[Slot]:
+    for name, part in schema.get("properties", {}).items():
+        needed = required and name in schema.get("required", ())
+        yield from _slot(tool, part, (*path, name), needed)
+
+
+def _slot(tool: str, schema: Json, path: tuple[str, ...], required: bool) -> Iterator[Slot]:
+    kinds = schema.get("type", ())
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if "array" in kinds:
+        yield from _slot(tool, schema["items"], (*path, EACH), required)
+    elif "object" in kinds:
+        yield from _slots(tool, schema, path, required)
+    elif "string" in kinds and not {"enum", "const", "format"} & schema.keys():
+        yield Slot(tool, path, required)
+
+
+def taken(arguments: Any, path: tuple[str, ...]) -> Any:
+    """What arguments hold at a place, the first element of a list for all; None if nothing."""
+    for name in path:
+        if name == EACH:
+            arguments = arguments[0] if arguments else None
+        else:
+            arguments = arguments.get(name) if isinstance(arguments, Mapping) else None
+    return arguments
+
+
+def filled(arguments: Any, path: tuple[str, ...], value: Scalar) -> Any:
+    """The same arguments with another value at a place; in a list it takes the first one's."""
+    if not path:
+        return value
+    name, rest = path[0], path[1:]
+    if name == EACH:
+        old = arguments if isinstance(arguments, list) else []
+        return [filled(old[0] if old else {}, rest, value), *old[1:]]
+    old = arguments if isinstance(arguments, Mapping) else {}
+    return {**old, name: filled(old.get(name), rest, value)}
+
+
+def spots(value: Any, pointer: str = "") -> Iterator[tuple[str, Scalar | bool]]:
+    """Every scalar of a result with its place; the elements of a list share one."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from spots(part, f"{pointer}/{name}")
+    elif isinstance(value, list):
+        for part in value:
+            yield from spots(part, f"{pointer}/{EACH}")
+    elif value is not None:
+        yield pointer, value
+
+
+def leaves(value: Any) -> list[Scalar | bool]:
+    """Every scalar of a result or of arguments."""
+    return [leaf for _, leaf in spots(value)]
