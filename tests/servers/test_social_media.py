@@ -173,7 +173,7 @@ def test_a_scheduled_post_appears_when_it_is_due(circle: Circle) -> None:
     assert post["status"] == "scheduled"
     assert post["id"] not in circle.feed()
     assert circle.call("search_posts", text="at eight")["total"] == 1
-    circle.call("edit_post", post_id=post["id"], text="See you at nine")
+    circle.call("update_post", post_id=post["id"], text="See you at nine")
     circle.session.advance(120)
     assert circle.feed()[0] == post["id"]
     assert circle.post(post["id"]).edited_at is None
@@ -186,20 +186,20 @@ def test_posts_are_scheduled_within_thirty_days(circle: Circle) -> None:
 
 
 def test_an_edit_keeps_what_was_said_before(circle: Circle) -> None:
-    circle.call("edit_post", post_id=circle.fresh, text="Fresh rolls #baking")
+    circle.call("update_post", post_id=circle.fresh, text="Fresh rolls #baking")
     assert circle.post(circle.fresh).earlier_texts == ("Fresh bread #baking",)
-    circle.call("edit_post", post_id=circle.fresh, text="Fresh buns #baking")
-    assert "edited twice" in circle.refused("edit_post", post_id=circle.fresh, text="Fresh tea")
+    circle.call("update_post", post_id=circle.fresh, text="Fresh buns #baking")
+    assert "edited twice" in circle.refused("update_post", post_id=circle.fresh, text="Fresh tea")
 
 
 def test_edits_fall_within_fifteen_minutes(circle: Circle) -> None:
-    assert "15 minutes" in circle.refused("edit_post", post_id=circle.mine, text="New news")
+    assert "15 minutes" in circle.refused("update_post", post_id=circle.mine, text="New news")
     circle.session.advance(11)
-    assert "15 minutes" in circle.refused("edit_post", post_id=circle.fresh, text="Stale bread")
+    assert "15 minutes" in circle.refused("update_post", post_id=circle.fresh, text="Stale bread")
 
 
 def test_only_own_posts_are_changed(circle: Circle) -> None:
-    assert "@bea wrote" in circle.refused("edit_post", post_id=circle.theirs, text="Ha")
+    assert "@bea wrote" in circle.refused("update_post", post_id=circle.theirs, text="Ha")
     assert "@bea wrote" in circle.refused("delete_post", post_id=circle.theirs)
 
 
@@ -219,7 +219,7 @@ def test_a_repost_stands_for_the_original(circle: Circle) -> None:
     assert "already" in circle.refused("repost_post", post_id=circle.other)
     circle.call("reply_to_post", post_id=repost["id"], text="Bring a coat")
     assert circle.post(circle.other).replies == 1
-    assert "is a repost" in circle.refused("edit_post", post_id=repost["id"], text="Sun")
+    assert "is a repost" in circle.refused("update_post", post_id=repost["id"], text="Sun")
     circle.call("delete_post", post_id=repost["id"])
     assert circle.post(circle.other).reposts == 0
 

@@ -122,7 +122,7 @@ def reply_to_post(net: Network, /, post_id: str, text: Words) -> Post:
 
 
 @server.write
-def edit_post(net: Network, /, post_id: str, text: Words) -> Post:
+def update_post(net: Network, /, post_id: str, text: Words) -> Post:
     """Change one of the user's posts, at most twice and within 15 minutes of publishing it.
 
     Args:
