@@ -11,11 +11,12 @@ from itertools import combinations
 
 import pytest
 
-from provegym.kernel import AnyServer
-from provegym.servers import load_all, names
+from provegym.kernel import AnyServer, Session
+from provegym.servers import load, load_all, names
 from provegym.story import load as load_story
 from provegym.story import play
 from provegym.synth.graph import Graph, build
+from servers import golden
 
 
 @cache
@@ -96,11 +97,14 @@ def test_every_server_has_a_chain_of_five(server: AnyServer) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_every_story_goes_as_it_is_told(name: str) -> None:
-    from provegym.kernel import Session
-    from provegym.servers import load
-
     told = play(load_story(name), Session([load(name)], 7))
     assert len(told) >= 4
     for step, _, outcome in told:
         assert outcome is None or outcome.error == step.fails, (step, outcome)
     assert any(step.fails for step, _, _ in told)
+
+
+@pytest.mark.parametrize("server", load_all(), ids=lambda server: server.name)
+def test_worlds_change_only_with_the_servers_version(server: AnyServer) -> None:
+    recorded = json.loads(golden.FILE.read_text())
+    assert recorded[server.name] == golden.digests(server), "raise the version, then golden.py"
