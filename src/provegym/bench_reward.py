@@ -17,7 +17,7 @@ def four_calls() -> Example:
     session = Session([load("banking")])
     accounts = session.call("list_accounts", {"kind": "checking"}).value["items"]
     payee = session.call("list_payees", {"limit": 1}).value["items"][0]
-    account = next(a for a in accounts if "access" not in a)
+    account = next(a for a in accounts if a["access"] == "owner")
     named = {"name": account["name"]}, {"name": payee["name"]}
     pay = {"account_id": account["id"], "payee_id": payee["id"], "amount": 1}
     needs = (Edge(step=0, kind="explicit"), Edge(step=1, kind="explicit"))

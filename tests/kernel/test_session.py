@@ -1,6 +1,8 @@
 """Sessions: calls, failures that leave no trace, forks, resets, diffs and pages."""
 
+import gc
 import sys
+import weakref
 from typing import Any
 
 import pytest
@@ -198,3 +200,18 @@ def test_check_asserts_invariants() -> None:
         session.check()
     books.put(Book(id=next(iter(books.keys())), title="even", pages=1))
     session.check()
+
+
+def test_a_session_that_is_let_go_is_gone_at_once() -> None:
+    """Sessions come and go by the million; none may wait for the garbage collector."""
+    session = shelf_of({"title": "one"})
+    twin = session.fork()
+    outcome = twin.call("remove_book", {"book_id": next(iter(books_of(twin).keys()))})
+    state = weakref.ref(twin.state(server))
+    gc.disable()
+    try:
+        del twin
+        assert outcome.ok
+        assert state() is None
+    finally:
+        gc.enable()

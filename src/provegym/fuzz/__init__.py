@@ -1,21 +1,23 @@
 """Calls for any tool, drawn from its schema and a live world: for contracts, benches and checks."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from provegym.fuzz.fuzzer import Fuzzer
-from provegym.kernel import AnyServer, Session
+from provegym.kernel import Session, Tool
 
 TRIES = 1_000
 
 __all__ = ["Fuzzer", "find_calls"]
 
 
-def find_calls(server: AnyServer, session: Session) -> list[tuple[str, dict[str, Any]]]:
-    """For each tool arguments that succeed on this session's world, where some are found."""
-    fuzzer = Fuzzer(server, "find")
+def find_calls(tools: Iterable[Tool], session: Session) -> list[tuple[str, dict[str, Any]]]:
+    """For each of a server's tools arguments that succeed on this world, where some are found."""
+    server = session.servers[0]
+    fuzzer = Fuzzer(server, f"find {session.seed}")
     fuzzer.look(session.state(server))
     found = []
-    for tool in server.tools.values():
+    for tool in tools:
         for _ in range(TRIES):
             arguments = fuzzer.arguments(tool)
             outcome = session.fork().call(tool.name, arguments)

@@ -75,6 +75,7 @@ class Spec(NamedTuple):
     key: str
     look_up: str
     most: int
+    name: str = ""
 
     @property
     def noun(self) -> str:
@@ -115,7 +116,7 @@ class Written(NamedTuple):
     `rows` and `late` are kept where a record was taken away, so that undoing restores its place.
     """
 
-    table: "Table[Any]"
+    table: str
     key: str
     old: Record | None
     next: int
@@ -187,7 +188,7 @@ class Table(Generic[R]):
         old = rows.get(key)
         if old is None and len(rows) >= self._spec.most:
             raise Rejected(f"this world holds no more than {len(rows)} {self._spec.noun} records")
-        self._undo.append(Written(self, key, old, self._next, None, self._late))
+        self._undo.append(Written(self._spec.name, key, old, self._next, None, self._late))
         if old is None:
             self._late[key] = None
         rows[key] = row
@@ -203,7 +204,7 @@ class Table(Generic[R]):
         old = self[key]
         self._own()
         before = self._rows
-        self._undo.append(Written(self, key, old, self._next, before, self._late))
+        self._undo.append(Written(self._spec.name, key, old, self._next, before, self._late))
         self._rows, self._late = before.copy(), self._late.copy()
         self._late.pop(key, None)
         del self._rows[key]
@@ -258,7 +259,8 @@ class State:
     now: datetime
 
     def __init_subclass__(cls) -> None:
-        cls.tables = {name: spec for name, spec in vars(cls).items() if isinstance(spec, Spec)}
+        specs = {name: spec for name, spec in vars(cls).items() if isinstance(spec, Spec)}
+        cls.tables = {name: spec._replace(name=name) for name, spec in specs.items()}
         for spec in cls.tables.values():
             if not _is_immutable(inspect.type_info(spec.record)):
                 raise TypeError(
@@ -318,7 +320,7 @@ class State:
         """Undo every write since the log was last cleared, newest first."""
         while self.undo:
             written = self.undo.pop()
-            written.table.unwrite(written)
+            self.__dict__[written.table].unwrite(written)
 
     def diff(self, server: str) -> list[Change]:
         """The records that differ from the seed."""
@@ -331,13 +333,12 @@ class State:
     def changes(self, server: str) -> list[Change]:
         """The records that differ from before the log was last cleared: what one call did."""
         first: dict[tuple[str, str], Written] = {}
-        names = {id(self.__dict__[name]): name for name in self.tables}
         for written in self.undo:
-            first.setdefault((names[id(written.table)], written.key), written)
+            first.setdefault((written.table, written.key), written)
         return [
             Change(server, name, key, *_fields(written.old, after))
             for (name, key), written in first.items()
-            if (after := written.table.get(key)) != written.old
+            if (after := self.__dict__[name].get(key)) != written.old
         ]
 
     def digest(self) -> str:

@@ -18,7 +18,7 @@ def draw(seed: Seed) -> Bank:
     """A customer with eight accounts and the traces of a normal life."""
     bank, chance, friends = Bank(seed), seed.random, people.others(seed, 8)
     for fields in _accounts(seed, friends[0].given):
-        opening = money(Decimal(chance.randrange(300_00, 9_000_00)) / 100)
+        opening = money(Decimal(chance.randrange(300_00, 9_000_00)) / 100) * fields.pop("full", 1)
         iban = make_iban(chance.randrange(10**18))
         bank.accounts.add(iban=iban, opening=opening, balance=opening, **fields)
     names = [person.name for person in friends[1:]] + chance.sample(WORDS["companies"], 7)
@@ -53,7 +53,7 @@ def _accounts(seed: Seed, ward: str) -> list[dict[str, Any]]:
         {"kind": "checking", "name": checking[1], "currency": home, "daily_limit": money(400)},
         {"kind": "checking", "name": checking[2], "currency": abroad},
         {"kind": "savings", "name": savings[0], "currency": home},
-        {"kind": "savings", "name": savings[1], "currency": home},
+        {"kind": "savings", "name": savings[1], "full": seed.number % 2},
         {"kind": "savings", "name": savings[2], "currency": home, "status": "frozen"},
         {"kind": "fixed_term", "name": chance.choice(WORDS["fixed"]), "matures": matures},
         {
@@ -69,7 +69,7 @@ def _accounts(seed: Seed, ward: str) -> list[dict[str, Any]]:
 def _book_history(bank: Bank, chance: Random) -> None:
     """Bookings in the order of time; where one would overdraw, income arrives instead."""
     ages = (chance.randrange(30, 75 * 24 * 60) for _ in range(chance.randint(105, 130)))
-    accounts = [account.id for account in bank.accounts if account.kind != "fixed_term"]
+    accounts = [a.id for a in bank.accounts if a.kind != "fixed_term" and a.balance]
     for age in sorted(ages, reverse=True):
         account = bank.accounts[chance.choice(accounts)]
         entry = _entry(bank, account, chance)

@@ -1,0 +1,28 @@
+"""The bench: every figure is there, and those that no clock decides are right."""
+
+import json
+import subprocess
+import sys
+
+
+def test_the_bench_prints_every_figure_as_one_document() -> None:
+    command = [sys.executable, "-m", "provegym", "bench", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    figures = json.loads(done.stdout)
+    assert figures.keys() >= {
+        "call_us_p50",
+        "fork_us_p50",
+        "reset_us_p50",
+        "deepcopy_over_fork",
+        "fork_write_10k_us",
+        "http_over_mcpserver",
+        "stdio_over_inline",
+        "sdk_memory_over_inline",
+        "score_rollouts_per_s",
+        "inline_rollouts_per_s",
+    }
+    assert figures["tools_measured"] == 343
+    assert figures["session_bytes"] <= 20_000
+    assert figures["sessions_isolated"] == figures["sessions_live"] == 10_000
+    assert figures["oracle_reward"] == 1.3
+    assert done.stderr == ""
