@@ -81,7 +81,8 @@ class ToolboxSpec(Data, frozen=True):
 class Example(Data, frozen=True, tag_field="schema", tag=SCHEMA):
     """A conversation with known right calls, on a world that can be drawn again.
 
-    `outcome` is what the first path changes in the world: every record that differs at its end.
+    `outcome` is what the first path changes in the world: every record that differs at its end;
+    `drift`, in short, what time alone would have changed.
     """
 
     id: str
@@ -94,6 +95,7 @@ class Example(Data, frozen=True, tag_field="schema", tag=SCHEMA):
     turns: tuple[Turn, ...]
     paths: tuple[Path, ...] = (Path(),)
     outcome: tuple[Change, ...] = ()
+    drift: tuple[str, ...] = ()
     toolbox: ToolboxSpec = ToolboxSpec()
     knobs: tuple[str, ...] = ()
     provenance: Json = {}

@@ -25,6 +25,7 @@ class Case(NamedTuple):
     beta: float = BETA
     wanted: Sequence[Change] = ()
     outcome: Sequence[Change] = ()
+    drift: Sequence[str] = ()
 
 
 Component = Callable[[Case], float]
@@ -95,5 +96,16 @@ def argument(case: Case) -> float:
 
 @component(weight=0)
 def outcome(case: Case) -> float:
-    """The agreement of the world's final diff with the right one; ours, and off by default."""
-    return agreement(case.wanted, case.outcome)
+    """How far the task was done: the final diff's agreement with the right one, and the answers.
+
+    Ours, and off by default.
+    """
+    answering = [at for at, step in enumerate(case.steps) if step.answers]
+    answered = sum(_is_answered(case, at) for at in answering)
+    share = answered / len(answering) if answering else 1.0
+    return share * agreement(case.wanted, case.outcome, case.drift)
+
+
+def _is_answered(case: Case, at: int) -> bool:
+    call = case.alignment.served[at]
+    return call is not None and case.calls[call].checks.ran and case.alignment.shares[at] == 1

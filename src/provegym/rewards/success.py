@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -43,10 +44,21 @@ def same_outcome(one: Sequence[Change], two: Sequence[Change]) -> bool:
     return masked(one) == masked(two)
 
 
-def agreement(gold: Sequence[Change], given: Sequence[Change]) -> float:
-    """The share of changes two diffs have in common, of all that either has."""
-    one, two = masked(gold), masked(given)
+def agreement(gold: Sequence[Change], given: Sequence[Change], drift: Sequence[str] = ()) -> float:
+    """The share of changes two diffs have in common, of all that either has.
+
+    What time alone would have changed is nobody's doing and does not count.
+    """
+    one, two = (fingerprints(changes) - Counter(drift) for changes in (gold, given))
     return (one & two).total() / total if (total := (one | two).total()) else 1.0
+
+
+def fingerprints(changes: Sequence[Change]) -> Counter[str]:
+    """The changes of a diff in short."""
+    found: Counter[str] = Counter()
+    for change, count in masked(changes).items():
+        found[blake2b(change, digest_size=8).hexdigest()] += count
+    return found
 
 
 def masked(changes: Sequence[Change]) -> Counter[bytes]:

@@ -34,7 +34,7 @@ def score(
     best: Reward | None = None
     for number, path in enumerate(_paths(example, scheme)):
         case = Case(path.steps, calls, align(path.steps, calls), scheme.beta)
-        case = case._replace(wanted=example.outcome, outcome=outcome)
+        case = case._replace(wanted=example.outcome, outcome=outcome, drift=example.drift)
         reward = _score_path(case, scheme, number)
         if best is None or reward.total > best.total:
             best = reward

@@ -5,7 +5,11 @@ do not. Implicit A → B: with the same arguments B fails without A and succeeds
 carries its evidence: the run with A and the run without, both from the seed of its world.
 """
 
+from contextlib import suppress
 from hashlib import blake2b
+from os import environ
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Literal
 
 import msgspec
@@ -17,7 +21,8 @@ from provegym.synth.slots import Json
 from provegym.synth.unblock import Lift, Unblocker
 
 SHOWN = 400
-WORLDS = 3
+ENOUGH, WORLDS, LARGE = 2, 4, 30
+METHOD = 1
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -56,12 +61,15 @@ class Graph(msgspec.Struct, frozen=True):
 
 
 def build(server: AnyServer, seed: int = 0) -> Graph:
-    """Prove the edges of a server on a world, and on others while some tool has never worked."""
+    """Prove the edges of a server on two worlds, and on more while some write never worked.
+
+    A large server shows enough of itself on one.
+    """
     found: dict[tuple[str, ...], Edge] = {}
-    idle = set(server.tools)
-    for world in range(seed, seed + WORLDS):
-        if idle:
-            edges, worked = prove_edges(server, world)
+    idle = {name for name, tool in server.tools.items() if tool.writes}
+    for number in range(1 if len(server.tools) > LARGE else WORLDS):
+        if idle or number < ENOUGH:
+            edges, worked = prove_edges(server, seed + number)
             idle -= worked
             for edge in edges:
                 found.setdefault((edge.kind, edge.source, edge.target, edge.argument), edge)
@@ -69,9 +77,31 @@ def build(server: AnyServer, seed: int = 0) -> Graph:
 
 
 def graph_key(server: AnyServer, seed: int) -> str:
-    """What a cached graph is good for: these schemas and this world."""
+    """What a cached graph is good for: these schemas, this world and this way of proving."""
     schemas = [(tool.name, tool.description, tool.input_schema) for tool in server.tools.values()]
-    return blake2b(msgspec.json.encode((schemas, seed, server.version)), digest_size=12).hexdigest()
+    what = (METHOD, schemas, seed, server.version)
+    return blake2b(msgspec.json.encode(what), digest_size=12).hexdigest()
+
+
+def cached(server: AnyServer, seed: int = 0, folder: Path | None = None) -> Graph:
+    """The graph as it was kept, or built and kept; a file that cannot be read is built anew."""
+    key = graph_key(server, seed)
+    file = (folder or cache_folder()) / f"{server.name}-{key}.json"
+    with suppress(FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        kept = msgspec.json.decode(file.read_bytes(), type=Graph)
+        if kept.key == key:
+            return kept
+    graph = build(server, seed)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
+        part.write(msgspec.json.encode(graph))
+    Path(part.name).replace(file)
+    return graph
+
+
+def cache_folder() -> Path:
+    """Where graphs are kept for a user."""
+    return Path(environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "provegym" / "graphs"
 
 
 def prove_edges(server: AnyServer, seed: int) -> tuple[list[Edge], set[str]]:

@@ -79,7 +79,7 @@ def draw_near(seen: Observer, tool: Tool, near: Near, count: int) -> Iterator[Js
         for slot, values in plans[number % len(plans)]:
             value = values[0] if chance.random() < OWN else chance.choice(values)
             arguments = filled(arguments, slot.path, value)
-        if number >= len(plans):
+        if number % 2 or number >= len(plans):
             arguments = _varied(tool, arguments, near, chance)
         if arguments not in done and len(done) < count:
             done.append(arguments)
@@ -96,8 +96,9 @@ def _plans(seen: Observer, tool: Tool, near: Near) -> list[Plan]:
     meant: Plan = [(s, values) for s in seen.slots[tool.name] if (values := near.meant(s))]
     fit = {part[0] for part in (*needed, *meant)}
     loose: Plan = [(s, near.about) for s in seen.slots[tool.name] if s.required and s not in fit]
-    single = [part for part in (*meant, *(loose if near.about else ()))]
-    plans = [needed, *([*needed, part] for part in single), *([part] for part in single)]
+    single = meant + (loose if near.about else [])
+    plans = [needed, *([part] for part in single)]
+    plans += [[*needed, part] for part in single] if needed else []
     return [named, *plans] if len(named) > len(needed) else plans
 
 

@@ -16,10 +16,11 @@ from provegym.kernel import AnyServer, Outcome, Session, Tool
 from provegym.synth.slots import EACH, Json, Scalar, Slot, leaves, slots, spots
 
 READ_TRIES = 24
-WRITE_TRIES = 200
+WRITE_TRIES = 140
 WORKED = 12
 REFUSED = 96
-ROUNDS = 4
+ALIKE = 5
+ROUNDS = 3
 PAGES, PAGE = 8, 20
 ECHO = 4
 RULES = ("rejected", "denied")
@@ -167,19 +168,19 @@ class Observer:
     def note(self, tried: Tried) -> None:
         """Keep a call that worked, or that a rule refused, and the values it yields."""
         if tried.outcome.ok:
-            if not self.tools[tried.tool].writes:
+            if not tried.before.path and not self.tools[tried.tool].writes:
                 self._take_in(tried)
-            self._keep(self.worked[tried.tool], tried, 5, WORKED)
+            self._keep(self.worked[tried.tool], tried, WORKED)
         elif tried.recognised:
-            self._keep(self.refused[tried.tool], tried, 12, REFUSED)
+            self._keep(self.refused[tried.tool], tried, REFUSED)
 
-    def _keep(self, kept: list[Tried], tried: Tried, alike: int, most: int) -> None:
-        """Keep so many calls, and so many that are alike."""
+    def _keep(self, kept: list[Tried], tried: Tried, most: int) -> None:
+        """Keep so many calls, of one shape a few or an eighth."""
         if len(kept) >= most or any(tried.arguments == other.arguments for other in kept):
             return
         count = self._shapes[tried.tool]
         count[shape(tried)] += 1
-        if count[shape(tried)] <= alike:
+        if count[shape(tried)] <= max(ALIKE, most // 8):
             kept.append(tried)
 
     def _take_in(self, tried: Tried) -> None:

@@ -14,7 +14,7 @@ REFUSED = 2
 
 
 class Proof(NamedTuple):
-    """A value from a place of a result, the call it makes work, and one that another value breaks."""
+    """A place of a result whose value makes a call work, and the run in which it is missing."""
 
     source: Source
     slot: Slot
@@ -76,11 +76,10 @@ class Prover:
     def _lock(self, slot: Slot) -> Lock:
         """The calls in which nearly all values from elsewhere fail where theirs stood."""
         lock = Lock(slot, [])
-        refused = [tried for tried in self.seen.refused[slot.tool] if tried.recognised]
-        for tried in [*self.seen.worked[slot.tool][:TEMPLATES], *refused[:REFUSED]]:
-            value = taken(tried.arguments, slot.path)
-            if isinstance(value, str) and (key := self._key(tried, slot, value)):
-                lock.keys.append(key)
+        for calls, most in ((self.seen.worked, TEMPLATES), (self.seen.refused, REFUSED)):
+            held = [t for t in calls[slot.tool] if isinstance(taken(t.arguments, slot.path), str)]
+            keys = (self._key(t, slot, taken(t.arguments, slot.path)) for t in held[:most])
+            lock.keys.extend(key for key in keys if key)
         return lock
 
     def _key(self, tried: Tried, slot: Slot, value: str) -> Key | None:
@@ -98,7 +97,7 @@ class Prover:
         return Key(tried, (unknown or failed)[0], 2 * len(unknown) >= len(failed))
 
     def _kin(self, value: str) -> set[Source]:
-        """The places that yield values of the same sort: this one, or half of what its places do."""
+        """The places that yield values of the same sort: half are the same, or they look alike."""
         if value not in self.kin:
             yields = self.seen.yields
             homes = [values.keys() for values in yields.values() if value in values]
@@ -106,7 +105,9 @@ class Prover:
             self.kin[value] = {
                 source
                 for source, values in yields.items()
-                if any(2 * len(values.keys() & home) >= min(len(values), len(home)) for home in homes)
+                if any(
+                    2 * len(values.keys() & home) >= min(len(values), len(home)) for home in homes
+                )
                 or (stem and stem_of(next(iter(values))) == stem)
             }
         return self.kin[value]
@@ -140,11 +141,11 @@ class Prover:
 
     def _written(self, write: Tried, lock: Lock) -> Proof | None:
         """A value that a write returns and that opens a lock on the world it leaves."""
-        unknown: set[str] = set()
+        unknown = {str(leaf) for leaf in leaves(write.arguments)}
         for key in lock.keys:
             made = _again(write, key.known.before)
             for pointer, leaf in spots(made.outcome.value) if made.outcome.ok else ():
-                if not isinstance(leaf, str) or leaf in unknown or leaf in leaves(write.arguments):
+                if not isinstance(leaf, str) or leaf in unknown:
                     continue
                 worked = _swap(made.after, key.known, lock.slot, leaf)
                 if not worked.recognised:

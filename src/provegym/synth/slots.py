@@ -61,10 +61,10 @@ def filled(arguments: Any, path: tuple[str, ...], value: Scalar) -> Any:
         return value
     name, rest = path[0], path[1:]
     if name == EACH:
-        old = arguments if isinstance(arguments, list) else []
-        return [filled(old[0] if old else {}, rest, value), *old[1:]]
-    old = arguments if isinstance(arguments, Mapping) else {}
-    return {**old, name: filled(old.get(name), rest, value)}
+        items = arguments if isinstance(arguments, list) else []
+        return [filled(items[0] if items else {}, rest, value), *items[1:]]
+    fields = arguments if isinstance(arguments, Mapping) else {}
+    return {**fields, name: filled(fields.get(name), rest, value)}
 
 
 def spots(value: Any, pointer: str = "") -> Iterator[tuple[str, Scalar | bool]]:

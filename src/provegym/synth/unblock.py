@@ -10,11 +10,11 @@ from provegym.synth.observe import RULES, Observer, Tried, attempt, complaint
 from provegym.synth.slots import leaves
 
 DEPTH = 3
-REFUSALS = 160
-WORK = 24_000
-DRAWS = 20
-FEWEST = 4
-MADE = 4
+REFUSALS = 120
+WORK = 10_000
+DRAWS = 8
+FEWEST = 3
+MADE = 3
 PER_RULE = 5
 
 
@@ -41,8 +41,9 @@ class Unblocker:
     def backwards(self) -> None:
         """For each refusal try the writes that have to do with it; a new refusal is progress."""
         refusals = by_rule([r for some in self.seen.refused.values() for r in some])
-        for _ in range(DEPTH):
-            draws = _share(len(refusals) * len(self.seen.writes))
+        for depth in range(1, DEPTH + 1):
+            refusals = refusals[: REFUSALS // depth]
+            draws = _share(len(refusals) * len(self.seen.writes), depth * DRAWS)
             refusals = by_rule([again for r in refusals for again in self._lift(r, draws)])
 
     def _lift(self, refusal: Tried, draws: int) -> Iterator[Tried]:
@@ -89,9 +90,9 @@ class Unblocker:
         self.found[lift.write.tool, lift.worked.tool] = lift
 
 
-def _share(pairs: int) -> int:
+def _share(pairs: int, most: int = DRAWS) -> int:
     """How many draws each pair of calls gets, so that large servers do not take for ever."""
-    return max(FEWEST, min(DRAWS, WORK // max(1, pairs)))
+    return max(FEWEST, min(most, WORK // max(1, pairs)))
 
 
 def by_rule(refusals: list[Tried]) -> list[Tried]:
@@ -101,7 +102,7 @@ def by_rule(refusals: list[Tried]) -> list[Tried]:
         if refusal.outcome.error in RULES:
             rules[refusal.tool, complaint(refusal.outcome)].append(refusal)
     turns = zip_longest(*(sorted(some, key=_size)[:PER_RULE] for some in rules.values()))
-    return [refusal for turn in turns for refusal in turn if refusal][:REFUSALS]
+    return [refusal for turn in turns for refusal in turn if refusal]
 
 
 def _size(tried: Tried) -> float:

@@ -14,6 +14,7 @@ from provegym.kernel import Session
 from provegym.policies.knowledge import is_said, leaves, literals, normal
 from provegym.policies.seeker import Read, Road, Seeker, find_answer, point
 from provegym.rewards.equality import equal
+from provegym.rewards.success import fingerprints
 from provegym.toolbox import Toolbox
 from provegym.trace import Alternative, Edge, Example, Path, Step
 from provegym.verify import proofs
@@ -32,7 +33,9 @@ def complete(example: Example) -> Example:
     gold = replay(example, first)
     if not gold.ok:
         return example
-    example = put(example, outcome=tuple(gold.outcome))
+    still = replay(example, first, leave_out=range(len(first.steps))).outcome
+    drift = tuple(sorted(fingerprints(still).elements()))
+    example = put(example, outcome=tuple(gold.outcome), drift=drift)
     return _with_paths(_with_alternatives(example, gold), gold)
 
 
