@@ -100,7 +100,8 @@ def tell_all(console: Console, seed: int) -> None:
         tell(console, name, seed)
     console.print(
         Panel.fit(
-            "Every call above ran on a live world; ✗ is the world pushing back: no trace is left.\n"
+            "Every call above ran on a live world; ✗ is the world pushing back: no trace is left."
+            "\nAfter `. .venv/bin/activate`:\n"
             "\n[bold]provegym story maps[/bold]                       another server's story"
             "\n[bold]provegym servers banking[/bold]                  a server's tools"
             "\n[bold]provegym call banking list_payees[/bold]         one call"
