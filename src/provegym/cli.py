@@ -67,7 +67,8 @@ def show_servers(
     elif name:
         _show_tools(chosen[0])
     else:
-        table = Table("server", "category", "tools", "reads", "writes", "what it is", box=None)
+        table = Table("server", "category", "tools", "reads", "writes", box=None)
+        table.add_column("what it is", no_wrap=True, overflow="ellipsis")
         for server in chosen:
             writes = sum(tool.writes for tool in server.tools.values())
             count = len(server.tools)

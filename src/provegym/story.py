@@ -91,8 +91,9 @@ def tell_all(console: Console, seed: int) -> None:
     title = (
         f"[bold]ProveGym[/bold]: {len(chosen)} servers, {tools} tools, world {seed}, walked live"
     )
-    columns = ("server", "tools", "records", "calls", "refused", "records changed", "what it is")
+    columns = ("server", "tools", "records", "calls", "refused", "changed")
     table = Table(*columns, box=None, title=title, title_justify="left", padding=(0, 1))
+    table.add_column("what it is", no_wrap=True, overflow="ellipsis")
     for server in chosen:
         table.add_row(*map(str, _glance(server, seed)))
     console.print(table)
