@@ -16,6 +16,7 @@ from provegym.config import BadRecipe
 from provegym.hosts.inline import HostError, Sessions
 from provegym.kernel import AnyServer, Session, Tool
 from provegym.kernel.errors import suggest
+from provegym.story import fitting_table
 from provegym.trace import BadFile
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -67,8 +68,8 @@ def show_servers(
     elif name:
         _show_tools(chosen[0])
     else:
-        table = Table("server", "category", "tools", "reads", "writes", box=None)
-        table.add_column("what it is", no_wrap=True, overflow="ellipsis")
+        columns = ("server", "category", "tools", "reads", "writes")
+        table = fitting_table(*columns, last="what it is")
         for server in chosen:
             writes = sum(tool.writes for tool in server.tools.values())
             count = len(server.tools)

@@ -92,8 +92,7 @@ def tell_all(console: Console, seed: int) -> None:
         f"[bold]ProveGym[/bold]: {len(chosen)} servers, {tools} tools, world {seed}, walked live"
     )
     columns = ("server", "tools", "records", "calls", "refused", "changed")
-    table = Table(*columns, box=None, title=title, title_justify="left", padding=(0, 1))
-    table.add_column("what it is", no_wrap=True, overflow="ellipsis")
+    table = fitting_table(*columns, last="what it is", title=title)
     for server in chosen:
         table.add_row(*map(str, _glance(server, seed)))
     console.print(table)
@@ -111,6 +110,15 @@ def tell_all(console: Console, seed: int) -> None:
             title="where to go from here",
         )
     )
+
+
+def fitting_table(*columns: str, last: str, title: str | None = None) -> Table:
+    """A table of one line per row; its last column takes what room is left."""
+    table = Table(box=None, title=title, title_justify="left", padding=(0, 1), expand=True)
+    for column in columns:
+        table.add_column(column, no_wrap=True, min_width=len(column))
+    table.add_column(last, no_wrap=True, overflow="ellipsis", ratio=1)
+    return table
 
 
 def _glance(server: AnyServer, seed: int) -> tuple[object, ...]:
