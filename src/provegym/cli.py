@@ -247,6 +247,29 @@ def audit_reward(
     )
 
 
+@app.command("graph")
+def show_graph(
+    name: Annotated[str, typer.Argument(metavar="SERVER")],
+    as_json: Json = False,
+    svg: Annotated[bool, typer.Option("--svg", help="Print the picture as SVG.")] = False,
+    html: Annotated[bool, typer.Option("--html", help="Print a page of its own.")] = False,
+    why: Annotated[str, typer.Option(help="Show the evidence of this tool's edges.")] = "",
+    seed: Seed = 0,
+) -> None:
+    """Show which tools of a server depend on which, each proven by running it both ways."""
+    from provegym.synth.graph import cached
+    from provegym.synth.show import list_evidence, show
+
+    server = load(name)
+    if why and why not in server.tools:
+        fail(f"no tool {why!r}; {suggest(why, list(server.tools))}")
+    if as_json + svg + html + bool(why) > 1:
+        fail("choose one of --json, --svg, --html and --why")
+    graph = cached(server, seed)
+    form = "json" if as_json else "svg" if svg else "html" if html else "text"
+    print(list_evidence(graph, why) if why else show(server, graph, form))
+
+
 def _policy(name: str, model: str) -> Any:
     from provegym.policies.endpoint import Endpoint, EndpointConfig
     from provegym.policies.scripted import SCRIPTS
