@@ -1,0 +1,47 @@
+"""The documents: their snippets run, their commands exist, their links lead somewhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The code blocks of a page in one language."""
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_snippets_run(page: Path) -> None:
+    for snippet in blocks(page, "python"):
+        if not snippet.startswith("@"):
+            exec(compile(snippet, page.name, "exec"), {})
+
+
+def test_the_readme_is_short_and_its_commands_exist() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert text.count("\n") <= 150
+    listed = subprocess.run(
+        [sys.executable, "-m", "provegym", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    known = set(re.findall(r"^  (\w+) ", listed, re.MULTILINE))
+    assert set(re.findall(r"^provegym (\w+)", text, re.MULTILINE)) <= known
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+def test_the_changelog_has_the_version() -> None:
+    from provegym import __version__
+
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert "## Unreleased" in changelog or f"## {__version__}" in changelog
