@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
@@ -108,3 +109,11 @@ def test_every_story_goes_as_it_is_told(name: str) -> None:
 def test_worlds_change_only_with_the_servers_version(server: AnyServer) -> None:
     recorded = json.loads(golden.FILE.read_text())
     assert recorded[server.name] == golden.digests(server), "raise the version, then golden.py"
+
+
+@pytest.mark.parametrize("server", load_all(), ids=lambda server: server.name)
+def test_every_server_has_eight_rules_that_can_refuse(server: AnyServer) -> None:
+    folder = Path(sys.modules[f"provegym.servers.{server.name}"].__file__ or "").parent
+    code = "\n".join(path.read_text("utf-8") for path in folder.glob("*.py"))
+    rules = re.findall(r"raise (?:Rejected|Denied)\(|\bforbid\(|^ +\(.+, f?\"", code, re.MULTILINE)
+    assert len(rules) >= 8
