@@ -247,6 +247,25 @@ def audit_reward(
     )
 
 
+@app.command("synth")
+def synthesise(
+    size: Annotated[int, typer.Option(help="How many examples.", min=1)],
+    out: Annotated[Path, typer.Option(help="The corpus's folder; an unfinished one goes on.")],
+    seed: Seed = 0,
+    names: Annotated[str, typer.Option("--servers", help="Comma-separated; all if left out.")] = "",
+    workers: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
+) -> None:
+    """Make verified examples from live worlds, offline: the same seed gives the same bytes."""
+    from provegym.synth.corpus import Order, make
+
+    chosen = tuple(load(name).name for name in names.split(",")) if names else servers.names()
+    with progress_bar() as bar:
+        funnel = make(Order(size, seed, out, chosen, workers), bar)
+    print(", ".join(f"{count} {what}" for what, count in funnel.most_common()))
+    if funnel["kept"] < size:
+        fail(f"only {funnel['kept']} of {size} were found among {funnel.total()} candidates")
+
+
 @app.command("graph")
 def show_graph(
     name: Annotated[str, typer.Argument(metavar="SERVER")],

@@ -27,7 +27,7 @@ class AccountDetails(Struct, frozen=True):
 
 @server.read
 def list_accounts(bank: Bank, /, name: str = "", kind: AccountKind | None = None) -> list[Account]:
-    """List the customer's bank accounts with their balances; closed ones are left out.
+    """List the user's bank accounts with their balances; closed ones are left out.
 
     Args:
         name: Only accounts whose name contains this, e.g. "Checking".
@@ -54,12 +54,12 @@ def get_account(bank: Bank, /, account_id: str) -> AccountDetails:
 def search_transactions(
     bank: Bank, /, account_id: str | None = None, counterparty: str = "", since: date | None = None
 ) -> list[Transaction]:
-    """Find bookings, newest first, on one account or on all of them.
+    """Find bank transactions, newest first, on one account or on all of them.
 
     Args:
-        account_id: Only bookings on this account.
-        counterparty: Only bookings with a shop, person or company whose name contains this.
-        since: Only bookings on or after this day, e.g. "2026-03-01".
+        account_id: Only transactions on this account, e.g. "acc_4711".
+        counterparty: Only transactions with a shop, person or company whose name contains this.
+        since: Only transactions on or after this day, e.g. "2026-03-01".
     """
     name = counterparty.lower()
     found = [entry for entry in bank.transactions if name in entry.counterparty.lower()]
@@ -73,17 +73,17 @@ def search_transactions(
 
 @server.read
 def get_transaction(bank: Bank, /, transaction_id: str) -> Transaction:
-    """Show one booking with its reference, card and dispute.
+    """Show one bank transaction with its reference, card and dispute.
 
     Args:
-        transaction_id: The booking, e.g. "trx_20113".
+        transaction_id: The transaction, e.g. "trx_20113".
     """
     return bank.transactions[transaction_id]
 
 
 @server.read
 def list_payees(bank: Bank, /, name: str = "") -> list[Payee]:
-    """List the people and companies the customer can pay.
+    """List the people and companies the user can pay from the bank.
 
     Args:
         name: Only payees whose name contains this.
@@ -93,10 +93,10 @@ def list_payees(bank: Bank, /, name: str = "") -> list[Payee]:
 
 @server.read
 def list_cards(bank: Bank, /, account_id: str | None = None) -> list[Card]:
-    """List the customer's bank cards with status and last four digits.
+    """List the user's bank cards with status and last four digits.
 
     Args:
-        account_id: Only cards that draw on this account.
+        account_id: Only cards that draw on this account, e.g. "acc_4711".
     """
     if account_id is None:
         return list(bank.cards)
@@ -105,10 +105,10 @@ def list_cards(bank: Bank, /, account_id: str | None = None) -> list[Card]:
 
 @server.read
 def list_standing_orders(bank: Bank, /, payee_name: str = "") -> list[StandingOrder]:
-    """List the payments that repeat by themselves, cancelled ones left out.
+    """List the user's standing orders at the bank; cancelled ones are left out.
 
     Args:
-        payee_name: Only those to payees whose name contains this.
+        payee_name: Only standing orders to payees whose name contains this.
     """
     orders = bank.orders.where(status="active")
     return [order for order in orders if payee_name.lower() in order.payee_name.lower()]
@@ -118,15 +118,15 @@ def list_standing_orders(bank: Bank, /, payee_name: str = "") -> list[StandingOr
 def transfer_funds(
     bank: Bank, /, source_id: str, target_id: Sensitive[str], amount: Amount, note: Note = ""
 ) -> Transaction:
-    """Move money between two of the customer's own accounts in the same currency, at once.
+    """Move money between two of the user's bank accounts in the same currency, at once.
 
-    The source must be open, covered and, if a savings account, have withdrawals left this month.
+    Both must be open, the source covered, past any fixed term, and savings with a withdrawal left.
 
     Args:
         source_id: Account to debit, e.g. "acc_4711".
-        target_id: Account to credit.
+        target_id: Account to credit, e.g. "acc_4712".
         amount: How much, in the currency of both accounts.
-        note: A reference for both bookings.
+        note: A reference for both transactions.
     """
     source, target = bank.spendable(source_id, amount), bank.accounts[target_id]
     if source_id == target_id:
@@ -143,7 +143,7 @@ def transfer_funds(
 def pay_payee(
     bank: Bank, /, account_id: str, payee_id: Sensitive[str], amount: Amount, note: Note = ""
 ) -> Transaction:
-    """Pay somebody on the payee list from a checking account, within its daily limit.
+    """Pay a payee from an open, covered checking account at the bank, within its daily limit.
 
     A payee added less than 24 hours ago can be paid at most 250 at a time.
 
@@ -165,17 +165,17 @@ def pay_payee(
 
 @server.write
 def add_payee(bank: Bank, /, name: Label, iban: Sensitive[str]) -> Payee:
-    """Put a person or company on the payee list.
+    """Put a person or company on the bank's payee list.
 
     Args:
         name: Who is to be paid.
-        iban: Their international account number; blanks do not matter.
+        iban: Their IBAN, with or without blanks; new to the list and not the user's own.
     """
     iban = iban.replace(" ", "").upper()
     if not valid_iban(iban):
         raise Rejected("the check digits of that account number are wrong; ask for it again")
     if any(account.iban == iban for account in bank.accounts):
-        raise Rejected("that is the customer's own account; use transfer_funds")
+        raise Rejected("that is an account of your own; use transfer_funds")
     if known := bank.payees.where(iban=iban):
         raise Rejected(f"that account number is already on the list as {known[0].name}")
     return bank.payees.add(name=name, iban=iban, added=bank.now)
@@ -183,7 +183,7 @@ def add_payee(bank: Bank, /, name: Label, iban: Sensitive[str]) -> Payee:
 
 @server.write(destructive=True)
 def remove_payee(bank: Bank, /, payee_id: str) -> Payee:
-    """Take somebody off the payee list; not while a standing order pays them.
+    """Take somebody off the bank's payee list; not while a standing order pays them.
 
     Args:
         payee_id: Whom to remove, e.g. "pay_310".
@@ -205,14 +205,14 @@ def create_standing_order(
     interval: Literal["weekly", "monthly"],
     first_date: date,
 ) -> StandingOrder:
-    """Pay a payee the same amount again and again, from an open checking account.
+    """Set up a standing order from an open checking account to a payee; one per account and payee.
 
     Args:
-        account_id: Account to pay from.
-        payee_id: Whom to pay.
+        account_id: Account to pay from, e.g. "acc_4711".
+        payee_id: Whom to pay, e.g. "pay_310".
         amount: How much each time, at most the account's daily limit.
         interval: How often.
-        first_date: Day of the first payment, tomorrow at the earliest, e.g. "2026-04-01".
+        first_date: Day of the first payment, from tomorrow to a year ahead, e.g. "2026-04-01".
     """
     account, name = bank.owned(account_id), bank.payees[payee_id].name
     if account.kind != "checking":
@@ -229,10 +229,10 @@ def create_standing_order(
 
 @server.write(destructive=True)
 def cancel_standing_order(bank: Bank, /, standing_order_id: str) -> StandingOrder:
-    """Stop a payment that repeats by itself.
+    """Stop a standing order, a bank payment that repeats by itself, for good.
 
     Args:
-        standing_order_id: Which one, e.g. "sto_88".
+        standing_order_id: The standing order, e.g. "sto_88"; not cancelled yet.
     """
     if bank.orders[standing_order_id].status == "cancelled":
         raise Rejected(f"{standing_order_id} is already cancelled")
@@ -246,8 +246,8 @@ def set_card_status(
     """Freeze a bank card, make a frozen one active again, or cancel it for good.
 
     Args:
-        card_id: Which card, e.g. "crd_52".
-        status: What it shall be; a cancelled card stays cancelled.
+        card_id: The card, e.g. "crd_52".
+        status: What it shall be, unlike now; a cancelled card stays cancelled.
     """
     card = bank.cards[card_id]
     if card.status in (status, "cancelled"):
@@ -257,11 +257,11 @@ def set_card_status(
 
 @server.write
 def dispute_transaction(bank: Bank, /, transaction_id: str, reason: DisputeReason) -> Transaction:
-    """Contest a card payment of the last 60 days; each can be contested once.
+    """Dispute a bank card payment of the last 60 days; each can be disputed once.
 
     Args:
-        transaction_id: The booking, e.g. "trx_20113".
-        reason: Why it is contested.
+        transaction_id: The transaction, e.g. "trx_20113".
+        reason: Why it is disputed.
     """
     entry = bank.transactions[transaction_id]
     if entry.kind != "card":
@@ -281,27 +281,27 @@ def open_account(
     kind: Literal["checking", "savings"],
     currency: Literal["EUR", "USD", "GBP"] = "EUR",
 ) -> Account:
-    """Open an empty account; its name must be new, and at most eight of a kind may be open.
+    """Open an empty bank account; its name must be new, and at most eight of a kind may be open.
 
     Args:
         name: What to call it.
-        kind: What it is for.
+        kind: What kind of account it shall be.
         currency: The currency it is kept in.
     """
     if any(account.name.lower() == name.lower() for account in bank.accounts):
         raise Rejected(f"there is already an account called {name!r}; choose another name")
     if sum(a.status == "open" and a.kind == kind for a in bank.accounts) >= 8:
-        raise Rejected(f"a customer holds at most eight {kind} accounts; close one first")
+        raise Rejected(f"you hold eight {kind} accounts already; close one first")
     iban = make_iban(10**17 + len(bank.accounts))
     return bank.accounts.add(name=name, kind=kind, currency=currency, iban=iban, balance=money(0))
 
 
 @server.write(destructive=True)
 def close_account(bank: Bank, /, account_id: str) -> Account:
-    """Close an empty account on which no card or standing order depends.
+    """Close an empty bank account on which no card or standing order depends.
 
     Args:
-        account_id: Which account, e.g. "acc_4711".
+        account_id: The account, e.g. "acc_4711".
     """
     account = bank.owned(account_id)
     if account.balance != 0:

@@ -13,7 +13,7 @@ Rule = house.Rollover | None
 
 @server.read
 def list_envelopes(purse: Budget, /, name: str = "") -> list[Envelope]:
-    """List the budget's envelopes with this month's balance, monthly limit and rules.
+    """List the household budget's envelopes with this month's balance, monthly limit and rules.
 
     Args:
         name: Only envelopes whose name contains this.
@@ -36,7 +36,7 @@ def search_expenses(purse: Budget, /, place: str = "", envelope_id: Id = None) -
 
 @server.read
 def get_budget_month(purse: Budget, /, month: str) -> list[house.MonthLine]:
-    """Sum a month up by envelope: what it began with, what was moved and spent, what is left.
+    """Sum a budget month up by envelope: its opening, what was moved and spent, what is left.
 
     Args:
         month: The open month or a closed one, e.g. "2026-03".
@@ -53,7 +53,7 @@ def list_recurring_costs(purse: Budget, /, place: str = "") -> list[RecurringCos
     """List the household expenses that book themselves each month, stopped ones too.
 
     Args:
-        place: Only those at a shop or company whose name contains this.
+        place: Only costs at a shop or company whose name contains this.
     """
     return [plan for plan in purse.plans if place.lower() in plan.place.lower()]
 
@@ -72,13 +72,13 @@ def list_savings_goals(purse: Budget, /, name: str = "") -> list[house.SavingsGo
 def record_expense(
     purse: Budget, /, envelope_id: str, amount: Amount, place: Label, spent_on: date | None = None
 ) -> Expense:
-    """Book an expense of the open month; only a soft envelope lets you spend more than it holds.
+    """Book a household expense of the open month; only soft envelopes spend more than they hold.
 
     Args:
         envelope_id: The envelope it is paid out of, e.g. "env_310"; not the buffer.
         amount: How much was spent.
         place: The shop or company it was spent at.
-        spent_on: The day, in this month and not in the future; today if left out.
+        spent_on: The day, this month and not in the future, e.g. "2026-03-14"; today if left out.
     """
     day, month = spent_on or purse.now.date(), month_of(purse.now)
     forbid(month_of(day) != month, f"only {month} is open; closed months cannot be changed")
@@ -88,7 +88,7 @@ def record_expense(
 
 @server.write
 def correct_expense(purse: Budget, /, expense_id: str, amount: Amount) -> Expense:
-    """Correct the amount of an expense of the open month; its envelope's rule applies.
+    """Correct the amount of a household expense of the open month, as its envelope allows.
 
     Args:
         expense_id: The expense, e.g. "exp_4711".
@@ -102,11 +102,11 @@ def correct_expense(purse: Budget, /, expense_id: str, amount: Amount) -> Expens
 
 @server.write
 def split_expense(purse: Budget, /, expense_id: str, envelope_id: str, amount: Amount) -> Expense:
-    """Book a part of an expense of the open month on another envelope instead.
+    """Book a part of a household expense of the open month on another envelope instead.
 
     Args:
         expense_id: The expense to take the part from, e.g. "exp_4711".
-        envelope_id: The envelope to book the part on, e.g. "env_310"; its rule applies.
+        envelope_id: The envelope to book the part on, e.g. "env_310"; it must hold that or be soft.
         amount: How large the part is, less than the whole.
     """
     expense = purse.open_expense(expense_id)
@@ -143,7 +143,7 @@ def move_budget_money(purse: Budget, /, source_id: str, target_id: str, amount: 
 def update_envelope(
     purse: Budget, /, envelope_id: str, limit: Amount | None = None, rollover: Rule = None
 ) -> Envelope:
-    """Change an envelope's monthly limit, from next month on, or what happens to its left-over.
+    """Change a budget envelope's monthly limit, from next month on, or the rule for its left-over.
 
     Args:
         envelope_id: The envelope, e.g. "env_310"; not the buffer.
@@ -164,13 +164,13 @@ def update_envelope(
 def schedule_recurring_cost(
     purse: Budget, /, envelope_id: str, amount: Amount, place: Label, first_date: date
 ) -> RecurringCost:
-    """Let an expense book itself on an envelope each month, on the same day of the month.
+    """Let a household expense book itself on an envelope each month, on the same day of the month.
 
     Args:
         envelope_id: The envelope, e.g. "env_310"; not the buffer.
         amount: How much each time, at most the envelope's monthly limit.
-        place: The shop or company that is paid.
-        first_date: The first day, within the next 31, and not after the 28th of its month.
+        place: The shop or company that is paid; once per envelope.
+        first_date: The first day, in the next 31 and by the 28th of its month, e.g. "2026-04-01".
     """
     held, wait = purse.envelopes[envelope_id], first_date - purse.now.date()
     forbid(held.kind == "buffer", f"{held.name} only lends; choose another envelope")
@@ -188,7 +188,7 @@ def stop_recurring_cost(purse: Budget, /, recurring_cost_id: str) -> RecurringCo
     """Stop an expense from booking itself on the budget each month.
 
     Args:
-        recurring_cost_id: Which one, e.g. "cst_88".
+        recurring_cost_id: The recurring cost, e.g. "cst_88"; not stopped yet.
     """
     plan = purse.plans[recurring_cost_id]
     forbid(plan.status == "stopped", f"{plan.place} is stopped already")

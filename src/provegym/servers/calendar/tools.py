@@ -42,7 +42,7 @@ def list_calendar_events(
 
     Args:
         title: Only events whose title contains this.
-        since: From when on, now if left out, e.g. "2026-03-02T00:00:00+01:00".
+        since: From when on, e.g. "2026-03-02T00:00:00Z"; now if left out.
         days: How many days to look at.
     """
     name, found = title.lower(), diary.between(since or diary.now, days)
@@ -51,7 +51,7 @@ def list_calendar_events(
 
 @server.read
 def get_calendar_event(diary: Diary, /, event_id: str) -> Event:
-    """Show one calendar event: calendar, rule, reminder, invitees and their answers.
+    """Show one calendar event: its calendar, organiser, rule, invitees and their answers.
 
     Args:
         event_id: The event, e.g. "evt_2210".
@@ -61,7 +61,7 @@ def get_calendar_event(diary: Diary, /, event_id: str) -> Event:
 
 @server.read
 def list_attendees(diary: Diary, /, name: str = "") -> list[Attendee]:
-    """List the people who can be invited to events, with time zone and local working hours.
+    """List the people who can be invited to calendar events, with their time zones.
 
     Args:
         name: Only people whose name contains this.
@@ -71,7 +71,7 @@ def list_attendees(diary: Diary, /, name: str = "") -> list[Attendee]:
 
 @server.read
 def list_event_invitations(diary: Diary, /, answer: kept.Answer = "pending") -> list[Event]:
-    """List the events that others invite the user to, by what the user answered.
+    """List the calendar events that others invite the user to, by what the user answered.
 
     Args:
         answer: The user's answer; "pending" are those not answered yet.
@@ -86,7 +86,7 @@ def list_meeting_rooms(diary: Diary, /, name: str = "", free_at: Time | None = N
 
     Args:
         name: Only rooms whose name contains this.
-        free_at: Only rooms with no event at this time, e.g. "2026-03-02T14:00:00Z".
+        free_at: Only rooms that are free at this time, e.g. "2026-03-02T14:00:00Z".
     """
     taken = [r.room_id for r in diary.occurrences if free_at and r.starts <= free_at < r.ends]
     found = [room for room in diary.rooms if room.id not in taken]
@@ -95,11 +95,11 @@ def list_meeting_rooms(diary: Diary, /, name: str = "", free_at: Time | None = N
 
 @server.read
 def list_busy_times(diary: Diary, /, attendee_id: str, since: Time, days: Days = 1) -> list[Slot]:
-    """List when a person is busy, without saying with what.
+    """List when a person is busy by the calendar, without saying with what.
 
     Args:
-        attendee_id: Whose time, e.g. "att_310".
-        since: From when on, e.g. "2026-03-02T00:00:00+01:00".
+        attendee_id: The person, e.g. "att_310".
+        since: From when on, e.g. "2026-03-02T00:00:00Z".
         days: How many days to look at.
     """
     person = diary.attendees[attendee_id]
@@ -113,7 +113,7 @@ def find_free_slots(diary: Diary, /, attendee_ids: Ids, minutes: Length, since: 
     Args:
         attendee_ids: The others, e.g. ["att_310"].
         minutes: How long it shall be.
-        since: From when on, after now, e.g. "2026-03-02T00:00:00+01:00".
+        since: From when on, after now, e.g. "2026-03-02T00:00:00Z".
     """
     diary.require_soon(since)
     people = [diary.me, *(diary.attendees[attendee_id] for attendee_id in attendee_ids)]
@@ -151,11 +151,11 @@ def create_calendar_event(
 
     Args:
         calendar_id: A work or private calendar, e.g. "cal_4021".
-        title: What it is called.
-        starts: When it starts, the first time if it repeats, e.g. "2026-03-02T14:00:00Z".
+        title: What to call it.
+        starts: When it starts, or first starts, within a year, e.g. "2026-03-02T14:00:00Z".
         minutes: How long it lasts.
-        attendee_ids: Whom to invite besides the user.
-        repeat: How it repeats, if it does.
+        attendee_ids: Whom to invite besides the user, e.g. ["att_310"].
+        repeat: How it repeats, if it does; monthly from one of the first 28 days only.
         interval: Every how many days, weeks or months it repeats.
         count: How many times it takes place, if it repeats.
     """
@@ -185,14 +185,14 @@ def update_calendar_event(
     starts: Time | None = None,
     minutes: Length | None = None,
 ) -> Occurrence:
-    """Rename or move an event that the user organises; moving it asks every invitee again.
+    """Rename or move a calendar event that the user organises; moving it asks all invitees again.
 
     Args:
-        occurrence_id: One time of the event, e.g. "occ_2210".
+        occurrence_id: One time of the event, not begun yet, e.g. "occ_2210".
         scope: In a series, change this time only or all the following ones as well.
         title: New title.
-        starts: New start of that time; following ones move by as much.
-        minutes: New length.
+        starts: New start of that time, e.g. "2026-03-02T14:00:00Z"; following ones move along.
+        minutes: New length in minutes.
     """
     if not (title or starts or minutes):
         raise Rejected("nothing would change; give a new title, start or length")
@@ -214,10 +214,10 @@ def update_calendar_event(
 
 @server.write(destructive=True)
 def cancel_calendar_event(diary: Diary, /, occurrence_id: str, scope: Scope = "this") -> Occurrence:
-    """Cancel an event to come that the user organises; its room becomes free.
+    """Cancel a calendar event to come that the user organises; its room becomes free.
 
     Args:
-        occurrence_id: One time of the event, e.g. "occ_2210".
+        occurrence_id: One time of the event, not begun yet, e.g. "occ_2210".
         scope: In a series, cancel this time only or all the following ones as well.
     """
     for row in diary.chosen(occurrence_id, scope):
@@ -227,7 +227,7 @@ def cancel_calendar_event(diary: Diary, /, occurrence_id: str, scope: Scope = "t
 
 @server.write
 def invite_attendee(diary: Diary, /, event_id: str, attendee_id: str) -> Event:
-    """Invite one more person to an event that the user organises; its room needs a seat for them.
+    """Invite one more person to a calendar event the user organises; its room needs a seat left.
 
     Args:
         event_id: The event, e.g. "evt_2210".
@@ -239,7 +239,7 @@ def invite_attendee(diary: Diary, /, event_id: str, attendee_id: str) -> Event:
 
 @server.write(destructive=True)
 def remove_invitee(diary: Diary, /, event_id: str, attendee_id: str) -> Event:
-    """Take back the invitation of a person to an event that the user organises.
+    """Take back a person's invitation to a calendar event to come that the user organises.
 
     Args:
         event_id: The event, e.g. "evt_2210".
@@ -255,7 +255,7 @@ def remove_invitee(diary: Diary, /, event_id: str, attendee_id: str) -> Event:
 
 @server.write(idempotent=True)
 def answer_event_invitation(diary: Diary, /, event_id: str, answer: kept.Answer) -> Event:
-    """Answer somebody's invitation to an event to come; declining turns its reminder off.
+    """Answer somebody's invitation to a calendar event to come; declining turns its reminder off.
 
     Args:
         event_id: The event, e.g. "evt_2210".
@@ -272,11 +272,11 @@ def answer_event_invitation(diary: Diary, /, event_id: str, answer: kept.Answer)
 
 @server.write(idempotent=True)
 def set_event_reminder(diary: Diary, /, event_id: str, minutes: Lead | None = None) -> Occurrence:
-    """Remind the user each time before an event starts, unless they declined it.
+    """Remind the user each time before a calendar event to come, unless they declined it.
 
     Args:
         event_id: The event, e.g. "evt_2210".
-        minutes: How long before the start; left out, the reminder is turned off.
+        minutes: How long before the start; if left out, the reminder is turned off.
     """
     times, event = diary.coming(event_id), diary.events[event_id]
     if event.said(diary.me.id) == "declined":
@@ -291,11 +291,11 @@ def set_event_reminder(diary: Diary, /, event_id: str, minutes: Lead | None = No
 
 @server.write(idempotent=True)
 def book_meeting_room(diary: Diary, /, event_id: str, room_id: str | None = None) -> Occurrence:
-    """Book a room for every time to come of an event that the user organises; show the next one.
+    """Book a meeting room for all times to come of a calendar event that the user organises.
 
     Args:
         event_id: The event, e.g. "evt_2210".
-        room_id: A room that is free and large enough, e.g. "rom_77"; left out, it is given back.
+        room_id: A room that is free and large enough, e.g. "rom_77"; if left out, it is given back.
     """
     for row in (times := diary.own(event_id)):
         diary.occurrences.update(row.id, room_id=diary.rooms[room_id].id if room_id else None)

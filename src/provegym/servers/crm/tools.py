@@ -59,10 +59,10 @@ def list_sales_deals(crm: Sales, /, name: str = "", stage: Stage | None = None) 
 
 @server.read
 def list_deal_quotes(crm: Sales, /, deal_id: str) -> list[Quote]:
-    """List the quotes made on a deal and what became of them, the newest last.
+    """List the quotes made on a sales deal and what became of them, the newest last.
 
     Args:
-        deal_id: Which deal, e.g. "dea_310".
+        deal_id: The deal, e.g. "dea_310".
     """
     return crm.quotes.where(deal_id=crm.deals[deal_id].id)
 
@@ -72,7 +72,7 @@ def list_sales_activities(crm: Sales, /, contact_id: str, status: Status = None)
     """List sales calls, meetings, tasks and notes about a contact, done and planned ones.
 
     Args:
-        contact_id: Which contact, e.g. "con_52".
+        contact_id: The contact, e.g. "con_52".
         status: Only activities with this status.
     """
     found = crm.activities.where(contact_id=crm.contacts[contact_id].id)
@@ -93,11 +93,11 @@ def list_sales_reps(crm: Sales, /, name: str = "") -> list[state.SalesRep]:
 def create_lead(
     crm: Sales, /, name: Label, email: Sensitive[str], company: Label, territory: state.Territory
 ) -> Lead:
-    """Put a new lead into the CRM; one outside the user's territory goes to a rep of theirs.
+    """Put a new lead into the CRM; one outside the user's territory goes to a rep there.
 
     Args:
         name: The person who is interested.
-        email: Their mail address; new among the leads.
+        email: Their email address, e.g. "ines.falk@mail.example"; new among the leads.
         company: The company they work for.
         territory: Where that company is.
     """
@@ -113,10 +113,10 @@ def create_lead(
 
 @server.write
 def update_lead(crm: Sales, /, lead_id: str, status: LeadStep, budget: Value = None) -> Lead:
-    """Move the user's own lead on, from new over working to qualified, or disqualify it.
+    """Move the user's own sales lead on, from new over working to qualified, or disqualify it.
 
     Args:
-        lead_id: Which lead, e.g. "lea_88"; a converted one stays as it is.
+        lead_id: The lead, e.g. "lea_88"; a converted one stays as it is.
         status: Its next status; a qualified lead must have a budget.
         budget: What they can spend, once that is known.
     """
@@ -129,10 +129,10 @@ def update_lead(crm: Sales, /, lead_id: str, status: LeadStep, budget: Value = N
 
 @server.write
 def convert_lead(crm: Sales, /, lead_id: str, deal_name: Label) -> Lead:
-    """Turn the user's own qualified lead into a deal, with its contact and company if new.
+    """Turn the user's own qualified lead into a sales deal, with its contact and company if new.
 
     Args:
-        lead_id: Which lead, e.g. "lea_88".
+        lead_id: The lead, e.g. "lea_88".
         deal_name: What to call the deal; new among all deals.
     """
     lead = crm.own(crm.leads[lead_id])
@@ -153,13 +153,13 @@ def convert_lead(crm: Sales, /, lead_id: str, deal_name: Label) -> Lead:
 def update_deal(
     crm: Sales, /, deal_id: str, stage: DealStep = None, amount: Value = None, closes: Day = None
 ) -> Deal:
-    """Change stage, amount or closing day of the user's own open deal, one stage at a time.
+    """Change stage, amount or closing day of the user's own open sales deal, one stage at a time.
 
     Args:
-        deal_id: Which deal, e.g. "dea_310".
+        deal_id: The deal, e.g. "dea_310".
         stage: Next stage; proposal needs amount and closing day, negotiation an approved quote.
         amount: What it is worth before discounts; a new one withdraws the present quote.
-        closes: When it should close, within a year, e.g. "2026-05-31".
+        closes: Day it should close, within a year, e.g. "2026-05-31".
     """
     deal, today = crm.open_deal(deal_id), crm.now.date()
     forbid(not (stage or amount or closes), "say what to change: stage, amount or closing day")
@@ -177,10 +177,10 @@ def update_deal(
 
 @server.write
 def create_deal_quote(crm: Sales, /, deal_id: str, discount_percent: Percent) -> Quote:
-    """Quote on the user's own deal in proposal or negotiation, in place of an approved quote.
+    """Quote on the user's own sales deal in proposal or negotiation; not while one is pending.
 
     Args:
-        deal_id: Which deal, e.g. "dea_310".
+        deal_id: The deal, e.g. "dea_310"; an approved quote of it is withdrawn.
         discount_percent: Up to 10 is approved at once, up to 40 the manager decides in 4 hours.
     """
     deal, most = crm.open_deal(deal_id), state.MOST_DISCOUNT
@@ -195,10 +195,10 @@ def create_deal_quote(crm: Sales, /, deal_id: str, discount_percent: Percent) ->
 
 @server.write
 def close_deal(crm: Sales, /, deal_id: str, outcome: Outcome, reason: Reason) -> Deal:
-    """Close the user's own deal for good; its quote is settled, its open activities cancelled.
+    """Close the user's own sales deal for good; its quote is settled, its activities cancelled.
 
     Args:
-        deal_id: Which deal, e.g. "dea_310"; to be won it needs an approved quote in negotiation.
+        deal_id: The deal, e.g. "dea_310"; to be won it needs an approved quote in negotiation.
         outcome: How it ended.
         reason: Why, fitting the outcome; the price may be a reason for both.
     """
@@ -215,11 +215,11 @@ def close_deal(crm: Sales, /, deal_id: str, outcome: Outcome, reason: Reason) ->
 
 @server.write
 def reassign_deal(crm: Sales, /, deal_id: str, sales_rep_id: str) -> Deal:
-    """Hand the user's own open deal and its contact to a rep of the company's territory.
+    """Hand the user's own open sales deal and its contact to a rep of the company's territory.
 
     Args:
-        deal_id: Which deal, e.g. "dea_310"; not while a quote of it is pending.
-        sales_rep_id: Who takes over, e.g. "rep_12".
+        deal_id: The deal, e.g. "dea_310"; not while a quote of it is pending.
+        sales_rep_id: Who takes over, e.g. "rep_12"; nobody who is away.
     """
     deal, rep = crm.open_deal(deal_id), crm.reps[sales_rep_id]
     territory = crm.companies[deal.company_id].territory
@@ -235,13 +235,13 @@ def reassign_deal(crm: Sales, /, deal_id: str, sales_rep_id: str) -> Deal:
 def log_sales_activity(
     crm: Sales, /, contact_id: str, kind: Kind, subject: Label, due_on: Day = None
 ) -> Activity:
-    """Write down what was done with the user's own contact, or plan it for a day.
+    """Log what was done with the user's own sales contact, or plan it for a day.
 
     Args:
-        contact_id: Which contact, e.g. "con_52".
+        contact_id: The contact, e.g. "con_52".
         kind: What it is; a note cannot be planned.
         subject: What it is about.
-        due_on: The day it is planned for, today or later; leave out what is done already.
+        due_on: Day it is planned for, within a year, e.g. "2026-05-31"; if left out, it is done.
     """
     contact, today = crm.own(crm.contacts[contact_id]), crm.now.date()
     forbid(due_on and kind == "note", "a note has no due day; leave it out")
@@ -254,10 +254,10 @@ def log_sales_activity(
 
 @server.write
 def complete_sales_activity(crm: Sales, /, activity_id: str, outcome: Label) -> Activity:
-    """Mark a planned or overdue activity with the user's own contact as done, for good.
+    """Mark a planned or overdue sales activity with the user's own contact as done, for good.
 
     Args:
-        activity_id: Which activity, e.g. "sac_901".
+        activity_id: The activity, e.g. "sac_901".
         outcome: What came of it.
     """
     activity = crm.activities[activity_id]
@@ -268,7 +268,7 @@ def complete_sales_activity(crm: Sales, /, activity_id: str, outcome: Label) -> 
 
 @server.write(destructive=True)
 def merge_crm_contacts(crm: Sales, /, contact_id: str, duplicate_id: str) -> Contact:
-    """Merge two of the user's own contacts at one company; deals and activities go along.
+    """Merge two of the user's own CRM contacts at one company; deals and activities go along.
 
     Args:
         contact_id: The contact to keep, e.g. "con_52".

@@ -33,7 +33,7 @@ def search_emails(
     Args:
         text: Only emails whose subject or text contains this.
         sender: Only emails from somebody whose name or address contains this.
-        folder: Only emails that lie here.
+        folder: Only emails in this folder.
         label_id: Only emails with this label, e.g. "lbl_41".
         thread_id: Only emails of this thread, e.g. "thr_310".
         unread: Only emails that have not been read.
@@ -96,8 +96,8 @@ def create_email_draft(
 
     Args:
         to: Addresses of the recipients, e.g. ["ines.falk@mail.example"]; may be empty for now.
-        subject: The subject.
-        body: The text.
+        subject: What it is about.
+        body: What it says.
         files: Files to attach, at most 25000 kB in all.
     """
     people, attached = tuple(dict.fromkeys(to)), tuple(files or ())
@@ -118,7 +118,7 @@ def update_email_draft(
 
     Args:
         draft_id: The draft, e.g. "dft_77".
-        to: Addresses of all recipients from now on.
+        to: Addresses of all recipients from now on, e.g. ["ines.falk@mail.example"].
         subject: New subject.
         body: New text.
         files: All files to attach from now on, at most 25000 kB in all.
@@ -147,9 +147,9 @@ def reply_to_email(box: Mailbox, /, email_id: str, body: Body, everyone: bool = 
     """Draft an answer in the thread of an email; it still has to be sent.
 
     Args:
-        email_id: The email to answer, e.g. "eml_2210".
+        email_id: The email to answer, e.g. "eml_2210"; not one from a no-reply address.
         body: The text of the answer.
-        everyone: Answer the other recipients as well.
+        everyone: Whether to answer the other recipients as well.
     """
     email, me = box.email(email_id), box.me.address
     if email.sender.startswith("no-reply"):
@@ -177,11 +177,11 @@ def forward_email(box: Mailbox, /, email_id: str, to: Addresses, body: Body = ""
 
 @server.write
 def send_email_draft(box: Mailbox, /, draft_id: str, send_at: Time | None = None) -> Draft:
-    """Send a draft that has a recipient, in five minutes or later; until then it can be cancelled.
+    """Send an email draft that has a recipient; until it goes out, cancel_email_send stops it.
 
     Args:
         draft_id: The draft, e.g. "dft_77".
-        send_at: When to send it, e.g. "2026-03-02T08:00:00Z"; in five minutes if left out.
+        send_at: When, within a year, e.g. "2026-03-02T08:00:00Z"; in five minutes if left out.
     """
     draft = box.open_draft(draft_id)
     if not draft.to:
@@ -192,7 +192,7 @@ def send_email_draft(box: Mailbox, /, draft_id: str, send_at: Time | None = None
 
 @server.write
 def cancel_email_send(box: Mailbox, /, draft_id: str) -> Draft:
-    """Keep a draft that waits to be sent from going out.
+    """Keep an email draft that waits to be sent from going out.
 
     Args:
         draft_id: The draft, e.g. "dft_77".
@@ -215,9 +215,9 @@ def update_email(
 
     Args:
         email_id: The email, e.g. "eml_2210".
-        folder: Where it shall lie; sent mail can only go to the trash and back.
+        folder: Folder to put it in; sent mail can only go to the trash and back.
         label_id: Label to put on it, e.g. "lbl_41"; an email has at most six.
-        remove: Take that label off instead.
+        remove: Whether to take that label off instead.
     """
     email = box.email(email_id)
     sent, label_ids = email.sender == box.me.address, email.label_ids
@@ -242,7 +242,7 @@ def snooze_email(box: Mailbox, /, email_id: str, until: Time) -> Email:
 
     Args:
         email_id: The email, e.g. "eml_2210".
-        until: When it comes back, after now, e.g. "2026-03-02T08:00:00Z".
+        until: When it comes back, within a year, e.g. "2026-03-02T08:00:00Z".
     """
     email = box.email(email_id)
     if email.folder in ("sent", "trash"):
@@ -284,13 +284,13 @@ def delete_email_label(box: Mailbox, /, label_id: str) -> Label:
 def create_email_filter(
     box: Mailbox, /, label_id: str, sender: Part = "", subject: Part = "", archive: bool = False
 ) -> Label:
-    """Have a label put on mail that arrives from now on, by sender, subject or both.
+    """Have an email label put on mail that arrives from now on, by sender, subject or both.
 
     Args:
         label_id: The label, e.g. "lbl_41"; it has at most four filters.
         sender: Mail from names or addresses that contain this.
         subject: Mail with subjects that contain this.
-        archive: Archive such mail as it arrives.
+        archive: Whether to archive such mail as it arrives.
     """
     label, rule = box.labels[label_id], Filter(sender.strip(), subject.strip(), archive)
     if not (rule.sender or rule.subject):

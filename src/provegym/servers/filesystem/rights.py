@@ -19,10 +19,10 @@ Tag = Annotated[str, Meta(max_length=24, pattern="^[a-z0-9-]+$")]
 
 @server.write(idempotent=True)
 def change_mode(disk: Disk, /, path: str, mode: Mode) -> Node:
-    """Set who may read (4), write (2) and enter or run (1) something of yours.
+    """Set who may read (4), write (2) and enter or run (1) something the user owns.
 
     Args:
-        path: The file or directory; it must be yours and not locked.
+        path: The file or directory, e.g. "~/Documents"; the user's own and not locked.
         mode: Three digits for owner, group and others, e.g. "640".
     """
     node = disk.owned(path)
@@ -31,11 +31,11 @@ def change_mode(disk: Disk, /, path: str, mode: Mode) -> Node:
 
 @server.write
 def change_owner(disk: Disk, /, path: str, owner: str) -> Node:
-    """Hand something of yours over to a member of its group, whose quota it then counts to.
+    """Hand something the user owns over to a member of its group, whose quota it then counts to.
 
     Args:
-        path: The file or directory; it must be yours and not locked.
-        owner: The login of the new owner.
+        path: The file or directory, e.g. "~/Documents"; the user's own and not locked.
+        owner: The login of the new owner, e.g. "ines.falk".
     """
     node, user = disk.owned(path), disk.users[owner]
     if owner == node.owner:
@@ -49,10 +49,10 @@ def change_owner(disk: Disk, /, path: str, owner: str) -> Node:
 
 @server.write(idempotent=True)
 def change_group(disk: Disk, /, path: str, group: str) -> Node:
-    """Give something of yours to another group that you belong to.
+    """Give something the user owns to another group that the user belongs to.
 
     Args:
-        path: The file or directory; it must be yours and not locked.
+        path: The file or directory, e.g. "~/Documents"; the user's own and not locked.
         group: The group, e.g. "users".
     """
     node = disk.owned(path)
@@ -63,10 +63,10 @@ def change_group(disk: Disk, /, path: str, group: str) -> Node:
 
 @server.write
 def tag_file(disk: Disk, /, path: str, tag: Tag, remove: bool = False) -> Node:
-    """Put a tag on a file or directory of yours, or take one off.
+    """Put one of at most five tags on a file or directory the user owns, or take one off.
 
     Args:
-        path: The file or directory; it must be yours.
+        path: The file or directory, e.g. "~/Documents"; the user's own and not locked.
         tag: One word of small letters, digits and hyphens, e.g. "urgent".
         remove: Whether to take the tag off instead.
     """
@@ -81,10 +81,10 @@ def tag_file(disk: Disk, /, path: str, tag: Tag, remove: bool = False) -> Node:
 
 @server.write
 def lock_file(disk: Disk, /, path: str, hours: Annotated[int, Meta(ge=1, le=72)] = 8) -> Node:
-    """Keep a file of yours from being changed, moved or removed by anybody for some hours.
+    """Keep a file the user owns from being changed, moved or removed by anybody for some hours.
 
     Args:
-        path: The file; it must be yours.
+        path: The file, e.g. "~/notes.txt"; the user's own and not locked.
         hours: How long; the lock then ends by itself.
     """
     node = disk.owned(path, "file")
@@ -97,7 +97,7 @@ def unlock_file(disk: Disk, /, path: str) -> Node:
     """End the lock on a file; only who locked it or owns it may.
 
     Args:
-        path: The locked file.
+        path: The locked file, e.g. "~/notes.txt".
     """
     node, user = disk.locate(path, "file"), disk.me.login
     if not node.locked_until:

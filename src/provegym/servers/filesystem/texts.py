@@ -17,11 +17,11 @@ Number = Annotated[int, Meta(ge=1, le=MAX_BYTES)]
 
 @server.write
 def create_file(disk: Disk, /, name: str, directory_path: str = ".", content: Text = "") -> Node:
-    """Make a new text file of yours; the name must be free and the directory writable.
+    """Make a new text file that the user owns; its name must be free, the directory writable.
 
     Args:
         name: What to call it, without a path, e.g. "notes.txt".
-        directory_path: The directory to put it in.
+        directory_path: The directory to put it in, e.g. "~/Documents".
         content: What it shall say.
     """
     return disk.create_file(disk.vacancy(directory_path, name), content)
@@ -29,10 +29,10 @@ def create_file(disk: Disk, /, name: str, directory_path: str = ".", content: Te
 
 @server.write
 def overwrite_file(disk: Disk, /, path: str, content: Text) -> Node:
-    """Replace the whole text of a file; what it said before is kept as a version.
+    """Replace the whole text of a text file; what it said before is kept as a version.
 
     Args:
-        path: The file; it must exist, be writable and not locked.
+        path: The file, e.g. "~/notes.txt"; it must be writable and not locked.
         content: What it shall say instead.
     """
     node, _ = disk.editable(path)
@@ -44,7 +44,7 @@ def append_to_file(disk: Disk, /, path: str, text: Lines) -> Node:
     """Add lines at the end of a text file.
 
     Args:
-        path: The file; it must be writable and not locked.
+        path: The file, e.g. "~/notes.txt"; it must be writable and not locked.
         text: The lines to add.
     """
     node, before = disk.editable(path)
@@ -57,7 +57,7 @@ def insert_lines(disk: Disk, /, path: str, text: Lines, line_number: Number = 1)
     """Put lines into a text file in front of one of its lines.
 
     Args:
-        path: The file; it must be writable and not locked.
+        path: The file, e.g. "~/notes.txt"; it must be writable and not locked.
         text: The lines to put in.
         line_number: The line that they go in front of; 1 is the top.
     """
@@ -71,10 +71,10 @@ def insert_lines(disk: Disk, /, path: str, text: Lines, line_number: Number = 1)
 
 @server.write
 def replace_in_file(disk: Disk, /, path: str, old_text: Piece, new_text: str) -> Node:
-    """Replace a text wherever it stands in a file; capital and small letters differ.
+    """Replace a text wherever it stands in a text file; capital and small letters differ.
 
     Args:
-        path: The file; it must be writable and not locked.
+        path: The file, e.g. "~/notes.txt"; it must be writable and not locked.
         old_text: What to look for, e.g. "pending"; it must occur.
         new_text: What to put there; nothing to take the old text out.
     """
@@ -89,7 +89,7 @@ def sort_file(disk: Disk, /, path: str, new_name: str, unique: bool = False) -> 
     """Write the lines of a text file from A to Z into a new file in the same directory.
 
     Args:
-        path: The file to sort; it stays as it is.
+        path: The file to sort, e.g. "~/notes.txt"; it stays as it is.
         new_name: What to call the sorted file; the name must be free.
         unique: Whether equal lines are written only once.
     """
@@ -102,10 +102,10 @@ def sort_file(disk: Disk, /, path: str, new_name: str, unique: bool = False) -> 
 
 @server.write
 def restore_file_version(disk: Disk, /, version_id: str) -> Node:
-    """Give a file the text of a former version; the present text becomes a version in turn.
+    """Give a text file the text of a former version; the present text becomes a version in turn.
 
     Args:
-        version_id: The version, e.g. "ver_4711".
+        version_id: The version, e.g. "ver_4711"; its file must be writable and not locked.
     """
     version = disk.versions[version_id]
     found = disk.nodes.where(inode=version.inode)

@@ -20,7 +20,7 @@ def change_directory(disk: Disk, /, directory_path: str) -> Shell:
     """Make another directory the current one; relative paths start from there.
 
     Args:
-        directory_path: Where to go, e.g. "Documents", ".." or "~"; you must be allowed to enter.
+        directory_path: Where to go, e.g. "Documents", ".." or "~"; the user must be allowed in.
     """
     directory = disk.locate(directory_path, "directory")
     disk.require(directory, ENTER)
@@ -32,19 +32,19 @@ def make_directory(disk: Disk, /, name: str, directory_path: str = ".") -> Node:
     """Make a new, empty directory; the name must be free.
 
     Args:
-        name: What to call it, without a path.
-        directory_path: The directory to put it in.
+        name: What to call it, without a path, e.g. "Taxes".
+        directory_path: The directory to put it in, e.g. "~/Documents"; it must be writable.
     """
     return disk.create(disk.vacancy(directory_path, name), "directory")
 
 
 @server.write
 def copy_path(disk: Disk, /, source_path: str, directory_path: str, new_name: str = "") -> Node:
-    """Copy a file, or a directory with all it holds, into a directory; the copies are yours.
+    """Copy a file, or a directory with all it holds, into a directory; the user owns the copies.
 
     Args:
-        source_path: What to copy; you must be allowed to read all of it.
-        directory_path: The existing directory to copy it into.
+        source_path: What to copy, e.g. "~/notes.txt"; all of it must be readable.
+        directory_path: The existing directory to copy it into, e.g. "~/Documents".
         new_name: What to call the copy, unless its name shall stay.
     """
     source = disk.locate(source_path)
@@ -66,8 +66,8 @@ def move_path(disk: Disk, /, path: str, directory_path: str) -> Node:
     """Move a file, link or directory with all it holds into another directory.
 
     Args:
-        path: What to move; nothing in it may be locked, and you may not be inside it.
-        directory_path: The existing directory to move it into.
+        path: What to move, e.g. "~/notes.txt"; nothing in it locked, the user not inside it.
+        directory_path: The existing directory to move it into, e.g. "~/Documents".
     """
     tree = disk.removable(path)
     target = disk.vacancy(directory_path, tree[0].name)
@@ -80,7 +80,7 @@ def rename_path(disk: Disk, /, path: str, new_name: str) -> Node:
     """Give a file, link or directory another name in the directory it is in.
 
     Args:
-        path: What to rename; nothing in it may be locked, and you may not be inside it.
+        path: What to rename, e.g. "~/notes.txt"; nothing in it locked, the user not inside it.
         new_name: The new name, without a path; it must be free.
     """
     tree = disk.removable(path)
@@ -92,7 +92,7 @@ def remove_file(disk: Disk, /, path: str) -> Node:
     """Delete a file or symbolic link for good, with its versions.
 
     Args:
-        path: What to delete; a link is not followed.
+        path: What to delete, e.g. "~/notes.txt"; not locked; a link is not followed.
     """
     tree = disk.removable(path)
     if tree[0].kind == "directory":
@@ -103,10 +103,10 @@ def remove_file(disk: Disk, /, path: str) -> Node:
 
 @server.write(destructive=True)
 def remove_directory(disk: Disk, /, directory_path: str, recursive: bool = False) -> Node:
-    """Delete a directory for good; it must be empty unless you say recursive.
+    """Delete a directory for good; it must be empty, unless recursive is true.
 
     Args:
-        directory_path: The directory; you may not be inside it.
+        directory_path: The directory, e.g. "~/Old"; nothing in it locked, the user not inside it.
         recursive: Whether to delete all it holds too.
     """
     tree = disk.removable(directory_path)
@@ -125,7 +125,7 @@ def move_to_trash(disk: Disk, /, path: str) -> TrashEntry:
     """Throw away a file, link or directory so that it can be restored for 30 days.
 
     Args:
-        path: What to throw away; nothing in it may be locked.
+        path: What to throw away, e.g. "~/notes.txt"; nothing in it may be locked.
     """
     tree = disk.removable(path)
     top, size = tree[0], sum(node.size for node in tree)
@@ -156,7 +156,7 @@ def restore_from_trash(disk: Disk, /, trash_entry_id: str) -> Node:
 
 @server.write(destructive=True)
 def empty_trash(disk: Disk, /, older_than_days: Days = 0) -> User:
-    """Delete what is in the trash for good, and show how much space you then use.
+    """Delete what is in the trash for good, and show how much space the user then uses.
 
     Args:
         older_than_days: Only what was thrown away at least so many days ago.
@@ -172,11 +172,11 @@ def empty_trash(disk: Disk, /, older_than_days: Days = 0) -> User:
 
 @server.write
 def create_symlink(disk: Disk, /, target_path: str, name: str, directory_path: str = ".") -> Node:
-    """Make a symbolic link; what it leads to must exist.
+    """Make a symbolic link; what it leads to must exist, its name be free.
 
     Args:
-        target_path: What the link leads to.
-        name: What to call the link.
+        target_path: What the link leads to, e.g. "~/notes.txt".
+        name: What to call the link, without a path.
         directory_path: The directory to put the link in.
     """
     target = disk.locate(target_path, follow=False).path
@@ -186,10 +186,10 @@ def create_symlink(disk: Disk, /, target_path: str, name: str, directory_path: s
 
 @server.write
 def create_archive(disk: Disk, /, paths: Paths, name: str, directory_path: str = ".") -> Node:
-    """Pack copies of text files into a new zip archive.
+    """Pack copies of text files into a new zip archive; its name must be free.
 
     Args:
-        paths: The files to pack, no two of the same name; you must be allowed to read them.
+        paths: The files to pack, no two of the same name, e.g. ["~/notes.txt"]; all readable.
         name: What to call the archive; ".zip" is added where it is missing.
         directory_path: The directory to put the archive in.
     """
@@ -206,7 +206,7 @@ def extract_archive(disk: Disk, /, path: str, directory_path: str = ".") -> Node
     """Unpack a zip archive into a new directory that is called like it, without ".zip".
 
     Args:
-        path: The archive.
+        path: The archive, e.g. "~/notes.zip".
         directory_path: Where to make the new directory.
     """
     node = disk.locate(path, "file")

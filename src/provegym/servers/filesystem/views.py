@@ -45,7 +45,7 @@ class WordCount(Struct, frozen=True):
 
 @server.read
 def print_working_directory(disk: Disk, /) -> Shell:
-    """Show the current directory and the login you work under."""
+    """Show the current directory and the login the user works under."""
     return disk.shells["me"]
 
 
@@ -56,7 +56,7 @@ def list_directory(
     """List what lies directly in a directory, with owner, group, mode, size and time.
 
     Args:
-        directory_path: The directory; relative paths, "..", and "~" work as everywhere.
+        directory_path: The directory, e.g. "~/Documents", "..", or "/home".
         show_hidden: Whether names that start with a dot are shown too.
         sort_by: By name from A to Z, or by size or time with the largest or newest first.
     """
@@ -71,7 +71,7 @@ def show_directory_tree(disk: Disk, /, directory_path: str = ".", depth: Depth =
     """Show what is in a directory and in the directories inside it, in the order of their paths.
 
     Args:
-        directory_path: Where to start.
+        directory_path: The directory to start from, e.g. "~/Documents".
         depth: How many levels to go down.
     """
     top = disk.locate(directory_path, "directory")
@@ -82,7 +82,7 @@ def show_directory_tree(disk: Disk, /, directory_path: str = ".", depth: Depth =
 
 @server.read
 def get_file_info(disk: Disk, /, path: str) -> Node:
-    """Show owner, group, mode, size, times, tags and lock of one file, directory or link.
+    """Show owner, group, mode, size, time, tags and lock of one file, directory or link.
 
     Args:
         path: What to look at, e.g. "~/Documents/budget.csv"; a link itself is shown.
@@ -95,7 +95,7 @@ def read_file(disk: Disk, /, path: str, last_lines: Count | None = None) -> list
     """Read a text file line by line; an archive shows the names of the files in it.
 
     Args:
-        path: The file.
+        path: The file, e.g. "~/notes.txt".
         last_lines: Begin so many lines before the end instead of at the first line.
     """
     lines = split_lines(disk.text_of(disk.locate(path, "file")))
@@ -109,7 +109,7 @@ def search_file_text(disk: Disk, /, text: Part, path: str = ".") -> list[Line]:
 
     Args:
         text: The text to look for, taken literally; capital and small letters are the same.
-        path: The file or directory to search.
+        path: The file or directory to search, e.g. "~/Documents".
     """
     top, wanted = disk.locate(path), text.lower()
     disk.require(top, READ)
@@ -128,13 +128,13 @@ def search_file_text(disk: Disk, /, text: Part, path: str = ".") -> list[Line]:
 def find_files(
     disk: Disk, /, name: str = "", directory_path: str = ".", kind: AnyKind = None, tag: str = ""
 ) -> list[Node]:
-    """Find files, directories and links below a directory, as deep as you may look.
+    """Find files, directories and links below a directory, as deep as the user may look.
 
     Args:
         name: Part of the name; "*.csv" is how it ends, "tax*" is how it begins.
         directory_path: Where to search; "/" is the whole machine.
-        kind: Only nodes of this kind.
-        tag: Only what carries this tag.
+        kind: Only entries of this kind.
+        tag: Only entries with this tag, e.g. "urgent".
     """
     star, wanted = (name[:1] == "*", name[-1:] == "*"), name.strip("*").lower()
     tests = {(True, False): str.endswith, (False, True): str.startswith}
@@ -149,7 +149,7 @@ def get_disk_usage(disk: Disk, /, directory_path: str = ".") -> DiskUsage:
     """Add up the sizes of all files below a directory and name the largest.
 
     Args:
-        directory_path: The directory to measure.
+        directory_path: The directory to measure, e.g. "~/Documents".
     """
     top = disk.locate(directory_path, "directory")
     files = [node for node in disk.walk(top) if node.kind == "file"]
@@ -159,7 +159,7 @@ def get_disk_usage(disk: Disk, /, directory_path: str = ".") -> DiskUsage:
 
 @server.read
 def get_storage_quota(disk: Disk, /) -> User:
-    """Show how many bytes you may use and have used; the trash counts until it is emptied."""
+    """Show how many bytes the user may use and has used; the trash counts until it is emptied."""
     return disk.me
 
 
@@ -168,7 +168,7 @@ def count_file_words(disk: Disk, /, path: str) -> WordCount:
     """Count the lines, words and bytes of a text file.
 
     Args:
-        path: The file.
+        path: The file, e.g. "~/notes.txt".
     """
     node = disk.locate(path, "file")
     text = disk.text_of(node)
@@ -180,8 +180,8 @@ def compare_files(disk: Disk, /, path: str, other_path: str) -> list[Line]:
     """Show the lines that only one of two text files has, in any place.
 
     Args:
-        path: One file.
-        other_path: The other file.
+        path: One file, e.g. "~/notes.txt".
+        other_path: The other file, e.g. "~/notes.bak".
     """
     nodes = disk.locate(path, "file"), disk.locate(other_path, "file")
     one, other = (split_lines(disk.text_of(node)) for node in nodes)
@@ -198,7 +198,7 @@ def list_file_versions(disk: Disk, /, path: str) -> list[Version]:
     """List the former versions kept of a text file, newest first; moving a file keeps them.
 
     Args:
-        path: The file.
+        path: The file, e.g. "~/notes.txt".
     """
     node = disk.locate(path, "file")
     disk.require(node, READ)
@@ -208,7 +208,7 @@ def list_file_versions(disk: Disk, /, path: str) -> list[Version]:
 
 @server.read
 def list_trash(disk: Disk, /, name: str = "") -> list[TrashEntry]:
-    """List what you have thrown away and can still get back, newest first.
+    """List what the user has thrown away and can still get back, newest first.
 
     Args:
         name: Only entries whose name contains this.
@@ -223,7 +223,7 @@ def list_machine_users(disk: Disk, /, name: str = "", group: str = "") -> list[U
 
     Args:
         name: Only people whose full name or login contains this.
-        group: Only members of this group.
+        group: Only members of this group, e.g. "users".
     """
     found = [u for u in disk.users if name.lower() in f"{u.full_name} {u.login}".lower()]
     return [user for user in found if not group or group in user.groups]

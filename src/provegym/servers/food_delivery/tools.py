@@ -21,7 +21,7 @@ Problem = Literal["missing", "wrong", "cold"]
 def search_restaurants(
     app: App, /, name: str = "", cuisine: food.Cuisine | None = None, open_now: bool = False
 ) -> list[Restaurant]:
-    """Find restaurants with their hours, zones, minimum order and delivery fee.
+    """Find restaurants that deliver food, with hours, zones, minimum order and delivery fee.
 
     Args:
         name: Only restaurants whose name contains this.
@@ -37,11 +37,11 @@ def search_restaurants(
 def search_menu(
     app: App, /, name: str = "", restaurant_id: str | None = None, tag: food.Tag | None = None
 ) -> list[MenuItem]:
-    """Find dishes and drinks with price, sizes, dietary tags and portions left today.
+    """Find dishes and drinks to have delivered, with price, dietary tags and portions left today.
 
     Args:
         name: Only dishes whose name contains this.
-        restaurant_id: Only dishes of this restaurant.
+        restaurant_id: Only dishes of this restaurant, e.g. "rst_310".
         tag: Only dishes with this dietary tag.
     """
     found = [item for item in app.items if name.lower() in item.name.lower()]
@@ -51,13 +51,13 @@ def search_menu(
 
 @server.read
 def get_basket(app: App, /) -> FoodOrder:
-    """Show the dishes in the basket and what they would cost with fees and discount."""
+    """Show the dishes in the food basket and what they would cost with fees and discount."""
     return app.basket()
 
 
 @server.read
 def list_delivery_addresses(app: App, /) -> list[DeliveryAddress]:
-    """List the saved addresses food can be brought to, and how it is handed over there."""
+    """List the addresses the user saved for food, and how it is handed over there."""
     return list(app.homes)
 
 
@@ -65,12 +65,12 @@ def list_delivery_addresses(app: App, /) -> list[DeliveryAddress]:
 def list_food_orders(
     app: App, /, restaurant_name: str = "", dish: str = "", status: food.Status | None = None
 ) -> list[FoodOrder]:
-    """List food orders, newest first; the basket is not among them.
+    """List food orders with dishes and status, newest first; the basket is not among them.
 
     Args:
         restaurant_name: Only orders from restaurants whose name contains this.
         dish: Only orders with a dish whose name contains this.
-        status: Only orders at this stage.
+        status: Only orders with this status.
     """
     name, dish = restaurant_name.lower(), dish.lower()
     found = [o for o in app.orders if o.placed_at <= app.now and status in (None, o.status)]
@@ -81,7 +81,7 @@ def list_food_orders(
 
 @server.read
 def track_food_order(app: App, /, food_order_id: str) -> FoodOrder:
-    """Show where an order is: its stage, when it moves on, its courier and its arrival.
+    """Show where a food order is: its status, when it moves on, its courier and its arrival.
 
     Args:
         food_order_id: The order, e.g. "fod_5120".
@@ -91,19 +91,19 @@ def track_food_order(app: App, /, food_order_id: str) -> FoodOrder:
 
 @server.read
 def list_promo_codes(app: App, /) -> list[food.PromoCode]:
-    """List the customer's promo codes with their conditions, used up and expired ones too."""
+    """List the user's promo codes for food with their conditions, used up and expired ones too."""
     return list(app.promos)
 
 
 @server.read
 def list_food_payment_methods(app: App, /) -> list[food.PaymentMethod]:
-    """List the cards saved to pay for food, and the app's own credit with its balance."""
+    """List the cards the user saved to pay for food, and the app's own credit with its balance."""
     return list(app.cards)
 
 
 @server.write(idempotent=True)
 def set_basket_item(app: App, /, menu_item_id: str, quantity: Portions) -> FoodOrder:
-    """Set how many portions of a dish are in the basket; a promo code comes off by this.
+    """Set how many portions of a dish are in the food basket; a promo code comes off by this.
 
     Args:
         menu_item_id: The dish, e.g. "dsh_880"; a basket is for one restaurant.
@@ -119,14 +119,14 @@ def set_basket_item(app: App, /, menu_item_id: str, quantity: Portions) -> FoodO
 
 @server.write(destructive=True)
 def empty_basket(app: App, /) -> FoodOrder:
-    """Take everything out of the basket, for example to start one at another restaurant."""
+    """Take everything out of the food basket, for example to start one at another restaurant."""
     forbid(not app.basket().lines, "the basket is empty already")
     return app.fill_basket({})
 
 
 @server.write(idempotent=True)
 def apply_promo_code(app: App, /, code: Label) -> FoodOrder:
-    """Use a promo code for the basket as it is, instead of any other: one code per order.
+    """Use a promo code for the food basket as it is, instead of any other: one code per order.
 
     Args:
         code: The code, e.g. "LUNCH15"; its conditions must hold for the basket.
@@ -149,7 +149,7 @@ def apply_promo_code(app: App, /, code: Label) -> FoodOrder:
 def add_delivery_address(
     app: App, /, label: Label, street: Label, zone: food.Zone, leave_outside: bool = False
 ) -> DeliveryAddress:
-    """Save an address under a new label; a customer keeps at most eight.
+    """Save a place to have food delivered to; its label must be new, and at most eight are kept.
 
     Args:
         label: What to call it, e.g. "Home".
@@ -167,12 +167,12 @@ def add_delivery_address(
 def place_food_order(
     app: App, /, delivery_address_id: str, payment_method_id: Secret, deliver_at: Time | None = None
 ) -> FoodOrder:
-    """Order what is in the basket, from a restaurant that is open and delivers to the address.
+    """Order what is in the food basket; its restaurant must be open, its minimum order reached.
 
     Args:
-        delivery_address_id: Where to, e.g. "adr_71"; alcohol is not left outside.
+        delivery_address_id: Where to, in its zones, e.g. "adr_71"; alcohol is not left outside.
         payment_method_id: A card that has not expired or credit that covers it, e.g. "pmt_405".
-        deliver_at: When it shall arrive, within 12 hours; as soon as possible if left out.
+        deliver_at: When, within 12 hours, e.g. "2026-03-02T19:00:00Z"; soonest if left out.
     """
     home, basket = app.homes[delivery_address_id], app.basket()
     forbid(not basket.lines, "the basket is empty; add dishes with set_basket_item first")
@@ -199,7 +199,7 @@ def place_food_order(
 
 @server.write(destructive=True)
 def cancel_food_order(app: App, /, food_order_id: str) -> FoodOrder:
-    """Call an order off, free of charge; possible until the kitchen starts preparing it.
+    """Cancel a food order, free of charge; possible until the kitchen starts preparing it.
 
     Args:
         food_order_id: The order, e.g. "fod_5120".
@@ -218,7 +218,7 @@ def cancel_food_order(app: App, /, food_order_id: str) -> FoodOrder:
 
 @server.write
 def rate_food_order(app: App, /, food_order_id: str, stars: Stars, tip: Tip = None) -> FoodOrder:
-    """Rate a delivered order, once and within 14 days, with a tip for the courier if wanted.
+    """Rate a delivered food order, once and within 14 days, with a tip for the courier if wanted.
 
     Args:
         food_order_id: The order, e.g. "fod_5120".
@@ -238,12 +238,12 @@ def rate_food_order(app: App, /, food_order_id: str, stars: Stars, tip: Tip = No
 def report_food_problem(
     app: App, /, food_order_id: str, problem: Problem, menu_item_id: str | None = None
 ) -> FoodOrder:
-    """Report dishes, once and within 48 hours of delivery; their price, half if cold, is credited.
+    """Report dishes of a food order within 48 hours of delivery, once, for a credit (half if cold).
 
     Args:
         food_order_id: The order, e.g. "fod_5120".
         problem: What was wrong.
-        menu_item_id: The dish it was wrong with; every dish of the order if left out.
+        menu_item_id: The dish it was wrong with, e.g. "dsh_880"; all of the order if left out.
     """
     order = app.orders[food_order_id]
     forbid(order.status != "delivered", f"{order.id} is {order.status}; wait until it arrives")
@@ -260,10 +260,10 @@ def report_food_problem(
 
 @server.write(destructive=True)
 def reorder_food(app: App, /, food_order_id: str) -> FoodOrder:
-    """Fill the basket with the dishes of a past order, instead of what is in it.
+    """Fill the food basket with the dishes of a past order, instead of what is in it.
 
     Args:
-        food_order_id: The order; its restaurant must be open and none of its dishes sold out.
+        food_order_id: The order, e.g. "fod_5120"; restaurant open, none of its dishes sold out.
     """
     order = app.orders[food_order_id]
     over, place = order.status in ("delivered", "cancelled"), app.restaurants[order.restaurant_id]

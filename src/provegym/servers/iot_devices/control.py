@@ -90,7 +90,7 @@ def list_device_groups(home: Home, /, name: str = "") -> list[DeviceGroup]:
 
 @server.write
 def set_device_level(home: Home, /, device_id: str, level: Level) -> Device:
-    """Set an actuator of the smart home that is online and has no child lock on to a level.
+    """Set an online actuator of the smart home to a level; not while its child lock is on.
 
     Args:
         device_id: The device, e.g. "dev_512".
@@ -103,7 +103,7 @@ def set_device_level(home: Home, /, device_id: str, level: Level) -> Device:
 
 @server.write
 def switch_device(home: Home, /, device_id: str, power: OnOff) -> Device:
-    """Switch a light, plug or fan of the smart home fully on, or off.
+    """Switch an online light, plug or fan of the smart home fully on, or off; no child lock on.
 
     Args:
         device_id: The device, e.g. "dev_512".
@@ -198,10 +198,10 @@ def update_device_firmware(home: Home, /, device_id: str) -> Device:
 
 @server.write
 def set_vacation_mode(home: Home, /, until: Time | None = None) -> Household:
-    """Start vacation mode of the smart home until some time, or end it; doors must be locked.
+    """Start vacation mode of the smart home, with its doors locked, until some time, or end it.
 
     Args:
-        until: When the household comes back, within 60 days; leave it out to end it now. Till
+        until: When it ends, within 60 days, e.g. "2026-03-14T18:00:00Z"; now if left out. Till
             then lights, plugs and fans are off, thermostats low, and schedules pause.
     """
     now, doors = home.now, home.devices.where(kind="lock", level=0)

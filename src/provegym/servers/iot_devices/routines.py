@@ -33,7 +33,7 @@ def list_home_automations(home: Home, /, name: str = "", device_id: Id = None) -
 
     Args:
         name: Only automations whose name contains this.
-        device_id: Only automations that read or set this device.
+        device_id: Only automations that read or set this device, e.g. "dev_512".
     """
     found = [rule for rule in home.automations if name.lower() in rule.name.lower()]
     return [rule for rule in found if device_id in (None, rule.sensor_id, rule.device_id)]
@@ -152,12 +152,12 @@ def delete_home_automation(home: Home, /, automation_id: str) -> Automation:
 def create_device_schedule(
     home: Home, /, device_id: str, level: Level, time_of_day: TimeOfDay, days: Days
 ) -> DeviceSchedule:
-    """Set a smart-home device every week at a time (UTC) of some days; four schedules at most.
+    """Set a smart-home device every week at a time of some days; four schedules each at most.
 
     Args:
         device_id: The actuator, e.g. "dev_512".
         level: The level to set it to, within its limits.
-        time_of_day: When, e.g. "07:30".
+        time_of_day: When, in UTC, e.g. "07:30".
         days: On which days of the week.
     """
     device = home.owned(home.actuator(device_id, level).id)

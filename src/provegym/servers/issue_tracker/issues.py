@@ -56,7 +56,7 @@ def list_issue_history(board: Board, /, issue_id: str) -> list[track.HistoryEntr
 def create_issue(
     board: Board, /, project_id: str, title: Label, kind: Kind, component: str, parent_id: Id = None
 ) -> Issue:
-    """Open an issue in a project, on its own or as a subtask; you report and watch it.
+    """Open an issue in a project, on its own or as a subtask; the user reports and watches it.
 
     Args:
         project_id: The project, e.g. "prj_310".
@@ -88,10 +88,10 @@ def create_issue(
 def update_issue(
     board: Board, /, issue_id: str, priority: Rank = None, labels: Tags = None, points: Size = None
 ) -> Issue:
-    """Change fields of an issue that is not closed.
+    """Change priority, labels or estimate of an issue that is not closed.
 
     Args:
-        issue_id: The issue, e.g. "iss_4711", of a project where you do more than report.
+        issue_id: The issue, e.g. "iss_4711"; the user must do more than report in its project.
         priority: How urgent it shall be; only a lead may make it critical.
         labels: All the labels it shall have.
         points: Its estimate; fixed once work has started, and its sprint must have room.
@@ -111,8 +111,8 @@ def assign_issue(board: Board, /, issue_id: str, member_id: str) -> Issue:
     """Give an issue to somebody on its team; a developer may only take it, a lead may give it.
 
     Args:
-        issue_id: An issue that is neither closed nor in review, e.g. "iss_4711".
-        member_id: A member of its project who is no reporter, e.g. "mem_52".
+        issue_id: The issue, e.g. "iss_4711"; neither closed nor in review.
+        member_id: The member of its project, e.g. "mem_52"; no reporter.
     """
     issue, member = board.active(issue_id), board.members[member_id]
     me = board.allow(issue.project_id, "developer", "lead")
@@ -127,7 +127,7 @@ def assign_issue(board: Board, /, issue_id: str, member_id: str) -> Issue:
 
 @server.write
 def move_issue(board: Board, /, issue_id: str, status: Status) -> Issue:
-    """Move an issue through its workflow, as your role allows: start it, review it, close it.
+    """Move an issue through its workflow, as the user's role allows: start it, review it, close it.
 
     Args:
         issue_id: The issue, e.g. "iss_4711"; nobody approves their own work.
@@ -170,7 +170,7 @@ def close_duplicate_issue(board: Board, /, issue_id: str, original_id: str) -> I
     """Close an issue that says the same as another one, which inherits its watchers.
 
     Args:
-        issue_id: The duplicate, e.g. "iss_4711"; it has no open blocker or subtask.
+        issue_id: The duplicate, e.g. "iss_4711"; open, without open blocker or subtask.
         original_id: The issue of the same project to go on with, e.g. "iss_4802"; no duplicate.
     """
     issue, original = board.active(issue_id), board.issues[original_id]
@@ -201,10 +201,10 @@ def comment_on_issue(board: Board, /, issue_id: str, text: Remark) -> track.Hist
 
 @server.write
 def watch_issue(board: Board, /, issue_id: str) -> Issue:
-    """Start watching an issue, so that you hear of what happens to it.
+    """Start watching an issue, so that the user hears of what happens to it.
 
     Args:
-        issue_id: The issue, e.g. "iss_4711"; you must not watch it yet.
+        issue_id: The issue, e.g. "iss_4711"; not watched by the user yet.
     """
     issue = board.issues[issue_id]
     me = board.projects[issue.project_id].my_name

@@ -15,7 +15,7 @@ Weeks = Annotated[int, Meta(ge=1, le=4)]
 
 @server.read
 def list_tracker_projects(board: Board, /, name: str = "") -> list[track.Project]:
-    """List the projects of the issue tracker with their components and your role in each.
+    """List the projects of the issue tracker with their components and the user's role in each.
 
     Args:
         name: Only projects whose name or key contains this.
@@ -37,7 +37,7 @@ def list_project_members(board: Board, /, project_id: str, name: str = "") -> li
 
 @server.read
 def list_sprints(board: Board, /, project_id: str, status: Phase | None = None) -> list[Sprint]:
-    """List a project's sprints with capacity and load in points, and when the active one ends.
+    """List a software project's sprints with capacity and load, and when the active one ends.
 
     Args:
         project_id: The project, e.g. "prj_310".
@@ -64,8 +64,8 @@ def plan_issue(board: Board, /, issue_id: str, sprint_id: str) -> Issue:
     """Put an estimated issue into a sprint of its project that has room, or back in the backlog.
 
     Args:
-        issue_id: An issue that is not closed, e.g. "iss_4711".
-        sprint_id: The sprint, e.g. "spr_88", planned or active, or "backlog".
+        issue_id: The issue, e.g. "iss_4711"; not closed.
+        sprint_id: The sprint, e.g. "spr_88"; planned or active, or else "backlog".
     """
     issue = board.active(issue_id)
     board.allow(issue.project_id, "developer", "lead")
@@ -82,7 +82,7 @@ def plan_issue(board: Board, /, issue_id: str, sprint_id: str) -> Issue:
 
 @server.write
 def start_sprint(board: Board, /, sprint_id: str, weeks: Weeks = 2) -> Sprint:
-    """Start a planned sprint with issues, as its lead; a project has one active sprint at most.
+    """Start a planned sprint that has issues, as the project's lead; only one is active at a time.
 
     Args:
         sprint_id: The sprint, e.g. "spr_88".
@@ -100,7 +100,7 @@ def start_sprint(board: Board, /, sprint_id: str, weeks: Weeks = 2) -> Sprint:
 
 @server.write(destructive=True)
 def end_sprint(board: Board, /, sprint_id: str) -> Sprint:
-    """End an active sprint early, as its lead; unfinished issues go on to the next as they fit.
+    """End an active sprint early, as the project's lead; open issues go to the next as they fit.
 
     Args:
         sprint_id: The sprint, e.g. "spr_88".
@@ -129,7 +129,7 @@ def set_issue_release(board: Board, /, issue_id: str, release_id: str) -> Issue:
 
 @server.write
 def ship_release(board: Board, /, release_id: str) -> Release:
-    """Ship a release, as the project's lead, when all its issues are closed and one is done.
+    """Ship a project's release, as its lead, when all its issues are closed and one is done.
 
     Args:
         release_id: The release, e.g. "rel_61".

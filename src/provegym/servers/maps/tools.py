@@ -35,7 +35,7 @@ def reverse_geocode(city: City, /, latitude: Degrees, longitude: Degrees) -> Pla
 
     Args:
         latitude: Degrees north, e.g. 51.5072.
-        longitude: Degrees east, negative in the west.
+        longitude: Degrees east, negative in the west, e.g. -0.1276.
     """
     nearest = min(city.places, key=lambda place: place.distance(latitude, longitude))
     if nearest.distance(latitude, longitude) > MAP_MARGIN:
@@ -45,11 +45,11 @@ def reverse_geocode(city: City, /, latitude: Degrees, longitude: Degrees) -> Pla
 
 @server.read
 def search_places(city: City, /, name: str = "", category: Category | None = None) -> list[Place]:
-    """Search businesses and sights of the city, best rated first.
+    """Find businesses and sights on the city map, best rated first.
 
     Args:
         name: Only places whose name contains this.
-        category: Only places of this kind.
+        category: Only places of this category.
     """
     found = [place for place in city.places if name.lower() in place.name.lower()]
     found = [p for p in found if p.category and category in (None, p.category)]
@@ -58,11 +58,11 @@ def search_places(city: City, /, name: str = "", category: Category | None = Non
 
 @server.read
 def find_nearby_places(city: City, /, place_id: str, category: Category) -> list[Place]:
-    """Find businesses or sights of a kind around a place or address, nearest first.
+    """Find businesses or sights of one category around a place on the map, nearest first.
 
     Args:
-        place_id: Around which place, e.g. "plc_4711".
-        category: Only places of this kind.
+        place_id: The place to look around, e.g. "plc_4711".
+        category: Only places of this category.
     """
     here, found = city.places[place_id], city.places.where(category=category)
     return sorted(found, key=lambda place: place.distance(here.latitude, here.longitude))
@@ -73,7 +73,7 @@ def get_place_details(city: City, /, place_id: str) -> Place:
     """Show one place on the map: opening hours, day off, rating and the user's own stars.
 
     Args:
-        place_id: Which place, e.g. "plc_4711".
+        place_id: The place, e.g. "plc_4711".
     """
     return city.places[place_id]
 
@@ -82,13 +82,13 @@ def get_place_details(city: City, /, place_id: str) -> Place:
 def get_directions(
     city: City, /, origin_id: str, destination_id: str, mode: Mode, depart_at: Time | None = None
 ) -> Route:
-    """Find the quickest way between two places, with the traffic and road problems of the hour.
+    """Find the quickest way between two places on the map, by the hour's traffic and road problems.
 
     Args:
         origin_id: The place to start from, e.g. "plc_4711".
         destination_id: The place to get to, e.g. "plc_4712".
         mode: How to travel.
-        depart_at: When to leave; now if left out.
+        depart_at: When to leave, e.g. "2026-03-02T08:00:00Z"; now if left out.
     """
     origin, target = city.places[origin_id], city.places[destination_id]
     return city.routes(origin, [target], mode, depart_at or city.now)[0]
@@ -98,11 +98,11 @@ def get_directions(
 def get_distance_matrix(
     city: City, /, origin_ids: PlaceIds, destination_ids: PlaceIds, mode: Mode
 ) -> list[Route]:
-    """Compare travel times now from several places to several others, pair by pair.
+    """Compare travel times now from several places on the map to several others, pair by pair.
 
     Args:
-        origin_ids: The places to start from, e.g. "plc_4711".
-        destination_ids: The places to get to, e.g. "plc_4712".
+        origin_ids: The places to start from, e.g. ["plc_4711"].
+        destination_ids: The places to get to, e.g. ["plc_4712"].
         mode: How to travel.
     """
     origins, targets = ([city.places[key] for key in ids] for ids in (origin_ids, destination_ids))
@@ -114,8 +114,8 @@ def list_road_segments(city: City, /, street: str = "", blocked: bool = False) -
     """List stretches of the city's streets, each with the problem reported on it, if any.
 
     Args:
-        street: Only streets whose name contains this.
-        blocked: Whether to list only those with a problem at present.
+        street: Only stretches of streets whose name contains this.
+        blocked: Only stretches with a problem at present.
     """
     found = [road for road in city.segments if street.lower() in road.street.lower()]
     return [road for road in found if road.problem] if blocked else found
@@ -126,7 +126,7 @@ def list_saved_places(city: City, /, list_name: str = "", name: str = "") -> lis
     """List the places the user saved on the map, home and work among them.
 
     Args:
-        list_name: Only those on lists whose name contains this, e.g. "Home".
+        list_name: Only places on lists whose name contains this, e.g. "Home".
         name: Only places whose name contains this.
     """
     found = [entry for entry in city.saved if list_name.lower() in entry.list_name.lower()]
@@ -149,8 +149,8 @@ def save_place(city: City, /, place_id: str, list_name: Label) -> SavedPlace:
     """Put a place on a list of the user's map: one on Home and on Work, up to 6 on any other.
 
     Args:
-        place_id: Which place, e.g. "plc_4711"; not one that has closed for good.
-        list_name: Which list, e.g. "Home"; a new name starts a new list.
+        place_id: The place, e.g. "plc_4711"; not one that has closed for good.
+        list_name: The list, e.g. "Home"; a new name starts a new list.
     """
     place, key = city.usable(place_id), list_name.lower()
     entries = [entry for entry in city.saved if entry.list_name.lower() == key]
@@ -167,7 +167,7 @@ def remove_saved_place(city: City, /, saved_place_id: str) -> SavedPlace:
     """Take a place off a list of the user's map; what a friend added only they can remove.
 
     Args:
-        saved_place_id: Which entry, e.g. "sav_310".
+        saved_place_id: The saved place, e.g. "sav_310".
     """
     entry = city.saved[saved_place_id]
     if entry.added_by:
@@ -181,7 +181,7 @@ def report_road_problem(city: City, /, road_segment_id: str, kind: ProblemKind) 
     """Report a problem on a road that has none yet; routes avoid it, a journey over it is late.
 
     Args:
-        road_segment_id: Which stretch of road, e.g. "rds_88".
+        road_segment_id: The stretch of road, e.g. "rds_88".
         kind: What is wrong; only the road authority closes motorways.
     """
     road = city.segments[road_segment_id]
@@ -201,7 +201,7 @@ def review_place(city: City, /, place_id: str, stars: Stars) -> Place:
     """Rate a business or sight on the map, once; not one that has closed for good.
 
     Args:
-        place_id: Which place, e.g. "plc_4711".
+        place_id: The place, e.g. "plc_4711".
         stars: From 1, bad, to 5, excellent.
     """
     place = city.usable(place_id)
@@ -215,7 +215,7 @@ def review_place(city: City, /, place_id: str, stars: Stars) -> Place:
 
 @server.write
 def start_journey(city: City, /, origin_id: str, destination_id: str, mode: Mode) -> Journey:
-    """Set out for a place by the quickest way; only one journey runs at a time.
+    """Set out for a place on the map by the quickest way; only one journey runs at a time.
 
     Args:
         origin_id: The place to start from, e.g. "plc_4711".
@@ -232,10 +232,10 @@ def start_journey(city: City, /, origin_id: str, destination_id: str, mode: Mode
 
 @server.write
 def share_arrival(city: City, /, journey_id: str, contact_name: Label) -> Journey:
-    """Let somebody follow a running journey and its arrival time; at most 3 people do.
+    """Let somebody follow the user's running journey and its arrival time; at most 3 people do.
 
     Args:
-        journey_id: Which journey, e.g. "jny_52".
+        journey_id: The journey, e.g. "jny_52".
         contact_name: Who is to follow it, by full name.
     """
     trip = city.journeys[journey_id]

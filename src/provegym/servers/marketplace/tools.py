@@ -74,7 +74,7 @@ def create_listing(
 
 @server.write(destructive=True)
 def end_listing(site: Site, /, listing_id: str) -> Listing:
-    """Take one of the user's own listings down; not once somebody has bid on it.
+    """Take one of the user's own second-hand listings down; not once somebody has bid on it.
 
     Args:
         listing_id: The listing, e.g. "lst_4711"; offers that wait on it are lost.
@@ -89,11 +89,11 @@ def end_listing(site: Site, /, listing_id: str) -> Listing:
 
 @server.write
 def watch_listing(site: Site, /, listing_id: str, watching: bool = True) -> Listing:
-    """Put another member's running listing on the user's watch list, or take one off.
+    """Put another member's second-hand listing on the user's watch list, or take one off.
 
     Args:
         listing_id: The listing, e.g. "lst_4711".
-        watching: true to watch it, false to stop.
+        watching: Whether to watch it, while it runs, or to stop.
     """
     listing = site.listings[listing_id]
     forbid(listing.watched == watching, f"the watch list is that way already for {listing.title}")
@@ -104,7 +104,7 @@ def watch_listing(site: Site, /, listing_id: str, watching: bool = True) -> List
 
 @server.write
 def place_bid(site: Site, /, listing_id: str, amount: Amount) -> Offer:
-    """Bid in another member's running auction; whoever leads when it ends buys.
+    """Bid in another member's running second-hand auction; whoever leads when it ends buys.
 
     Args:
         listing_id: The auction, e.g. "lst_4711"; not one that the user leads already.
@@ -119,7 +119,7 @@ def place_bid(site: Site, /, listing_id: str, amount: Amount) -> Offer:
 
 @server.write
 def make_offer(site: Site, /, listing_id: str, amount: Amount) -> Offer:
-    """Offer a price for a fixed-price listing; its seller answers, unless it is bought at once.
+    """Offer a price for another member's fixed-price second-hand listing; the seller answers.
 
     Args:
         listing_id: The listing, e.g. "lst_4711"; with no offer of the user's open on it.
@@ -139,7 +139,7 @@ def make_offer(site: Site, /, listing_id: str, amount: Amount) -> Offer:
 def answer_offer(
     site: Site, /, offer_id: str, answer: Answer, counter_amount: Amount | None = None
 ) -> Offer:
-    """Answer an offer on the user's listing, or a seller's counter-offer, within 48 hours.
+    """Answer an offer on the user's second-hand listing, or a seller's counter-offer, in 48 hours.
 
     Args:
         offer_id: The offer, e.g. "ofr_310"; it must wait for the user.
@@ -164,11 +164,11 @@ def answer_offer(
 
 @server.read
 def list_bids_and_offers(site: Site, /, title: str = "", received: bool = False) -> list[Offer]:
-    """List the user's own bids and offers on listings, newest first, and what came of them.
+    """List the user's bids and offers on second-hand listings, newest first, and what came of them.
 
     Args:
-        title: Only those on listings whose title contains this.
-        received: Instead, those that others made on the user's listings.
+        title: Only bids and offers on listings whose title contains this.
+        received: Whether to list those that others made on the user's listings instead.
     """
     me, text = site.me(), title.lower()
     found = [offer for offer in site.offers if me == (offer.seller if received else offer.buyer)]
@@ -181,7 +181,7 @@ def list_market_sales(site: Site, /, title: str = "", status: Stage | None = Non
 
     Args:
         title: Only sales of listings whose title contains this.
-        status: Only sales in this status.
+        status: Only sales with this status.
     """
     found = [sale for sale in site.sales if title.lower() in sale.title.lower()]
     return [sale for sale in reversed(found) if status in (None, sale.status)]

@@ -22,7 +22,7 @@ def list_billing_customers(office: Office, /, name: str = "") -> list[Customer]:
 def list_invoices(
     office: Office, /, customer_id: str, status: state.InvoiceStatus | None = None
 ) -> list[Invoice]:
-    """List a customer's invoices, newest first, with what is paid of them.
+    """List a billing customer's invoices, newest first, with what is paid of them.
 
     Args:
         customer_id: The customer, e.g. "cus_4711".
@@ -66,7 +66,7 @@ def list_webhook_deliveries(office: Office, /, webhook_id: str) -> list[state.We
 def create_invoice(
     office: Office, /, customer_id: str, description: Label, amount: Amount
 ) -> Invoice:
-    """Draft an invoice within the customer's credit limit.
+    """Draft an invoice to a customer, within their credit limit.
 
     Args:
         customer_id: Whom to bill, e.g. "cus_4711".
@@ -88,7 +88,7 @@ def set_invoice_status(
     """Open an invoice, which holds its amount on the customer's card for a week, or void it.
 
     Args:
-        invoice_id: The invoice, e.g. "inv_52".
+        invoice_id: The invoice, e.g. "inv_52"; to open it, a card must be on file.
         status: Open a draft, or an open one whose hold has expired; void what nothing is paid of.
     """
     invoice = office.invoices[invoice_id]
@@ -114,12 +114,12 @@ def set_invoice_status(
 def capture_payment(
     office: Office, /, payment_id: str, amount: Amount, idempotency_key: str = ""
 ) -> Settlement:
-    """Take all or part of an authorised card payment before it expires, towards its invoice.
+    """Capture all or part of an authorised card payment before it expires, towards its invoice.
 
     Args:
         payment_id: The payment, e.g. "pym_4711".
         amount: How much, at most what is authorised and not captured yet.
-        idempotency_key: A key of your choice; the same capture under the same key happens once.
+        idempotency_key: Any new key; the same capture under the same key happens once.
     """
     return office.book(payment_id, amount, idempotency_key, None)
 
@@ -128,13 +128,13 @@ def capture_payment(
 def refund_payment(
     office: Office, /, payment_id: str, amount: Amount, reason: Reason, idempotency_key: str = ""
 ) -> Settlement:
-    """Give back all or part of what was captured of a customer's card payment.
+    """Refund all or part of a captured card payment, until 30 days after its hold has ended.
 
     Args:
         payment_id: The payment, e.g. "pym_4711".
         amount: How much, at most what is captured and not refunded yet.
-        reason: Why it goes back.
-        idempotency_key: A key of your choice; the same refund under the same key happens once.
+        reason: Why it is refunded.
+        idempotency_key: Any new key; the same refund under the same key happens once.
     """
     return office.book(payment_id, amount, idempotency_key, reason)
 

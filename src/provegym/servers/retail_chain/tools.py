@@ -16,7 +16,7 @@ Ending = Literal["collected", "released"]
 
 @server.read
 def list_chain_stores(chain: Chain, /, name: str = "", city: str = "") -> list[Store]:
-    """List the stores of the chain with manager and lorry hours; the clerk's is marked `own`.
+    """List the stores of the chain with manager and lorry hours; the user's is marked `own`.
 
     Args:
         name: Only stores whose name contains this.
@@ -35,7 +35,7 @@ def search_store_stock(
     Args:
         product_name: Only products whose name contains this, e.g. "Kettle".
         store_id: Only the stock of this store, e.g. "shp_2117".
-        to_reorder: Only those with no more available than their reorder point.
+        to_reorder: Only products with no more available than their reorder point.
     """
     stocks = chain.stocks.where(store_id=chain.stores[store_id].id) if store_id else chain.stocks
     found = [s for s in stocks if product_name.lower() in s.product_name.lower()]
@@ -46,11 +46,11 @@ def search_store_stock(
 def list_store_shipments(
     chain: Chain, /, product_name: str = "", status: Stage | None = None
 ) -> list[Shipment]:
-    """List transfers to and from the clerk's store and its purchase orders, newest first.
+    """List transfers to and from the user's store and its purchase orders, newest first.
 
     Args:
         product_name: Only shipments of products whose name contains this.
-        status: Only shipments in this state.
+        status: Only shipments with this status.
     """
     newest = [s for s in reversed(list(chain.shipments)) if status in (None, s.status)]
     return [s for s in newest if product_name.lower() in s.product_name.lower()]
@@ -60,11 +60,11 @@ def list_store_shipments(
 def list_store_reservations(
     chain: Chain, /, customer: str = "", active: bool = False
 ) -> list[Reservation]:
-    """List what the clerk's store holds, or held, back for customers.
+    """List the reservations of customers in the user's store, past ones too.
 
     Args:
         customer: Only reservations of customers whose name contains this.
-        active: Only those neither collected, released nor expired.
+        active: Only reservations neither collected, released nor expired.
     """
     found = [r for r in chain.reservations if customer.lower() in r.customer.lower()]
     return [r for r in found if r.status == "active"] if active else found
@@ -72,10 +72,10 @@ def list_store_reservations(
 
 @server.write
 def request_store_transfer(chain: Chain, /, stock_id: str, quantity: Few) -> Shipment:
-    """Ask another store to send pieces of a product to the clerk's own; it answers in four hours.
+    """Ask another store to send pieces of a product to the user's; it answers in four hours.
 
     Args:
-        stock_id: The other store's stock of the product, e.g. "stk_20418".
+        stock_id: The product's stock in the other store, e.g. "stk_20418".
         quantity: How many pieces; the other store keeps as many as its reorder point says.
     """
     stock, due = chain.stocks[stock_id], chain.now + timedelta(hours=4)
@@ -89,7 +89,7 @@ def request_store_transfer(chain: Chain, /, stock_id: str, quantity: Few) -> Shi
 
 @server.write
 def dispatch_store_transfer(chain: Chain, /, shipment_id: str) -> Shipment:
-    """Send another store the pieces it requested from the clerk's store; they leave at once.
+    """Send another store the pieces it requested from the user's store; they leave at once.
 
     Args:
         shipment_id: The requested outgoing transfer, e.g. "shm_7310".
@@ -104,7 +104,7 @@ def dispatch_store_transfer(chain: Chain, /, shipment_id: str) -> Shipment:
 
 @server.write
 def receive_store_shipment(chain: Chain, /, shipment_id: str, counted: Counted) -> Shipment:
-    """Book a transfer or delivery that has arrived at the clerk's store; what is short is lost.
+    """Book a transfer or delivery that has arrived at the user's store; what is short is lost.
 
     Args:
         shipment_id: The arrived shipment, e.g. "shm_7310".
@@ -119,10 +119,10 @@ def receive_store_shipment(chain: Chain, /, shipment_id: str, counted: Counted) 
 
 @server.write
 def create_purchase_order(chain: Chain, /, stock_id: str, packs: Few) -> Shipment:
-    """Order a product that is down to its reorder point; the supplier delivers in three days.
+    """Order a product down to its reorder point, unless on order; delivery takes three days.
 
     Args:
-        stock_id: The own store's stock of a product that is not discontinued, e.g. "stk_20418".
+        stock_id: The stock in the user's store, e.g. "stk_20418"; not discontinued.
         packs: How many packs; above 2000 at shop prices only the manager can order.
     """
     stock = chain.mine(stock_id)
@@ -140,10 +140,10 @@ def create_purchase_order(chain: Chain, /, stock_id: str, packs: Few) -> Shipmen
 def reserve_store_item(
     chain: Chain, /, stock_id: str, customer: Label, quantity: Few = 1, days: Few = 3
 ) -> Reservation:
-    """Hold available pieces back for a customer in the clerk's store, once per product.
+    """Hold available pieces back for a customer in the user's store, once per product.
 
     Args:
-        stock_id: The own store's stock of the product, e.g. "stk_20418".
+        stock_id: The product's stock in the user's store, e.g. "stk_20418".
         customer: Full name of the customer.
         quantity: How many pieces.
         days: After how many days they go back on sale.
@@ -159,10 +159,10 @@ def reserve_store_item(
 
 @server.write(destructive=True)
 def close_store_reservation(chain: Chain, /, reservation_id: str, outcome: Ending) -> Reservation:
-    """End an active reservation in the clerk's store.
+    """End an active reservation of a customer in the user's store.
 
     Args:
-        reservation_id: Which reservation, e.g. "rsv_5126".
+        reservation_id: The reservation, e.g. "rsv_5126".
         outcome: Whether the customer took the goods, or they go back on sale.
     """
     reservation = chain.reservations[reservation_id]
@@ -172,10 +172,10 @@ def close_store_reservation(chain: Chain, /, reservation_id: str, outcome: Endin
 
 @server.write
 def adjust_store_stock(chain: Chain, /, stock_id: str, counted: Counted, reason: Reason) -> Stock:
-    """Correct what is on hand in the clerk's store; above 250 in value only the manager can.
+    """Correct what is on hand in the user's store; above 250 in value only the manager can.
 
     Args:
-        stock_id: The own store's stock of the product, e.g. "stk_20418".
+        stock_id: The product's stock in the user's store, e.g. "stk_20418".
         counted: How many pieces are really there; reserved ones must be among them.
         reason: Why; "found" adds pieces, damage, theft and spoilage take some away.
     """

@@ -34,7 +34,7 @@ def add_to_cart(shop: Shop, /, variant_id: str, quantity: Pieces = 1) -> ShopOrd
 
 @server.write
 def update_cart_item(shop: Shop, /, variant_id: str, quantity: Count) -> ShopOrder:
-    """Change how many of an item are in the shopping cart.
+    """Change how many of an item are in the shopping cart, as far as it is in stock.
 
     Args:
         variant_id: What is in the cart already, e.g. "vnt_310".
@@ -70,7 +70,7 @@ def apply_coupon(shop: Shop, /, code: Label) -> ShopOrder:
 
 @server.read
 def list_payment_cards(shop: Shop, /, name: str = "") -> list[PaymentCard]:
-    """List the payment cards that the user saved in the shop.
+    """List the payment cards that the user saved in the online shop.
 
     Args:
         name: Only cards whose name contains this.
@@ -90,7 +90,7 @@ def list_gift_cards(shop: Shop, /, sender: str = "") -> list[GiftCard]:
 
 @server.write
 def redeem_gift_card(shop: Shop, /, code: Sensitive[str]) -> GiftCard:
-    """Redeem a gift card's code, once and before it expires, so that it can be spent.
+    """Redeem a gift card of the shop, once and before it expires, so that it can be spent.
 
     Args:
         code: What is printed on the gift card, e.g. "GC-7K2M-Q9XD".

@@ -17,7 +17,7 @@ Words = Annotated[str, Meta(min_length=1, max_length=500)]
 def search_products(
     shop: Shop, /, name: str = "", category: Category | None = None, max_price: Amount | None = None
 ) -> list[Product]:
-    """Find products in the shop's catalogue, cheapest first.
+    """Find products in the online shop's catalogue, cheapest first.
 
     Args:
         name: Only products whose name contains this, e.g. "jacket".
@@ -64,7 +64,7 @@ def write_product_review(shop: Shop, /, product_id: str, stars: Stars, text: Wor
         text: What the review says, or shall say instead.
     """
     name = shop.products[product_id].name
-    forbid(not shop.received(product_id), f"{name} was never delivered to the user; buy it first")
+    forbid(not shop.received(product_id), f"{name} was never delivered to you; buy it first")
     for review in shop.reviews.where(product_id=product_id, author="you"):
         old = shop.now - review.written_at > timedelta(days=60)
         forbid(old, f"the review of {name} is older than 60 days and stays as it is")
@@ -85,7 +85,7 @@ def list_wish_list(shop: Shop, /, name: str = "") -> list[Wish]:
 
 @server.write
 def add_to_wish_list(shop: Shop, /, variant_id: str, target_price: Amount | None = None) -> Wish:
-    """Put a variant on the wish list; the user is told once it is cheap enough, or back in stock.
+    """Put a variant on the shop wish list; the user is told once it is cheap or in stock again.
 
     Args:
         variant_id: The product in one colour and size, e.g. "vnt_310"; not on the list yet.
@@ -102,7 +102,7 @@ def add_to_wish_list(shop: Shop, /, variant_id: str, target_price: Amount | None
 
 @server.write(destructive=True)
 def remove_from_wish_list(shop: Shop, /, variant_id: str) -> Wish:
-    """Take a variant off the wish list, with its alert.
+    """Take a variant off the shop wish list, with its alert.
 
     Args:
         variant_id: The product in one colour and size, e.g. "vnt_310".

@@ -16,7 +16,7 @@ def list_shop_orders(shop: Shop, /, name: str = "", status: Stage | None = None)
 
     Args:
         name: Only orders with an item whose name contains this.
-        status: Only orders in this status.
+        status: Only orders with this status.
     """
     found = [o for o in shop.orders if o.status != "cart" and status in (None, o.status)]
     return [o for o in reversed(found) if any(name.lower() in i.name.lower() for i in o.lines)]
@@ -34,7 +34,7 @@ def get_shop_order(shop: Shop, /, shop_order_id: str) -> ShopOrder:
 
 @server.write(destructive=True)
 def cancel_shop_order(shop: Shop, /, shop_order_id: str) -> ShopOrder:
-    """Call an order of the shop off before it is shipped; everything paid comes back at once.
+    """Cancel an order of the shop before it is shipped; everything paid comes back at once.
 
     Args:
         shop_order_id: The order, e.g. "sor_5120".

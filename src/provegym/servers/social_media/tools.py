@@ -25,10 +25,10 @@ class Trend(Struct, frozen=True):
 
 @server.read
 def get_home_feed(net: Network, /, since: Time | None = None) -> list[Post]:
-    """Read the user's feed, newest first: their own posts and those of the profiles they follow.
+    """Show the user's social feed, newest first: own posts and those of the profiles they follow.
 
     Args:
-        since: Only posts from this moment on.
+        since: Only posts from this moment on, e.g. "2026-03-02T08:00:00Z".
     """
     shown = net.profiles.where(you_follow="yes", visibility="shown")
     authors = {net.me().id, *(profile.id for profile in shown)}
@@ -38,7 +38,7 @@ def get_home_feed(net: Network, /, since: Time | None = None) -> list[Post]:
 
 @server.read
 def search_posts(net: Network, /, text: str = "", profile_id: str | None = None) -> list[Post]:
-    """Search the posts on the network that the user may see, and their own scheduled ones.
+    """Find posts on the social network that the user may see, and their own scheduled ones.
 
     Args:
         text: Only posts that contain this, e.g. "#gardening".
@@ -51,10 +51,10 @@ def search_posts(net: Network, /, text: str = "", profile_id: str | None = None)
 
 @server.read
 def get_post_thread(net: Network, /, post_id: str) -> list[Post]:
-    """Read a post on the network and the replies to it, oldest first, with earlier versions.
+    """Show a post on the social network and the replies to it, oldest first, with earlier versions.
 
     Args:
-        post_id: Which post, e.g. "pst_4711".
+        post_id: The post, e.g. "pst_4711".
     """
     post = net.original(post_id)
     replies = [reply for reply in net.visible() if reply.reply_to_id == post.id]
@@ -63,7 +63,7 @@ def get_post_thread(net: Network, /, post_id: str) -> list[Post]:
 
 @server.read
 def search_profiles(net: Network, /, name: str = "", relation: Relation = "any") -> list[Profile]:
-    """Search profiles on the network, or list those the user has some relation to.
+    """Find profiles on the social network, or those the user has some relation to.
 
     Args:
         name: Only profiles whose name or handle contains this.
@@ -79,10 +79,10 @@ def search_profiles(net: Network, /, name: str = "", relation: Relation = "any")
 
 @server.read
 def list_trending_hashtags(net: Network, /, hours: Hours = 48) -> list[Trend]:
-    """List the hashtags that most posts on the network carried lately.
+    """List the hashtags that most posts on the social network carried lately.
 
     Args:
-        hours: How far to look back.
+        hours: How many hours to look back.
     """
     start = net.now - timedelta(hours=hours)
     recent = [post.text for post in net.visible() if start <= post.at <= net.now]
@@ -92,11 +92,11 @@ def list_trending_hashtags(net: Network, /, hours: Hours = 48) -> list[Trend]:
 
 @server.write
 def create_post(net: Network, /, text: Words, publish_at: Time | None = None) -> Post:
-    """Publish a post on the user's profile, now or later; not the same text twice in a day.
+    """Publish a post on the user's social profile, now or later; not the same text twice a day.
 
     Args:
         text: What to say, at most 200 characters.
-        publish_at: When to publish it, at most 30 days ahead; now if left out.
+        publish_at: When, within 30 days, e.g. "2026-03-02T08:00:00Z"; now if left out.
     """
     author, text, at = net.me(), net.compose(text), publish_at or net.now
     if not net.now <= at <= net.now + 30 * DAY:
@@ -109,10 +109,10 @@ def create_post(net: Network, /, text: Words, publish_at: Time | None = None) ->
 
 @server.write
 def reply_to_post(net: Network, /, post_id: str, text: Words) -> Post:
-    """Answer a post on the network that the user may see and whose author takes replies.
+    """Answer a post on the social network that the user may see and whose author takes replies.
 
     Args:
-        post_id: Which post, e.g. "pst_4711".
+        post_id: The post, e.g. "pst_4711".
         text: What to say, at most 200 characters.
     """
     post, text = net.original(post_id), net.compose(text)
@@ -123,11 +123,11 @@ def reply_to_post(net: Network, /, post_id: str, text: Words) -> Post:
 
 @server.write
 def update_post(net: Network, /, post_id: str, text: Words) -> Post:
-    """Change one of the user's posts, at most twice and within 15 minutes of publishing it.
+    """Change one of the user's social posts, twice at most, within 15 minutes of publishing it.
 
     Args:
-        post_id: Which post, e.g. "pst_4711".
-        text: What it is to say instead.
+        post_id: The post, e.g. "pst_4711".
+        text: What it is to say instead, at most 200 characters.
     """
     post, text = net.own_post(post_id), net.compose(text)
     if post.repost_of_id or net.now - post.at > EDIT_WINDOW or len(post.earlier_texts) == EDITS_CAP:
@@ -140,10 +140,10 @@ def update_post(net: Network, /, post_id: str, text: Words) -> Post:
 
 @server.write(destructive=True)
 def delete_post(net: Network, /, post_id: str) -> Post:
-    """Delete one of the user's posts, its likes and reposts; replies to it stay.
+    """Delete one of the user's social posts, its likes and reposts; replies to it stay.
 
     Args:
-        post_id: Which post, e.g. "pst_4711"; a repost is taken back.
+        post_id: The post, e.g. "pst_4711"; a repost is taken back.
     """
     post = net.own_post(post_id)
     for repost in net.posts.where(repost_of_id=post_id):
@@ -155,10 +155,10 @@ def delete_post(net: Network, /, post_id: str) -> Post:
 
 @server.write
 def like_post(net: Network, /, post_id: str) -> Post:
-    """Like a post on the network that the user may see, once.
+    """Like a post on the social network that the user may see, once.
 
     Args:
-        post_id: Which post, e.g. "pst_4711".
+        post_id: The post, e.g. "pst_4711".
     """
     post, handle = net.original(post_id), net.me().handle
     if handle in post.liked_by:
@@ -168,10 +168,10 @@ def like_post(net: Network, /, post_id: str) -> Post:
 
 @server.write
 def repost_post(net: Network, /, post_id: str) -> Post:
-    """Pass somebody's post on to the user's followers, once; not what a private profile said.
+    """Repost somebody's post to the user's followers, once; not what a private profile said.
 
     Args:
-        post_id: Which post, e.g. "pst_4711".
+        post_id: The post, e.g. "pst_4711".
     """
     post, me = net.original(post_id), net.me()
     if post.profile_id == me.id or net.profiles[post.profile_id].private:
@@ -185,10 +185,10 @@ def repost_post(net: Network, /, post_id: str) -> Post:
 
 @server.write
 def report_post(net: Network, /, post_id: str, reason: Reason) -> Post:
-    """Report somebody's post to the network's moderators, once; the user sees it no more.
+    """Report somebody's post to the social network's moderators, once; the user sees it no more.
 
     Args:
-        post_id: Which post, e.g. "pst_4711".
+        post_id: The post, e.g. "pst_4711".
         reason: What is wrong with it.
     """
     post = net.original(post_id)
@@ -201,7 +201,7 @@ def report_post(net: Network, /, post_id: str, reason: Reason) -> Post:
 
 @server.write
 def follow_account(net: Network, /, profile_id: str) -> Profile:
-    """Follow a profile on the network; a private one is asked and answers in six hours.
+    """Follow a profile on the social network; a private one is asked and answers in six hours.
 
     Args:
         profile_id: Whom to follow, e.g. "prf_310"; not somebody the user has blocked.
@@ -216,7 +216,7 @@ def follow_account(net: Network, /, profile_id: str) -> Profile:
 
 @server.write(destructive=True)
 def unfollow_account(net: Network, /, profile_id: str) -> Profile:
-    """Stop following a profile on the network, or take back the request to.
+    """Stop following a profile on the social network, or take back the request to.
 
     Args:
         profile_id: Whom to unfollow, e.g. "prf_310".
@@ -229,10 +229,10 @@ def unfollow_account(net: Network, /, profile_id: str) -> Profile:
 
 @server.write
 def set_account_visibility(net: Network, /, profile_id: str, visibility: Visibility) -> Profile:
-    """Mute a profile (out of the feed), block it (gone both ways, follows end) or show it again.
+    """Mute a social profile (out of the feed), block it (gone both ways, no follows) or show it.
 
     Args:
-        profile_id: Whom, e.g. "prf_310".
+        profile_id: The profile, e.g. "prf_310".
         visibility: How they are to be from now on, unlike now.
     """
     profile = net.other(profile_id)

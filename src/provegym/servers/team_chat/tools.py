@@ -34,7 +34,7 @@ def list_teammates(chat: Chat, /, name: str = "", channel_id: Id = None) -> list
 
     Args:
         name: Only teammates whose name contains this.
-        channel_id: Only members of this channel.
+        channel_id: Only members of this channel, e.g. "chn_310".
     """
     found = [person for person in chat.teammates if name.lower() in person.name.lower()]
     members = None if channel_id is None else chat.channel(channel_id).member_ids
@@ -49,9 +49,9 @@ def search_chat_messages(
 
     Args:
         text: Only messages whose text or author contains this; a mention is written "@handle".
-        channel_id: Only messages in this channel or conversation.
+        channel_id: Only messages in this channel or conversation, e.g. "chn_310".
         thread_id: Only the message that starts this thread, e.g. "cht_5120", and its replies.
-        only: Only pinned ones, or those of the user that are scheduled for later.
+        only: Only pinned messages, or those of the user that are scheduled for later.
     """
     seen = chat.channels if channel_id is None else [chat.channel(channel_id)]
     ids, mine = {c.id for c in seen if not c.hidden}, chat.queue.where(author_id=chat.me.id)
@@ -68,10 +68,10 @@ def post_channel_message(
     """Post for good in a chat channel the user is in; only admins announce, everybody replies.
 
     Args:
-        channel_id: Where, e.g. "chn_310".
+        channel_id: The channel, e.g. "chn_310".
         text: What to say; "@handle" mentions somebody who can see it.
         thread_id: Reply to this message of the channel, itself no reply, e.g. "cht_5120".
-        post_at: Post it then, within 30 days; at most two may wait per channel.
+        post_at: When, within 30 days, e.g. "2026-03-02T08:00:00Z"; now if left out; two may wait.
     """
     channel, now = chat.joined(channel_id), chat.now
     root = None if thread_id is None else chat.message(thread_id)
@@ -89,7 +89,7 @@ def post_channel_message(
 
 @server.write
 def send_direct_message(chat: Chat, /, teammate_ids: People, text: Body) -> ChatMessage:
-    """Write to teammates alone, opening a conversation if need be; not while one is undisturbed.
+    """Send a direct message to teammates in the chat; not while one of them is undisturbed.
 
     Args:
         teammate_ids: The people besides the user, e.g. ["tmt_77"].
@@ -140,7 +140,7 @@ def pin_chat_message(chat: Chat, /, chat_message_id: str, pinned: bool = True) -
 
 @server.write
 def add_channel_member(chat: Chat, /, channel_id: str, teammate_id: Id = None) -> Channel:
-    """Join an open chat channel, or add a teammate to one; to a private one only as its admin.
+    """Join a public chat channel, or add a teammate to one the user is in; private ones as admin.
 
     Args:
         channel_id: The channel, e.g. "chn_310".
@@ -159,7 +159,7 @@ def add_channel_member(chat: Chat, /, channel_id: str, teammate_id: Id = None) -
 
 @server.write(destructive=True)
 def leave_channel(chat: Chat, /, channel_id: str) -> Channel:
-    """Leave a public or private chat channel that the user does not run.
+    """Leave a chat channel that the user does not run and has nothing scheduled in.
 
     Args:
         channel_id: The channel, e.g. "chn_310".
@@ -186,11 +186,11 @@ def mark_channel_read(chat: Chat, /, channel_id: str) -> Channel:
 
 @server.write
 def set_chat_status(chat: Chat, /, status: str, undisturbed_until: When = None) -> Teammate:
-    """Set or clear the user's status in the team chat, maybe with a time to be left alone.
+    """Set or clear the user's status in the team chat, maybe undisturbed for up to 14 days.
 
     Args:
         status: What teammates see, e.g. "In workshops"; empty clears it.
-        undisturbed_until: Until when, within 14 days, nobody shall send direct messages.
+        undisturbed_until: Until when to keep direct messages off, e.g. "2026-03-02T17:00:00Z".
     """
     now, until, me = chat.now, undisturbed_until, chat.me
     latest, ends = now + timedelta(days=14), until or now + timedelta(days=1)

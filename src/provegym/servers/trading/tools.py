@@ -23,7 +23,7 @@ class PortfolioSummary(Struct, frozen=True):
 
 @server.read
 def list_portfolios(broker: Broker, /, name: str = "") -> list[Portfolio]:
-    """List the investment portfolios with their cash and whether they may be traded in.
+    """List the user's investment portfolios with their cash and whether they may be traded in.
 
     Args:
         name: Only portfolios whose name contains this.
@@ -47,7 +47,7 @@ def get_portfolio(broker: Broker, /, portfolio_id: str) -> PortfolioSummary:
 
 @server.read
 def list_holdings(broker: Broker, /, portfolio_id: str, stock_name: str = "") -> list[Holding]:
-    """List the shares in a portfolio with average cost and the profit of those sold.
+    """List the shares in an investment portfolio with average cost and the profit of those sold.
 
     Args:
         portfolio_id: The portfolio, e.g. "ptf_5120".
@@ -69,7 +69,7 @@ def search_stocks(broker: Broker, /, name: str = "") -> list[Stock]:
 
 @server.read
 def list_halted_stocks(broker: Broker, /) -> list[Stock]:
-    """List the stocks that nobody may trade for now, with the time when trading resumes."""
+    """List the stocks that nobody may trade at present, with the time when trading resumes."""
     return [row for row in broker.stocks if row.halted_until]
 
 
@@ -78,7 +78,7 @@ def get_order_book(broker: Broker, /, symbol: str) -> Stock:
     """Show a stock by its symbol, with the bids and asks of others, best price first.
 
     Args:
-        symbol: Symbol of the stock as search_stocks shows it.
+        symbol: Symbol of the stock, as search_stocks shows it.
     """
     return broker.stocks[symbol]
 
@@ -87,7 +87,7 @@ def get_order_book(broker: Broker, /, symbol: str) -> Stock:
 def list_trade_orders(
     broker: Broker, /, portfolio_id: str, stock_name: str = "", status: Status | None = None
 ) -> list[TradeOrder]:
-    """List a portfolio's stock orders with what was filled, newest first.
+    """List an investment portfolio's stock orders with what was filled, newest first.
 
     Args:
         portfolio_id: The portfolio, e.g. "ptf_5120".
@@ -117,7 +117,7 @@ def place_market_order(
 
     Args:
         portfolio_id: Portfolio to trade in, e.g. "ptf_5120".
-        symbol: Symbol of the stock.
+        symbol: Symbol of the stock, as search_stocks shows it; not while it is halted.
         side: A buy needs buying power, a sell needs shares that no open order has set aside.
         quantity: How many shares, in whole lots, 200 lots at most.
     """
@@ -133,7 +133,7 @@ def place_limit_order(
 
     Args:
         portfolio_id: Portfolio to trade in, e.g. "ptf_5120".
-        symbol: Symbol of the stock.
+        symbol: Symbol of the stock, as search_stocks shows it; not while it is halted.
         side: A buy needs buying power, a sell needs shares that no open order has set aside.
         quantity: How many shares, in whole lots, 200 lots at most.
         price: Most to pay or least to take per share, in whole ticks, within 50 % of the price.
@@ -145,13 +145,13 @@ def place_limit_order(
 def place_stop_order(
     broker: Broker, /, portfolio_id: str, symbol: str, quantity: Quantity, price: Amount
 ) -> TradeOrder:
-    """Sell shares once their price has fallen to a stop price (a stop-loss).
+    """Sell shares once their price has fallen to a stop price (a stop-loss); it waits for that.
 
     Args:
         portfolio_id: Portfolio that holds the shares, e.g. "ptf_5120".
-        symbol: Symbol of the stock.
-        quantity: How many shares, in whole lots; no other order may have them set aside.
-        price: Stop price per share, below the present one; the order waits for it until cancelled.
+        symbol: Symbol of the stock, as search_stocks shows it; not while it is halted.
+        quantity: How many shares, in whole lots, 200 at most; none set aside by an open order.
+        price: Stop price per share, in whole ticks, below the present price but not below half.
     """
     return broker.place("stop", portfolio_id, symbol, side="sell", quantity=quantity, price=price)
 
@@ -162,7 +162,7 @@ def update_trade_order(broker: Broker, /, trade_order_id: str, price: Amount) ->
 
     Args:
         trade_order_id: The order, e.g. "tor_20417".
-        price: New price per share, a multiple of the tick size.
+        price: New price per share, in whole ticks, unlike now.
     """
     order = broker.still_open(trade_order_id)
     if price == order.price:

@@ -80,7 +80,7 @@ def search_hotel_rooms(
 
 @server.read
 def list_travellers(desk: Desk, /, name: str = "") -> list[known.Traveller]:
-    """List the people the account books travel for, with birthday and travel document.
+    """List the people the user books travel for, with birthday and travel document.
 
     Args:
         name: Only travellers whose name contains this.
@@ -95,7 +95,7 @@ def list_flight_bookings(
     """List flight bookings with fare, seat and status, the latest departure first.
 
     Args:
-        reference: Only the one with this booking reference, e.g. "K7QX2M".
+        reference: Only the booking with this reference, e.g. "K7QX2M".
         traveller_name: Only bookings of travellers whose name contains this.
         itinerary_id: Only bookings of this itinerary, e.g. "itn_3104".
     """
@@ -112,7 +112,7 @@ def list_hotel_bookings(
     """List hotel bookings with guest, nights and status, the latest arrival first.
 
     Args:
-        reference: Only the one with this booking reference, e.g. "K7QX2M".
+        reference: Only the booking with this reference, e.g. "K7QX2M".
         hotel_name: Only bookings in hotels whose name contains this.
         itinerary_id: Only bookings of this itinerary, e.g. "itn_3104".
     """
@@ -134,10 +134,10 @@ def list_itineraries(desk: Desk, /, name: str = "") -> list[known.Itinerary]:
 
 @server.read
 def list_travel_payments(desk: Desk, /, reference: str = "") -> list[known.LedgerEntry]:
-    """List payments, refunds and loyalty points, newest first; 60 days after a gain they expire.
+    """List travel payments, refunds and loyalty points, newest first; points expire after 60 days.
 
     Args:
-        reference: Only those of the booking with this reference, e.g. "K7QX2M".
+        reference: Only payments for the booking with this reference, e.g. "K7QX2M".
     """
     return [entry for entry in reversed(list(desk.ledger)) if reference.upper() in entry.reference]
 
@@ -162,7 +162,7 @@ def hold_flight(desk: Desk, /, flight_id: str, traveller_id: str, fare: FareName
     """Hold a place on a flight for a day, or until two hours before it leaves, without paying.
 
     Args:
-        flight_id: A flight that leaves in three hours or later, e.g. "flt_20417".
+        flight_id: The flight, e.g. "flt_20417"; it leaves in three hours or later.
         traveller_id: Who flies, e.g. "trv_8812"; the travel document must last until arrival.
         fare: Basic cannot be changed or refunded, standard can for 45, flex can free of charge.
     """
@@ -192,11 +192,11 @@ def ticket_flight(desk: Desk, /, flight_booking_id: str, points: Points = 0) -> 
 
 @server.write
 def change_flight(desk: Desk, /, flight_booking_id: str, new_flight_id: str) -> FlightBooking:
-    """Move a ticketed standard or flex booking to another flight between the same cities.
+    """Move a ticketed standard or flex flight, not checked in, to another between the same cities.
 
     Args:
         flight_booking_id: The booking, e.g. "fbk_5120"; its seat is given up.
-        new_flight_id: The other flight; if it is dearer the difference is due, plus 45 if standard.
+        new_flight_id: The other flight, e.g. "flt_20418"; a price rise is due, and 45 if standard.
     """
     trip, flight = desk.ticketed(flight_booking_id), desk.flights[new_flight_id]
     forbid(trip.fare == "basic", "basic fares cannot be changed; cancel it and book anew")
@@ -215,7 +215,7 @@ def cancel_flight_booking(desk: Desk, /, flight_booking_id: str) -> FlightBookin
     """Cancel a held flight booking, or a ticketed one: flex is refunded, standard less 45.
 
     Args:
-        flight_booking_id: The booking, not checked in, e.g. "fbk_5120"; its points are lost.
+        flight_booking_id: The booking, e.g. "fbk_5120"; not checked in; points used are lost.
     """
     trip, refund = desk.trips[flight_booking_id], money(0)
     if trip.status != "held":
@@ -230,7 +230,7 @@ def cancel_flight_booking(desk: Desk, /, flight_booking_id: str) -> FlightBookin
 
 @server.write
 def select_flight_seat(desk: Desk, /, flight_booking_id: str, seat: str) -> FlightBooking:
-    """Choose a free seat for a ticketed standard or flex booking that is not checked in.
+    """Choose a free seat for a ticketed standard or flex flight booking that is not checked in.
 
     Args:
         flight_booking_id: The booking, e.g. "fbk_5120".
@@ -263,7 +263,7 @@ def check_in_flight(desk: Desk, /, flight_booking_id: str) -> FlightBooking:
 def book_hotel_room(
     desk: Desk, /, hotel_id: str, room: Room, arrival: date, nights: Nights, traveller_id: str
 ) -> HotelBooking:
-    """Book and pay a hotel room that is free in every night of a stay.
+    """Book and pay for a hotel room that is free on every night of a stay.
 
     Args:
         hotel_id: The hotel, e.g. "htl_7301".
@@ -319,10 +319,10 @@ def create_itinerary(desk: Desk, /, name: Label) -> known.Itinerary:
 
 @server.write(idempotent=True)
 def add_itinerary_booking(desk: Desk, /, itinerary_id: str, reference: str) -> known.Itinerary:
-    """Put a flight or hotel booking that is not over or cancelled into an itinerary.
+    """Put a flight or hotel booking that is not over or cancelled into a travel itinerary.
 
     Args:
-        itinerary_id: Which itinerary, e.g. "itn_3104".
+        itinerary_id: The itinerary, e.g. "itn_3104".
         reference: The reference of the booking, e.g. "K7QX2M".
     """
     itinerary, code = desk.itineraries[itinerary_id], reference.strip().upper()

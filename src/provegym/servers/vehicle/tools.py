@@ -38,11 +38,11 @@ def list_vehicles(cars: Cars, /, name: str = "") -> list[Vehicle]:
 
 @server.read
 def preview_car_route(cars: Cars, /, vehicle_id: str, destination_id: str) -> list[state.Leg]:
-    """Work out how far a drive would be and how long, if the battery lasts; nothing is set.
+    """Work out how far a drive by car would be and how long, if the battery lasts; nothing is set.
 
     Args:
-        vehicle_id: Which car, e.g. "veh_204".
-        destination_id: Where to, e.g. "dst_310".
+        vehicle_id: The car, e.g. "veh_204".
+        destination_id: The destination, e.g. "dst_310".
     """
     car, goal = cars.live(cars.vehicles[vehicle_id]), cars.destinations[destination_id]
     return list(cars.plan_route(car, [goal]))
@@ -65,7 +65,7 @@ def list_car_trips(cars: Cars, /, vehicle_id: str, destination_name: str = "") -
     """List the finished trips of a car, newest first.
 
     Args:
-        vehicle_id: Which car.
+        vehicle_id: The car, e.g. "veh_204".
         destination_name: Only trips to places whose name contains this.
     """
     trips = cars.trips.where(vehicle_id=cars.vehicles[vehicle_id].id)
@@ -77,7 +77,7 @@ def list_car_charges(cars: Cars, /, vehicle_id: str, place_name: str = "") -> li
     """List when and where a car was charged and at what cost, newest first.
 
     Args:
-        vehicle_id: Which car.
+        vehicle_id: The car, e.g. "veh_204".
         place_name: Only charges at places whose name contains this.
     """
     charges = cars.charges.where(vehicle_id=cars.vehicles[vehicle_id].id)
@@ -89,7 +89,7 @@ def list_car_services(cars: Cars, /, vehicle_id: str, work: str = "") -> list[Ca
     """List garage work on a car with its state, the soonest due first.
 
     Args:
-        vehicle_id: Which car.
+        vehicle_id: The car, e.g. "veh_204".
         work: Only work whose name contains this, e.g. "brake".
     """
     services = cars.services.where(vehicle_id=cars.vehicles[vehicle_id].id)
@@ -101,7 +101,7 @@ def list_car_alerts(cars: Cars, /, vehicle_id: str) -> list[CarService]:
     """List the open garage work a car warns of: overdue by day or by km, or for a soft tyre.
 
     Args:
-        vehicle_id: Which car.
+        vehicle_id: The car, e.g. "veh_204".
     """
     car, today = cars.live(cars.vehicles[vehicle_id]), cars.now.date()
     flat = "tyre change" if min(car.tyres_bar) < state.UNSAFE_BAR else ""
@@ -115,7 +115,7 @@ def set_car_power(cars: Cars, /, vehicle_id: str, mode: Power, brake: Brake) -> 
     """Start a car or switch it to accessory or off, in gear P; that ends route and climate.
 
     Args:
-        vehicle_id: Which car; one that charges stays off.
+        vehicle_id: The car, e.g. "veh_204"; one that charges stays off.
         mode: What it shall be.
         brake: What the driver does with the brake; starting needs it pressed.
     """
@@ -132,7 +132,7 @@ def shift_car_gear(cars: Cars, /, vehicle_id: str, gear: Gear, brake: Brake) -> 
     """Put a car that is on into a gear; D locks it and drives off along its route.
 
     Args:
-        vehicle_id: Which car; to drive, its doors must be shut and its tyres above 1.8 bar.
+        vehicle_id: The car, e.g. "veh_204"; to drive, doors must be shut and tyres above 1.8 bar.
         gear: The gear; a drive ends by itself in P.
         brake: What the driver does with the brake; shifting needs it pressed.
     """
@@ -153,7 +153,7 @@ def lock_car(cars: Cars, /, vehicle_id: str, action: Literal["lock", "unlock"]) 
     """Lock or unlock a car; locking needs its doors shut, unlocking needs gear P.
 
     Args:
-        vehicle_id: Which car.
+        vehicle_id: The car, e.g. "veh_204".
         action: What to do.
     """
     car = cars.control(vehicle_id)
@@ -168,7 +168,7 @@ def move_car_door(cars: Cars, /, vehicle_id: str, door: state.Door, action: Moti
     """Open or close a door or the trunk of an unlocked car that stands in gear P.
 
     Args:
-        vehicle_id: Which car.
+        vehicle_id: The car, e.g. "veh_204".
         door: Which door; the child lock holds rear doors, valet mode holds the trunk.
         action: What to do with it.
     """
@@ -188,7 +188,7 @@ def move_car_windows(cars: Cars, /, vehicle_id: str, windows: Windows, action: M
     """Open or close windows of a car; opening needs power and a speed of at most 100 km/h.
 
     Args:
-        vehicle_id: Which car.
+        vehicle_id: The car, e.g. "veh_204".
         windows: Which windows; the child lock keeps rear ones from being opened.
         action: What to do with them.
     """
@@ -206,8 +206,8 @@ def set_car_climate(cars: Cars, /, vehicle_id: str, temperature_c: Degrees = Non
     """Heat or cool a car; parked, it needs a level of 20 percent and stops after 30 minutes.
 
     Args:
-        vehicle_id: Which car; its windows must be shut.
-        temperature_c: Cabin temperature; leave it out to switch the climate off.
+        vehicle_id: The car, e.g. "veh_204"; its windows must be shut.
+        temperature_c: Cabin temperature; if left out, the climate is switched off.
     """
     car, until = cars.control(vehicle_id), None
     forbid(temperature_c == car.climate_c is None, f"the climate of {car.name} is already off")
@@ -223,7 +223,7 @@ def set_car_lights(cars: Cars, /, vehicle_id: str, lights: state.Lights) -> Vehi
     """Set the outside lights of a car; while driving it keeps a beam on.
 
     Args:
-        vehicle_id: Which car.
+        vehicle_id: The car, e.g. "veh_204".
         lights: Which lights; beams need power, the high beam more than 60 km/h.
     """
     car, beam = cars.control(vehicle_id), lights in ("low_beam", "high_beam")
@@ -238,7 +238,7 @@ def set_car_safety(cars: Cars, /, vehicle_id: str, feature: Feature, setting: On
     """Turn the child lock of a standing car, or the valet mode of one that is off, on or off.
 
     Args:
-        vehicle_id: Which car.
+        vehicle_id: The car, e.g. "veh_204".
         feature: Which of the two.
         setting: What it shall be.
     """
@@ -254,7 +254,7 @@ def charge_car(cars: Cars, /, vehicle_id: str, action: Switch, limit: Limit = 80
     """Start or stop charging a car that is off at a charger; it stops by itself at the limit.
 
     Args:
-        vehicle_id: Which car.
+        vehicle_id: The car, e.g. "veh_204".
         action: What to do.
         limit: The level in percent to charge to.
     """
@@ -275,7 +275,7 @@ def schedule_car_departure(cars: Cars, /, vehicle_id: str, departs_at: Time) -> 
     """Have a car bring its cabin to 21 degrees for a departure, if it is off and not low then.
 
     Args:
-        vehicle_id: Which car; not one that is driving.
+        vehicle_id: The car, e.g. "veh_204"; not one that is driving.
         departs_at: When, 30 minutes to 7 days from now, e.g. "2026-03-04T07:30:00Z".
     """
     car, ahead = cars.control(vehicle_id), departs_at - cars.now
@@ -292,9 +292,9 @@ def start_car_navigation(
     """Set the route of a car that has power, or change it under way; its battery must last.
 
     Args:
-        vehicle_id: Which car.
-        destination_id: Where to, e.g. "dst_310".
-        waypoint_ids: Destinations to pass on the way, e.g. "dst_322"; chargers fill it to 80.
+        vehicle_id: The car, e.g. "veh_204".
+        destination_id: The destination, e.g. "dst_310".
+        waypoint_ids: Destinations to pass, e.g. ["dst_322"]; chargers fill it to 80 percent.
     """
     car = cars.control(vehicle_id)
     forbid(car.mode == "off", f"{car.name} is off; switch it on first")
@@ -306,7 +306,7 @@ def start_car_navigation(
 
 @server.write
 def save_car_destination(cars: Cars, /, car_trip_id: str, name: Label, kind: Kind) -> Destination:
-    """Save the place where a trip ended as a destination, unless one is saved there already.
+    """Save the place where a car trip ended as a destination, unless one is saved there already.
 
     Args:
         car_trip_id: The trip, e.g. "ctr_5120".
@@ -323,12 +323,12 @@ def save_car_destination(cars: Cars, /, car_trip_id: str, name: Label, kind: Kin
 
 @server.write
 def book_car_service(cars: Cars, /, car_service_id: str, garage_id: str, day: date) -> CarService:
-    """Book open work on a car; the garage collects it at noon if it stands switched off then.
+    """Book open work on a car; the garage collects the car at noon if it stands switched off then.
 
     Args:
         car_service_id: The work, e.g. "svc_77".
-        garage_id: A destination of kind garage, e.g. "dst_310".
-        day: A weekday from tomorrow to two months ahead.
+        garage_id: The garage, a destination of that kind, e.g. "dst_310".
+        day: A weekday from tomorrow to two months ahead, e.g. "2026-03-16".
     """
     service, garage = cars.services[car_service_id], cars.destinations[garage_id]
     car, wait = cars.control(service.vehicle_id), (day - cars.now.date()).days

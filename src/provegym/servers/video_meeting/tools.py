@@ -17,11 +17,11 @@ Switch = Literal["on", "off"]
 
 @server.read
 def list_video_meetings(hub: Hub, /, title: str = "", status: Stage | None = None) -> list[Meeting]:
-    """List the video meetings you host or are invited to, with code, host, lock and capacity.
+    """List the video meetings the user hosts or is invited to, with code, host, lock and capacity.
 
     Args:
         title: Only meetings whose title or code contains this.
-        status: Only meetings at this stage.
+        status: Only meetings with this status.
     """
     found = [m for m in hub.meetings if title.lower() in f"{m.title} {m.code}".lower()]
     return [m for m in found if status in (None, m.status)]
@@ -29,7 +29,7 @@ def list_video_meetings(hub: Hub, /, title: str = "", status: Stage | None = Non
 
 @server.read
 def list_meeting_participants(hub: Hub, /, meeting_id: str, name: str = "") -> list[Participant]:
-    """List who is invited, waiting in the lobby or present, and who agrees to be recorded.
+    """List who is invited to a video meeting, in its lobby or present, and who agrees to recording.
 
     Args:
         meeting_id: The video meeting, e.g. "vmt_310".
@@ -41,7 +41,7 @@ def list_meeting_participants(hub: Hub, /, meeting_id: str, name: str = "") -> l
 
 @server.read
 def list_meeting_recordings(hub: Hub, /, meeting_title: str = "") -> list[Recording]:
-    """List the recordings of your video meetings; stored ones expire after 14 days.
+    """List the recordings of the user's video meetings; stored ones expire after 14 days.
 
     Args:
         meeting_title: Only recordings of meetings whose title contains this.
@@ -53,13 +53,13 @@ def list_meeting_recordings(hub: Hub, /, meeting_title: str = "") -> list[Record
 def schedule_video_meeting(
     hub: Hub, /, title: Label, starts_at: Time, invitee_names: Names, minutes: Length = 30
 ) -> Meeting:
-    """Schedule a video meeting that you host; its lobby opens ten minutes before the start.
+    """Schedule a video meeting that the user hosts; its lobby opens ten minutes before the start.
 
     Args:
         title: What to call it; no coming meeting has this title.
         starts_at: When it starts, within 60 days, e.g. "2026-03-04T15:00:00Z".
-        invitee_names: Full names of people you have met in a video meeting before.
-        minutes: How long it lasts before it ends by itself; not while you are to host another.
+        invitee_names: Full names of people the user has met in a video meeting before.
+        minutes: How long it lasts before it ends by itself; not while the user hosts another.
     """
     soon = LOBBY_OPENS < starts_at - hub.now < timedelta(days=60)
     forbid(not soon, "choose a start more than ten minutes and less than 60 days from now")
@@ -79,7 +79,7 @@ def schedule_video_meeting(
 
 @server.write
 def join_video_meeting(hub: Hub, /, code: str) -> Participant:
-    """Join a video meeting by its code: as the host you start it, else you wait to be let in.
+    """Join a video meeting by its code: as the host the user starts it, else waits to be let in.
 
     Args:
         code: The code people quote, e.g. "482-7113"; the lobby must be open and not locked.
@@ -96,7 +96,7 @@ def join_video_meeting(hub: Hub, /, code: str) -> Participant:
 
 @server.write
 def admit_participant(hub: Hub, /, participant_id: str) -> Participant:
-    """Let somebody into your live video meeting; a recording they do not agree to stops.
+    """Let somebody into a live video meeting that the user hosts; a recording they refuse stops.
 
     Args:
         participant_id: Who is waiting in the lobby, e.g. "ptp_4711"; there must be room.
@@ -109,10 +109,10 @@ def admit_participant(hub: Hub, /, participant_id: str) -> Participant:
 
 @server.write(destructive=True)
 def remove_participant(hub: Hub, /, participant_id: str) -> Participant:
-    """Take somebody out of a live video meeting that you host or out of its lobby, for good.
+    """Take somebody out of a live video meeting that the user hosts, or its lobby, for good.
 
     Args:
-        participant_id: Who is present or waiting, e.g. "ptp_4711"; not yourself.
+        participant_id: Who is present or waiting, e.g. "ptp_4711"; not the user.
     """
     person = hub.people[participant_id]
     hub.hosted(person.meeting_id)
@@ -124,7 +124,7 @@ def remove_participant(hub: Hub, /, participant_id: str) -> Participant:
 
 @server.write
 def transfer_meeting_host(hub: Hub, /, participant_id: str) -> Meeting:
-    """Hand a live video meeting that you host over to somebody present; they admit who waits.
+    """Hand a live video meeting that the user hosts to somebody present; they admit who waits.
 
     Args:
         participant_id: The new host, e.g. "ptp_4711".
@@ -141,11 +141,11 @@ def transfer_meeting_host(hub: Hub, /, participant_id: str) -> Meeting:
 
 @server.write
 def set_meeting_control(hub: Hub, /, meeting_id: str, control: Control, state: Switch) -> Meeting:
-    """Lock a live video meeting that you host, so that nobody new comes, or record it, or stop.
+    """Lock (nobody new comes) or record a live video meeting that the user hosts, or undo that.
 
     Args:
         meeting_id: The video meeting, e.g. "vmt_310".
-        control: What to switch; recording needs the consent of everybody present.
+        control: What to turn on or off; recording needs the consent of everybody present.
         state: Whether it shall be on or off.
     """
     meeting, wanted = hub.hosted(meeting_id), state == "on"
@@ -166,7 +166,7 @@ def set_meeting_control(hub: Hub, /, meeting_id: str, control: Control, state: S
 
 @server.write(destructive=True)
 def end_video_meeting(hub: Hub, /, meeting_id: str) -> Meeting:
-    """End a live video meeting that you host, for everybody and for good.
+    """End a live video meeting that the user hosts, for everybody and for good.
 
     Args:
         meeting_id: The video meeting, e.g. "vmt_310".
