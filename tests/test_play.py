@@ -40,6 +40,37 @@ def test_a_run_resumes_by_example_and_survives_a_cut_line(data: Path, tmp_path: 
     assert out.read_bytes() == whole
 
 
+def test_an_endpoint_that_is_down_is_not_a_result_and_is_asked_again(
+    data: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "rollouts.jsonl"
+    done = run("rollout", "--policy", "http://127.0.0.1:9/v1", "--data", data, "--out", out)
+    assert done.returncode == 2
+    assert "5 rollouts went wrong" in done.stderr
+    held = list(read(out, Rollout))
+    assert all(rollout.reward is None and rollout.ended == "policy_error" for rollout in held)
+    assert "mean reward 0.000" in done.stdout
+
+
+def test_a_file_belongs_to_one_policy(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "rollouts.jsonl"
+    run("rollout", "--policy", "oracle", "--data", data, "--out", out)
+    other = run("rollout", "--policy", "noop", "--data", data, "--out", out)
+    assert other.returncode == 2
+    assert "holds rollouts of oracle" in other.stderr
+
+
+def test_one_bad_example_does_not_end_the_others(data: Path, tmp_path: Path) -> None:
+    lines = data.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b'"server":"banking"', b'"server":"bankin"')
+    data.write_bytes(b"".join(lines))
+    out = tmp_path / "rollouts.jsonl"
+    done = run("rollout", "--policy", "oracle", "--data", data, "--out", out)
+    assert "4 rollouts" in done.stdout
+    assert "Traceback" not in done.stderr
+    assert "there is no server 'bankin'" in run("verify", data).stdout
+
+
 def test_recorded_rollouts_are_scored_again(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "rollouts.jsonl"
     run("rollout", "--policy", "guesser", "--data", data, "--out", out)
@@ -79,6 +110,7 @@ def test_the_audit_shows_what_failing_is_paid(data: Path) -> None:
         (["score", "{data}"], "examples.jsonl:1: Object contains unknown field"),
         (["score", "{data}", "--weights", "nme=1"], "no reward part 'nme'"),
         (["score", "{data}", "--weights", "name"], "is no weight"),
+        (["score", "{data}", "--weights", "name=nan"], "must be a number"),
         (["score", "{data}", "--recipe", "nowhere.toml"], "nowhere.toml: No such file"),
         (
             ["rollout", "--policy", "orcle", "--data", "{data}", "--out", "x"],

@@ -64,6 +64,7 @@ def measure(progress: Console) -> Figures:
     parts: list[tuple[str, Callable[[], Figures]]] = [
         ("calls", measure_calls),
         ("forks", measure_forks),
+        ("drawing worlds", measure_worlds),
         ("a world of 10,000 records", measure_large_world),
         (f"{SESSIONS:,} sessions", measure_sessions),
         ("rewards and rollouts", measure_reward),
@@ -124,6 +125,17 @@ def measure_forks() -> Figures:
 
 def _plain(rows: Table[Any]) -> dict[str, Any]:
     return {key: msgspec.structs.asdict(rows[key]) for key in rows.keys()}  # noqa: SIM118
+
+
+def measure_worlds() -> Figures:
+    """Drawing a world from a seed for the first time; sessions on a known seed only fork it."""
+    times = []
+    for server in servers.load_all():
+        start = perf_counter()
+        for seed in range(1_000, 1_004):
+            server.world(seed)
+        times.append((perf_counter() - start) / 4 * 1e3)
+    return {"draw_world_ms_p50": median(times), "draw_all_worlds_ms": sum(times)}
 
 
 def measure_large_world() -> Figures:

@@ -113,6 +113,8 @@ def serve(
     from provegym.hosts.http import bind, build_app, check_token, faces, run
 
     token = os.environ.get("PROVEGYM_TOKEN")
+    if token == "":
+        fail("PROVEGYM_TOKEN is empty; set a token or unset it")
     check_token(http, token)
     listener = bind(http)
     host, port = listener.getsockname()[:2]
@@ -170,10 +172,13 @@ def run_rollouts(
     """Play every example with a policy and write one rollout per line; resumes where it stopped."""
     from provegym.play import Job, play_file
 
-    job = Job(data, out, policy, _policy(policy, model), _scheme(recipe), concurrency)
+    name = policy if "://" not in policy else f"{model} at {policy.rpartition('@')[2]}"
+    job = Job(data, out, name, _policy(policy, model), _scheme(recipe), concurrency)
     with progress_bar() as bar:
-        count, mean = play_file(job, bar)
-    console.print(f"{count} rollouts in {out}, mean reward {mean:.3f}")
+        count, mean, failed = play_file(job, bar)
+    print(f"{count} rollouts in {out}, mean reward {mean:.3f}")
+    if failed:
+        fail(f"{len(failed)} rollouts went wrong and are played again next time; {failed[0]}")
 
 
 @app.command("score")
@@ -296,7 +301,8 @@ def _policy(name: str, model: str) -> Any:
     if name.startswith(("http://", "https://")):
         return Endpoint(EndpointConfig(url=name, model=model))
     if name not in SCRIPTS:
-        fail(f"no policy {name!r}; {suggest(name, list(SCRIPTS))}, or give an endpoint's URL")
+        hint = suggest(name, list(SCRIPTS))
+        fail(f"no policy {name!r}; give an endpoint's URL or a script: {hint}")
     return SCRIPTS[name]
 
 

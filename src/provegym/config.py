@@ -1,6 +1,7 @@
 """Recipes: TOML files read into the frozen settings that stand beside the code they configure."""
 
 import tomllib
+from math import isfinite
 from pathlib import Path
 
 import msgspec
@@ -31,6 +32,11 @@ def load_recipe(path: Path) -> Recipe:
 
 
 def check_weights(weights: object) -> None:
-    """Refuse a weight for a part that there is not."""
-    if isinstance(weights, dict) and (unknown := sorted(set(weights) - set(WEIGHTS))):
+    """Refuse a weight for a part that there is not, or one that is no number."""
+    if not isinstance(weights, dict):
+        return
+    if unknown := sorted(set(weights) - set(WEIGHTS)):
         raise BadRecipe(f"no reward part {unknown[0]!r}; there are {', '.join(WEIGHTS)}")
+    for part, weight in weights.items():
+        if not isfinite(weight):
+            raise BadRecipe(f"the weight of {part} is {weight}; it must be a number")

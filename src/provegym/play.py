@@ -13,7 +13,7 @@ from provegym.config import BadRecipe, check_weights
 from provegym.rewards import Scheme, rescore
 from provegym.rewards.explain import explain, summary
 from provegym.rollout import MakePolicy, play, play_all
-from provegym.trace import BadFile, Example, Rollout, line, read
+from provegym.trace import BadFile, Example, Rollout, line, read, write
 from provegym.verify import verify
 
 
@@ -29,10 +29,11 @@ class Job:
     concurrency: int = 8
 
 
-def play_file(job: Job, bar: Progress) -> tuple[int, float]:
-    """Play the examples that the output does not hold yet; how many it holds, and their mean."""
+def play_file(job: Job, bar: Progress) -> tuple[int, float, list[str]]:
+    """Play the examples that the output does not hold yet: how many, their mean, what failed."""
     examples = list(read(job.data, Example))
-    done = _recover(job.out)
+    done = _recover(job)
+    failed: list[str] = []
     todo = [example for example in examples if example.id not in done]
     task = bar.add_task("rollouts", total=len(examples), completed=len(examples) - len(todo))
 
@@ -43,26 +44,35 @@ def play_file(job: Job, bar: Progress) -> tuple[int, float]:
         with job.out.open("ab", buffering=0) as file:
             async for rollout in play_all(todo, one, job.concurrency):
                 file.write(line(rollout))
-                done[rollout.example.id] = rollout.reward.total if rollout.reward else 0.0
+                if rollout.reward is None:
+                    failed.append(f"{rollout.example.id}: {rollout.ended}: {rollout.reason}")
+                else:
+                    done[rollout.example.id] = rollout.reward.total
                 bar.advance(task)
 
     try:
         asyncio.run(run())
     except OSError as problem:
         raise BadFile(f"{job.out}: {problem.strerror}") from None
-    return len(done), sum(done.values()) / len(done) if done else 0.0
+    return len(done), sum(done.values()) / len(done) if done else 0.0, failed
 
 
-def _recover(out: Path) -> dict[str, float]:
-    """The rollouts a file holds already; a line that a kill cut short is taken off."""
-    if not out.exists():
+def _recover(job: Job) -> dict[str, float]:
+    """The rollouts a file holds already; cut lines and those that went wrong are taken off."""
+    if not job.out.exists():
         return {}
-    raw = out.read_bytes()
+    raw = job.out.read_bytes()
     whole = raw[: raw.rfind(b"\n") + 1]
     if len(whole) < len(raw):
-        out.write_bytes(whole)
-    held = read(out, Rollout)
-    return {r.example.id: r.reward.total if r.reward else 0.0 for r in held}
+        job.out.write_bytes(whole)
+    held = list(read(job.out, Rollout))
+    for rollout in held:
+        if rollout.policy != job.name:
+            raise BadFile(f"{job.out} holds rollouts of {rollout.policy}; choose another file")
+    good = [rollout for rollout in held if rollout.reward is not None]
+    if len(good) < len(held):
+        write(job.out, good)
+    return {r.example.id: r.reward.total for r in good if r.reward is not None}
 
 
 def score_file(path: Path, scheme: Scheme, *, explained: bool = False) -> dict[str, Any]:
@@ -73,6 +83,9 @@ def score_file(path: Path, scheme: Scheme, *, explained: bool = False) -> dict[s
     count = scored = 0
     total = 0.0
     for rollout in read(path, Rollout):
+        if rollout.reward is None:
+            lines.append(f"{rollout.example.id}: {rollout.ended}: {rollout.reason}")
+            continue
         rollout = rescore(rollout, scheme)
         assert rollout.reward is not None
         count += 1

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from provegym.kernel import Session
+from provegym.kernel import Change, Session
 from provegym.kernel.errors import quote, suggest
 from provegym.policies.dialects import openai
 from provegym.rewards import PAPER, Scheme, score
@@ -26,6 +26,7 @@ class Policy(Protocol):
         """The next message, given everything said so far and the tools shown."""
 
 
+AHEAD = 16
 MakePolicy = Callable[[Example], Policy]
 
 
@@ -47,9 +48,9 @@ class Player:
     """One rollout while it runs."""
 
     example: Example
-    toolbox: Toolbox
-    session: Session
     caps: Caps = PAPER_CAPS
+    toolbox: Toolbox = field(init=False)
+    session: Session = field(init=False)
     messages: list[Json] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     replies: int = 0
@@ -58,6 +59,8 @@ class Player:
 
     async def play(self, policy: Policy) -> None:
         """Every user turn, each until the policy answers without a call."""
+        self.toolbox = Toolbox.of(self.example)
+        self.session = self.toolbox.session(self.example.seed)
         tools = self.toolbox.openai()
         self.messages.append({"role": "system", "content": self.example.system})
         for number, turn in enumerate(self.example.turns[: self.caps.user_turns]):
@@ -99,11 +102,12 @@ class Player:
         """Check a call by what the toolbox shows, run it, and record what it did."""
         arguments = _read_arguments(asked.arguments)
         made = Call(turn=turn, message=self.replies, tool=asked.name, arguments=arguments)
+        tool = self.toolbox.tools.get(asked.name)
+        made = msgspec.structs.replace(made, writes=tool is not None and tool.writes)
         if arguments is None or not asked.name:
             error = 'the call is not JSON of the form {"name": …, "arguments": {…}}'
             result = _error("malformed", f"{error}: {quote(asked.arguments)}")
             return msgspec.structs.replace(made, arguments=None, error="malformed", result=result)
-        tool = self.toolbox.tools.get(asked.name)
         if tool is None:
             hint = suggest(asked.name, list(self.toolbox.tools))
             result = _error("not_found", f"unknown tool {quote(asked.name)}; {hint}")
@@ -113,7 +117,6 @@ class Player:
         changes = tuple(self.session.changes(tool.name)) if outcome.ok and tool.writes else ()
         return msgspec.structs.replace(
             made,
-            writes=tool.writes,
             checks=Checks(shown=True, fits=fits, ran=outcome.ok),
             error=outcome.error,
             result=outcome.text,
@@ -125,16 +128,17 @@ class Player:
 async def play(
     example: Example, policy: Policy, *, name: str, caps: Caps = PAPER_CAPS, scheme: Scheme = PAPER
 ) -> Rollout:
-    """Play one example to its end and score it; whatever goes wrong becomes its reason."""
-    toolbox = Toolbox.of(example)
-    player = Player(example, toolbox, toolbox.session(example.seed), caps)
-    reason = ""
+    """Play one example to its end and score it; what goes wrong becomes its reason, unpaid."""
+    player = Player(example, caps)
+    reason, reward = "", None
+    outcome: tuple[Change, ...] = ()
     try:
         await player.play(policy)
+        outcome = tuple(player.session.diff())
+        reward = score(example, player.calls, scheme, outcome)
     except Exception as problem:
         player.ended = "server_bug" if _in_servers(problem) else "policy_error"
         reason = f"{type(problem).__name__}: {problem}"
-    outcome = tuple(player.session.diff())
     return Rollout(
         example=example,
         policy=name,
@@ -144,7 +148,7 @@ async def play(
         reason=reason,
         tokens=player.tokens,
         outcome=outcome,
-        reward=score(example, player.calls, scheme, outcome),
+        reward=reward,
     )
 
 
@@ -164,11 +168,20 @@ async def play_all(
     play_one: Callable[[Example], Coroutine[Any, Any, Rollout]],
     concurrency: int = 8,
 ) -> AsyncIterator[Rollout]:
-    """Play many examples, so many at a time; rollouts come in the order of the examples."""
+    """Play many examples, so many at a time; rollouts come in the order of the examples.
+
+    A slow one holds up the order, not the others: many more than play at once may wait behind it.
+    """
+    turn = asyncio.Semaphore(concurrency)
+
+    async def one(example: Example) -> Rollout:
+        async with turn:
+            return await play_one(example)
+
     waiting: list[asyncio.Task[Rollout]] = []
     for example in examples:
-        waiting.append(asyncio.create_task(play_one(example)))
-        if len(waiting) >= concurrency:
+        waiting.append(asyncio.create_task(one(example)))
+        if len(waiting) >= AHEAD * concurrency:
             yield await waiting.pop(0)
     for task in waiting:
         yield await task

@@ -78,7 +78,8 @@ def tell(console: Console, name: str, seed: int) -> None:
         call = f"{step.tool}({', '.join(f'{k}={_short(v, 40)}' for k, v in arguments.items())})"
         console.print(f"  [bold]→[/bold] {escape(call)}", no_wrap=True, overflow="ellipsis")
         colour, mark = ("green", "✓") if outcome.ok else ("yellow", "✗")
-        console.print(f"    [{colour}]{mark} {escape(_result(outcome))}[/{colour}]")
+        said = f"    [{colour}]{mark} {escape(_result(outcome))}[/{colour}]"
+        console.print(said, no_wrap=outcome.ok, overflow="ellipsis" if outcome.ok else "fold")
     console.print("\n  [bold]what changed in the world[/bold]")
     for change in _changes(session.diff()):
         console.print(f"    {change}", no_wrap=True, overflow="ellipsis")

@@ -162,6 +162,16 @@ def test_a_request_without_a_session_is_told_how_to_open_one(host: Host) -> None
     anyio.run(attempt)
 
 
+def test_nobody_chooses_the_id_of_a_session(host: Host) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    held = httpx2.get(f"{host.url}/health").json()["sessions"]
+    for key in ("whatever", ":mcp:whatever", ":shared"):
+        headers = {"mcp-session-id": key, "mcp-protocol-version": "2026-07-28"}
+        httpx2.post(f"{host.url}/banking/mcp", json=body, headers=headers)
+        assert httpx2.post(f"{host.url}/s/{key}/banking/mcp", json=body).status_code == 404
+    assert httpx2.get(f"{host.url}/health").json()["sessions"] == held
+
+
 def test_shared_opens_one_for_everybody(start_host: Callable[..., Host]) -> None:
     async def both(url: str) -> tuple[int, int]:
         one, two = Client(url, mode="2026-07-28"), Client(url, mode="legacy")

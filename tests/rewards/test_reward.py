@@ -118,6 +118,11 @@ def test_argument_is_the_mean_share_of_equal_values_over_served_steps() -> None:
     assert parts(call("a", x=1, y=0), call("b"), gold=gold)["argument"] == 0.75
 
 
+def test_a_call_nobody_can_read_is_worth_nothing() -> None:
+    broken = Call(turn=0, message=0, tool="find", arguments=None, error="malformed")
+    assert score(example([Step(turn=0, tool="find")]), (broken,)).total == 0
+
+
 def test_a_guess_where_one_should_ask_is_worth_nothing() -> None:
     gold = [Step(turn=1, tool="pay", writes=True)]
     guess = msgspec.structs.replace(call("pay"), writes=True)

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from data.draft import Draft, Wanted, drafts, make
+from provegym.kernel import Change
 from provegym.policies.scripted import oracle
 from provegym.rewards.success import same_outcome, succeeded
 from provegym.rollout import play_script
@@ -75,6 +76,26 @@ BROKEN: list[tuple[str, Callable[[Example], Example], str]] = [
         "an unneeded argument",
         lambda e: with_step(e, 3, arguments={"limit": 10}),
         "step 3: limit could be left out",
+    ),
+    (
+        "an alternative that is none",
+        lambda e: with_step(
+            e, 0, alternatives=(*e.paths[0].steps[0].alternatives, Alternative(tool="list_cards"))
+        ),
+        "list_cards{} does not yield what it is for",
+    ),
+    (
+        "a path that knows too much",
+        lambda e: put(
+            e, paths=(*e.paths, Path(steps=tuple(put(s, needs=()) for s in e.paths[0].steps[2:])))
+        ),
+        "has a flaw: nothing says 'acc_23886'",
+    ),
+    ("an empty path", lambda e: put(e, paths=(*e.paths, Path())), "a path without steps"),
+    (
+        "no such distractor",
+        lambda e: put(e, toolbox=ToolboxSpec(distractors=("nothing",))),
+        "there is no tool 'nothing'",
     ),
     ("a forgotten road", lambda e: with_step(e, 0, alternatives=()), "could also go by"),
     ("another outcome", lambda e: put(e, outcome=()), "is not what the first path leaves behind"),
@@ -158,6 +179,20 @@ def test_the_lines_of_an_order_count_in_any_order() -> None:
     assert same_outcome(one.outcome, two.outcome)
 
 
+def test_created_records_are_told_apart_by_what_they_are() -> None:
+    """Commenting on the one new record is not commenting on the other."""
+
+    def diff(on: str) -> list[Change]:
+        made = [
+            Change("s", "issues", key, None, {"id": key, "title": title})
+            for key, title in (("iss_1", "Alpha"), ("iss_2", "Beta"))
+        ]
+        return [*made, Change("s", "comments", "com_1", None, {"id": "com_1", "issue_id": on})]
+
+    assert same_outcome(diff("iss_1"), diff("iss_1"))
+    assert not same_outcome(diff("iss_1"), diff("iss_2"))
+
+
 def test_further_paths_answer_too() -> None:
     example = good("what-is-left")
     for path in example.paths:
@@ -168,7 +203,7 @@ def test_an_oracle_succeeds_and_a_failing_rollout_is_found_that_is_paid_well() -
     example = good("pay-and-freeze")
     assert succeeded(play_script(example, oracle))
     finding = Auditor(example).run()
-    assert 0.9 < finding.best_failing < 1.3
+    assert 0.9 < finding.best_failing <= 1.3
     assert finding.exploits
 
 

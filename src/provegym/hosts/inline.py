@@ -65,13 +65,16 @@ class Sessions:
         return self._keep(self.get(key).fork())
 
     def get(self, key: str) -> Session:
-        """The session of an id; asking for it counts as use."""
+        """The session of an id that was given out; asking for it counts as use."""
         self._drop_idle()
-        entry = self._entries.get(key)
-        if entry is None:
+        if key not in self._entries or key.startswith(":"):
             raise NoSession(
                 "no such session: it was closed, expired or never opened; open a new one"
             )
+        return self._use(key)
+
+    def _use(self, key: str) -> Session:
+        entry = self._entries[key]
         entry.used = self._clock()
         self._entries.move_to_end(key)
         return entry.session
@@ -81,7 +84,7 @@ class Sessions:
         self._drop_idle()
         if key not in self._entries:
             self._keep(Session(self.servers.values(), seed), key)
-        return self.get(key)
+        return self._use(key)
 
     def close(self, key: str) -> None:
         """Forget a session; closing it twice is fine."""

@@ -14,12 +14,14 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server as SdkServer
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from provegym import __version__
 from provegym.hosts.inline import HostError, Sessions
 from provegym.kernel import AnyServer, Session, Tool
 from provegym.kernel.errors import quote, suggest
 
+SHARED = ":shared"
 SESSION_META = "provegym/session"
 SENSITIVE_META = "provegym/sensitive"
 Context = Any
@@ -124,8 +126,9 @@ def http_sessions(sessions: Sessions, *, shared: bool = False, seed: int = 0) ->
             if key:
                 return sessions.get(str(key))
             if shared:
-                return sessions.ensure("shared", seed)
-            if legacy := request.headers.get("mcp-session-id"):
+                return sessions.ensure(SHARED, seed)
+            legacy = request.headers.get("mcp-session-id")
+            if legacy and ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
                 return sessions.ensure(legacy_key(legacy), seed)
         except HostError as problem:
             raise MCPError(types.INVALID_REQUEST, str(problem)) from None
@@ -136,7 +139,7 @@ def http_sessions(sessions: Sessions, *, shared: bool = False, seed: int = 0) ->
 
 def legacy_key(mcp_session_id: str) -> str:
     """Where an older client's world is kept; never an id that the control API gives out."""
-    return f"mcp:{mcp_session_id}"
+    return f":mcp:{mcp_session_id}"
 
 
 def http_manager(

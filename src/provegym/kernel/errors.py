@@ -71,4 +71,4 @@ def suggest(word: str, known: list[str]) -> str:
         return f"did you mean {near[0]!r}?"
     if 0 < len(known) <= 12:
         return f"known are {', '.join(known)}"
-    return "see the list of tools for what there is" if known else "it takes none"
+    return "see the list of what there is" if known else "there is none to choose from"

@@ -110,12 +110,14 @@ class Session:
         return self.state(server).changes(server.name)
 
     def advance(self, minutes: int) -> None:
-        """Let time pass in every server; what falls due happens."""
+        """Let time pass in every server, or in none; what falls due happens."""
         if not 0 <= minutes <= MAX_MINUTES:
             raise ValueError(f"a session advances by 0 to {MAX_MINUTES} minutes, not {minutes}")
         if minutes:
-            for state in self._states.values():
+            later = {name: state.fork() for name, state in self._states.items()}
+            for state in later.values():
                 state.pass_time(minutes)
+            self._states = later
             self._minutes += minutes
 
     def fork(self) -> "Session":

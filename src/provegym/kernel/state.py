@@ -19,7 +19,7 @@ from msgspec import inspect
 from provegym.kernel.errors import Bug, NotFound, Rejected, quote
 
 ENCODE = msgspec.json.Encoder(decimal_format="number").encode
-MAX_EVENTS = 10_000
+MAX_EVENTS = 200_000
 PLAIN = (str, int, float, Decimal, tuple, date)
 EPOCH = datetime(2026, 1, 5, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from provegym.rewards.equality import equal
 from provegym.trace import Call, Json, Step
 
 MOST_CANDIDATES = 12
-MOST_NODES = 50_000
+MOST_NODES = 20_000
 NOWHERE = 1_000_000
 DIGITS = 9
 PAGE = 10
@@ -165,10 +165,13 @@ def _is_alternative(call: Call, step: Step) -> bool:
 
 
 def _unpaged(given: Json, wanted: Json) -> Json:
-    """The arguments of a call without a limit that shows at least as much as none would."""
-    limit = given.get("limit")
-    wide = isinstance(limit, int) and limit >= PAGE and "limit" not in wanted
-    return {name: value for name, value in given.items() if name != "limit"} if wide else given
+    """The arguments of a call without those that say nothing: wide pages, and null."""
+    limit, skipped = given.get("limit"), []
+    if isinstance(limit, int) and limit >= PAGE and "limit" not in wanted:
+        skipped.append("limit")
+    if given.get("offset") == 0 and "offset" not in wanted:
+        skipped.append("offset")
+    return {n: v for n, v in given.items() if n not in skipped and (v is not None or n in wanted)}
 
 
 def _without_choice(candidates: list[list[int]]) -> list[int | None] | None:

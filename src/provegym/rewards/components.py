@@ -82,8 +82,9 @@ def name(case: Case) -> float:
     busy = {step.turn for step in case.steps}
     gold = {step.tool for step in case.steps}
     gold.update(other.tool for step in case.steps for other in step.alternatives)
-    right = sum(c.tool in gold and not (c.writes and c.turn not in busy) for c in case.calls)
-    return right / len(case.calls)
+    named = [c for c in case.calls if c.tool in gold and c.arguments is not None]
+    right = [c for c in named if not (c.writes and c.turn not in busy)]
+    return len(right) / len(case.calls)
 
 
 @component(weight=0.1)

@@ -14,6 +14,8 @@ from provegym.trace import Rollout
 def succeeded(rollout: Rollout) -> bool:
     """Equal final diff, every answering read made with equal arguments, and asking where due."""
     example = rollout.example
+    if rollout.ended in ("policy_error", "server_bug"):
+        return False
     if not any(path.steps for path in example.paths):
         return not rollout.calls
     for number, turn in enumerate(example.turns):
@@ -21,7 +23,11 @@ def succeeded(rollout: Rollout) -> bool:
             return False
     if rollout.reward is None or not same_outcome(example.outcome, rollout.outcome):
         return False
-    exact = {served.step for served in rollout.reward.served if served.equal == 1}
+    exact = {
+        served.step
+        for served in rollout.reward.served
+        if served.equal == 1 and rollout.calls[served.call].checks.ran
+    }
     steps = example.paths[rollout.reward.path].steps
     return all(at in exact for at, step in enumerate(steps) if step.answers)
 
@@ -62,24 +68,30 @@ def fingerprints(changes: Sequence[Change]) -> Counter[str]:
 
 
 def masked(changes: Sequence[Change]) -> Counter[bytes]:
-    """The changes of a diff, with the ids of created records hidden behind their table's name.
+    """The changes of a diff, with the ids of created records replaced by what sets them apart.
 
     Records inside a record, such as the lines of an order, count in any order.
     """
     made = {change.key: f"<new {change.table}>" for change in changes if change.before is None}
-
-    def mask(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: mask(part) for name, part in value.items()}
-        if isinstance(value, list):
-            parts = [mask(part) for part in value]
-            return sorted(parts, key=msgspec.json.encode) if _are_records(parts) else parts
-        return made.get(value, value) if isinstance(value, str) else value
-
+    plain = {c.key: _mask(c.after, made) for c in changes if c.before is None}
+    order = sorted({msgspec.json.encode(record) for record in plain.values()})
+    ranks = {key: order.index(msgspec.json.encode(record)) for key, record in plain.items()}
+    told = {key: f"{name} {ranks[key]}" for key, name in made.items()}
     return Counter(
-        msgspec.json.encode([c.server, c.table, mask(c.key), mask(c.before), mask(c.after)])
+        msgspec.json.encode(
+            [c.server, c.table, *(_mask(v, told) for v in (c.key, c.before, c.after))]
+        )
         for c in changes
     )
+
+
+def _mask(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {name: _mask(part, names) for name, part in value.items()}
+    if isinstance(value, list):
+        parts = [_mask(part, names) for part in value]
+        return sorted(parts, key=msgspec.json.encode) if _are_records(parts) else parts
+    return names.get(value, value) if isinstance(value, str) else value
 
 
 def _are_records(parts: list[Any]) -> bool:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from provegym.policies.knowledge import literals
 from provegym.policies.scripted import Script, guess, in_turn, tool_call
 from provegym.rewards import PAPER, Scheme
 from provegym.rewards.success import succeeded
@@ -20,6 +21,7 @@ from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Rollout, ToolCall
 
 ROUNDS = 60
+BEST = 1.3
 
 Calls = list[list[ToolCall]]
 Edit = Callable[["Auditor", Calls], str]
@@ -55,11 +57,11 @@ class Auditor:
         self.easy = [n for n in reads if not self.toolbox.schemas[n].get("required")]
 
     def run(self) -> Finding:
-        """Climb from doing nothing, and from the right calls without the last write."""
+        """Climb from nothing, from all but the last write, and from doing more than was asked."""
         found: list[Exploit] = []
         best, size = 0.0, 0
         nothing: Calls = [[] for _ in self.example.turns]
-        for calls in (nothing, self._almost()):
+        for calls in (nothing, self._almost(), self._doubled(), self._with_extra()):
             paid, made = self._climb(calls, found)
             if paid > best:
                 best, size = paid, made
@@ -69,6 +71,8 @@ class Auditor:
         paid, failed = self.play(calls)
         if not failed:
             return 0.0, 0
+        if paid >= BEST:
+            found.append(Exploit("do more than was asked", paid, self.example.id))
         for _ in range(ROUNDS):
             changed = [list(turn) for turn in calls]
             what = self.chance.choice(EDITS)(self, changed)
@@ -98,18 +102,47 @@ class Auditor:
             for turn in range(len(self.example.turns))
         ]
 
+    def _all_right(self) -> Calls:
+        turns = range(len(self.example.turns))
+        return [[self.right(at) for at in in_turn(self.example, turn)] for turn in turns]
+
+    def _doubled(self) -> Calls:
+        """All that is right, and the last write once more."""
+        calls = self._all_right()
+        writes = [at for at, step in enumerate(self.steps) if step.writes]
+        if writes:
+            calls[self.steps[writes[-1]].turn].append(self.right(writes[-1]))
+        return calls
+
+    def _with_extra(self) -> Calls:
+        """All that is right, one of the writes with an argument that nobody asked for."""
+        calls = self._all_right()
+        for at, step in enumerate(self.steps):
+            parts = self.toolbox.schemas[step.tool]["properties"]
+            extra = [n for n, p in parts.items() if n not in step.arguments and _is_text(p)]
+            if step.writes and extra:
+                arguments = {**literals(step.arguments), extra[0]: "as I like"}
+                place = in_turn(self.example, step.turn).index(at)
+                calls[step.turn][place] = tool_call(step.tool, arguments)
+                break
+        return calls
+
     def right(self, at: int) -> ToolCall:
         """A step's call with its literal values."""
         step = self.steps[at]
-        bare: Json = {
-            n: v["literal"] if isinstance(v, dict) and "$from" in v else v
-            for n, v in step.arguments.items()
-        }
-        return tool_call(step.tool, bare)
+        return tool_call(step.tool, literals(step.arguments))
 
     def wrong(self, at: int) -> ToolCall:
         """A step's call with values that fit and are not right."""
         return tool_call(self.steps[at].tool, guess(self.steps[at], self.toolbox))
+
+
+def _is_text(part: Json) -> bool:
+    return (
+        "string" in (part.get("type"), *part.get("type", ()))
+        and "enum" not in part
+        and "format" not in part
+    )
 
 
 def name_with_guessed_values(audit: Auditor, calls: Calls) -> str:

@@ -9,7 +9,7 @@ from provegym.policies.scripted import eager, guesser, noop, oracle, shuffler, s
 from provegym.rewards import score
 from provegym.rewards.equality import equal
 from provegym.rollout import MakePolicy, play_script
-from provegym.toolbox import Toolbox, gold_tools
+from provegym.toolbox import Toolbox, all_tools, gold_tools
 from provegym.trace import Call, Checks, Example, Step
 from provegym.verify import proofs
 from provegym.verify.replay import made, replay
@@ -40,6 +40,7 @@ def verify(example: Example) -> list[str]:
     problems += proofs.effective(gold)
     problems += proofs.answers(gold)
     problems += proofs.paths(example, gold)
+    problems += proofs.alternatives(example, gold)
     problems += proofs.mentions(example, session)
     problems += asking(example)
     problems += proofs.other_roads(example, gold)
@@ -50,13 +51,17 @@ def shape(example: Example) -> Iterator[str]:
     """Lengths, kinds and references are as they must be."""
     if not 0 < len(example.turns) <= MOST_TURNS:
         yield f"{len(example.turns)} user turns; one to {MOST_TURNS} are allowed"
+    if not example.paths or (len(example.paths) > 1 and not all(p.steps for p in example.paths)):
+        yield "a path without steps stands beside others, or there is none at all"
+    if any(turn.minutes < 0 for turn in example.turns):
+        yield "time does not run backwards"
     for number, path in enumerate(example.paths):
         if len(path.steps) + len(example.turns) > MOST_LENGTH:
             yield f"path {number} takes more than {MOST_LENGTH} messages"
         for at, step in enumerate(path.steps):
             if step.turn >= len(example.turns):
                 yield f"path {number}, step {at} is in turn {step.turn}, which there is not"
-            if any(edge.step >= at for edge in step.needs):
+            if any(not 0 <= edge.step < at for edge in step.needs):
                 yield f"path {number}, step {at} needs a step that comes after it"
     empty = not any(path.steps for path in example.paths)
     if empty != (example.kind in ("abstention", "irrelevance")) and example.kind != "clarification":
@@ -71,6 +76,10 @@ def world(example: Example) -> Iterator[str]:
     server = servers.load(example.server)
     if server.version != example.server_version:
         yield f"made with version {example.server_version} of {server.name}, now {server.version}"
+        return
+    missing = [name for name in example.toolbox.distractors if name not in all_tools()]
+    if missing:
+        yield f"there is no tool {missing[0]!r} to distract with"
         return
     if Session([server], example.seed).digest() != example.digest:
         yield f"world {example.seed} of {server.name} is not the one the example was made on"

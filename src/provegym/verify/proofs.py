@@ -27,10 +27,14 @@ def derivable(example: Example, gold: Replay) -> Iterator[str]:
     """Every gold value was said, returned by an earlier step, a default, or a named derivation."""
     named = example.provenance.get("derived", {})
     for at, played in enumerate(gold.played):
-        schema = Toolbox.of(example).schemas[played.step.tool]["properties"]
+        tool = played.before.tools[played.step.tool][0]
         for name, value in played.arguments.items():
-            default = schema[name].get("default") == value
-            if not (played.known.has(value) or default or f"{at}.{name}" in named):
+            if played.known.has(value):
+                continue
+            default = tool.input_schema["properties"][name].get("default") == value
+            if name in tool.arguments.sensitive:
+                yield f"step {at}: {name} is sensitive, and nobody gave {value!r}"
+            elif not default and f"{at}.{name}" not in named:
                 yield f"step {at}: nothing says that {name} is {value!r}"
 
 
@@ -177,11 +181,50 @@ def paths(example: Example, gold: Replay) -> Iterator[str]:
     if not same_outcome(example.outcome, gold.outcome):
         yield "the recorded outcome is not what the first path leaves behind"
     for number, path in enumerate(example.paths[1:], 1):
-        other = replay(example, path)
-        if not other.ok:
-            yield f"path {number} does not run"
-        elif not same_outcome(other.outcome, gold.outcome):
-            yield f"path {number} leaves another world behind"
+        yield from (f"path {number} {problem}" for problem in path_problems(example, path, gold))
+
+
+def path_problems(example: Example, path: Path, gold: Replay) -> Iterator[str]:
+    """What is wrong with another path: it must run, end alike, answer, and know what it takes."""
+    other = replay(example, path)
+    if not other.ok:
+        yield "does not run"
+        return
+    if not same_outcome(other.outcome, gold.outcome):
+        yield "leaves another world behind"
+    if _answers(path) < _answers(example.paths[0]):
+        yield "does not answer what was asked"
+    yield from (f"has a flaw: {problem}" for problem in edges(example, path, other))
+    known = {normal(leaf) for each in gold.played for leaf in _derived(example, gold, each)}
+    for at, played in enumerate(other.played):
+        for leaf in leaves(played.arguments) if played.step.writes else ():
+            if not played.known.has(leaf) and normal(leaf) not in known:
+                yield f"has a flaw: nothing says {leaf!r} by step {at}"
+
+
+def _derived(example: Example, gold: Replay, played: Played) -> Iterator[Scalar]:
+    """The values of a step that are named derivations."""
+    at = gold.played.index(played)
+    for name, value in played.arguments.items():
+        if f"{at}.{name}" in example.provenance.get("derived", {}):
+            yield from leaves(value)
+
+
+def _answers(path: Path) -> int:
+    return sum(bool(step.answers) for step in path.steps)
+
+
+def alternatives(example: Example, gold: Replay) -> Iterator[str]:
+    """Every alternative of a lookup yields all that the lookup is there for."""
+    for at, played in enumerate(gold.played):
+        if not played.step.alternatives:
+            continue
+        known = known_values(example, played.step.turn, played.before, gold.played[:at])
+        wanted = list(wanted_of(played, taken_from(at, example, gold.played), known))
+        for other in played.step.alternatives:
+            outcome = played.before.fork().call(other.tool, other.arguments)
+            if not outcome.ok or not all(want(outcome.value) for want in wanted):
+                yield f"step {at}: {other.tool}{other.arguments} does not yield what it is for"
 
 
 def other_roads(example: Example, gold: Replay) -> Iterator[str]:
@@ -222,7 +265,8 @@ def unpaid_roads(example: Example, gold: Replay, turn: int) -> Iterator[Road]:
         return
     seeker, said = search(example, gold, turn)
     for road in seeker.roads(said, len(reads)) if seeker.wanted else ():
-        if score(example, _calls(gold.played, turn, road)).total < BEST - 1e-9:
+        paid = (score(example, _calls(gold.played, turn, road, at)).total for at in (0, -1))
+        if max(paid) < BEST - 1e-9:
             yield road
 
 
@@ -273,20 +317,16 @@ def _holder(value: object, form: str) -> dict[str, object] | None:
     return value if form in held else None
 
 
-def _calls(played: list[Played], turn: int, road: Road) -> list[Call]:
-    """The gold calls with one turn's lookups replaced by a road."""
+def _calls(played: list[Played], turn: int, road: Road, place: int) -> list[Call]:
+    """The gold calls with one turn's lookups replaced by a road, in the place of one of them."""
     calls: list[Call] = []
-    for number in sorted({each.step.turn for each in played} | {turn}):
-        if number == turn:
+    for each in played:
+        if each.step.turn != turn or each.step.writes:
+            calls.append(made(each.step.tool, each.arguments, len(calls), each.step, each.outcome))
+        elif each is [p for p in played if p.step.turn == turn and not p.step.writes][place]:
             for read in road:
-                calls.append(
-                    made(read.tool, read.arguments, len(calls), Step(turn=turn, tool=""), None)
-                )
-        for each in played:
-            if each.step.turn == number and (number != turn or each.step.writes):
-                calls.append(
-                    made(each.step.tool, each.arguments, len(calls), each.step, each.outcome)
-                )
+                bare = Step(turn=turn, tool="")
+                calls.append(made(read.tool, read.arguments, len(calls), bare, None))
     return calls
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from provegym.policies.dialects import hermes
 from provegym.trace import Json, Reply, ToolCall
 
@@ -21,7 +23,9 @@ def _call(item: Any) -> ToolCall:
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         return ToolCall(name="", arguments=str(item))
     arguments = function.get("arguments") or "{}"
-    return ToolCall(name=function["name"], arguments=str(arguments), id=str(item.get("id") or ""))
+    if not isinstance(arguments, str):
+        arguments = msgspec.json.encode(arguments).decode()
+    return ToolCall(name=function["name"], arguments=arguments, id=str(item.get("id") or ""))
 
 
 def message(reply: Reply) -> Json:
