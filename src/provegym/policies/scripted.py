@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from provegym.policies.knowledge import literals
 from provegym.rewards.align import resolve
 from provegym.toolbox import Toolbox
 from provegym.trace import Call, Checks, Example, Json, Reply, Step, ToolCall
@@ -127,15 +128,12 @@ def eager(example: Example) -> Script:
 def guess(step: Step, toolbox: Toolbox) -> Json:
     """A step's arguments with every value replaced by another one of its kind."""
     properties = toolbox.schemas.get(step.tool, {}).get("properties", {})
-    return {
-        name: other_value(value, properties.get(name, {})) for name, value in step.arguments.items()
-    }
+    told = literals(step.arguments)
+    return {name: other_value(value, properties.get(name, {})) for name, value in told.items()}
 
 
 def other_value(value: Any, schema: Json) -> Any:
     """A value that fits the same schema and is not the same, as far as there is one."""
-    if isinstance(value, dict) and "$from" in value:
-        value = value["literal"]
     if "enum" in schema:
         return next((v for v in schema["enum"] if v not in (value, None)), value)
     if isinstance(value, bool):

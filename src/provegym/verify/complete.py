@@ -143,8 +143,8 @@ def _path_by(example: Example, road: Road, turn: int) -> Path:
         if step.turn >= turn and reads:
             steps, reads = [*steps, *reads], []
         if step.turn != turn or step.writes:
-            bare = {n: v["literal"] if _is_from(v) else v for n, v in step.arguments.items()}
-            steps.append(put(step, arguments=bare, needs=(), alternatives=()))
+            bare = put(step, arguments=literals(step.arguments), needs=(), alternatives=())
+            steps.append(bare)
     return Path(steps=tuple(steps))
 
 
