@@ -18,6 +18,7 @@ from rich.table import Table
 
 from provegym import servers
 from provegym.kernel import AnyServer, Change, Outcome, Session
+from provegym.trace import point
 
 WIDTH = 90
 MOST_CHANGES = 8
@@ -139,12 +140,9 @@ def _resolve(value: Any, told: list[tuple[Step, dict[str, Any], Outcome | None]]
         return {name: _resolve(part, told) for name, part in value.items()}
     if not (isinstance(value, str) and re.match(r"\$\d", value)):
         return value
-    number, *path = value[1:].split("/")
+    number, slash, path = value[1:].partition("/")
     outcome = told[int(number)][2]
-    found: Any = outcome.value if outcome else None
-    for part in path:
-        found = found[int(part)] if isinstance(found, list) else found[part]
-    return found
+    return point(outcome.value if outcome else None, slash + path)[1]
 
 
 def _records(session: Session) -> int:

@@ -176,6 +176,18 @@ class Rollout(Data, frozen=True, tag_field="schema", tag=SCHEMA):
     reward: Reward | None = None
 
 
+def point(value: Any, pointer: str) -> tuple[bool, Any]:
+    """Whether a JSON pointer leads to something in a value, and to what."""
+    for part in pointer.split("/")[1:]:
+        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        elif isinstance(value, dict) and part in value:
+            value = value[part]
+        else:
+            return False, None
+    return True, value
+
+
 class BadFile(Exception):
     """A file that cannot be read; the message names file, line and field."""
 

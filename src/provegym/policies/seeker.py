@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from provegym.kernel import Session
 from provegym.policies.knowledge import Scalar, leaves, normal
 from provegym.toolbox import Toolbox
-from provegym.trace import Json
+from provegym.trace import Json, point
 
 MOST_CALLS = 4_000
 MOST_READS = 24
@@ -147,7 +147,7 @@ def yields_value(value: Scalar, known_by: Iterable[Scalar]) -> Wanted:
 
 def yields_answer(result: Json, pointers: Iterable[str], about: Iterable[Scalar]) -> Wanted:
     """What answers a question: the same fields with the same values, of the thing asked about."""
-    names = {pointer.rpartition("/")[2]: point(result, pointer) for pointer in pointers}
+    names = {pointer.rpartition("/")[2]: point(result, pointer)[1] for pointer in pointers}
     forms = frozenset(normal(value) for value in about)
     return lambda value: find_answer(value, names, forms) is not None
 
@@ -172,18 +172,6 @@ def find_answer(
         return None
     found = (find_answer(part, names, about, f"{place}/{name}", seen) for name, part in parts)
     return next((pointers for pointers in found if pointers), None)
-
-
-def point(value: Any, pointer: str) -> Any:
-    """The part of a JSON value that a pointer leads to, or None."""
-    for part in pointer.split("/")[1:]:
-        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
-            value = value[int(part)]
-        elif isinstance(value, dict):
-            value = value.get(part)
-        else:
-            return None
-    return value
 
 
 def key_leaves(result: Any, marks: set[str]) -> list[Scalar]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from provegym.rewards.equality import equal
-from provegym.trace import Call, Json, Step
+from provegym.trace import Call, Json, Step, point
 
 MOST_CANDIDATES = 12
 MOST_NODES = 20_000
@@ -133,14 +133,7 @@ def _point(call: Call, pointer: str) -> tuple[bool, Any]:
         found: Any = msgspec.json.decode(call.result)
     except msgspec.DecodeError:
         return False, None
-    for part in pointer.split("/")[1:]:
-        if isinstance(found, list) and part.isdigit() and int(part) < len(found):
-            found = found[int(part)]
-        elif isinstance(found, dict) and part in found:
-            found = found[part]
-        else:
-            return False, None
-    return True, found
+    return point(found, pointer)
 
 
 def _candidates(step: Step, calls: Sequence[Call]) -> list[int]:

@@ -12,11 +12,11 @@ from msgspec.structs import replace as put
 from provegym import servers
 from provegym.kernel import Session
 from provegym.policies.knowledge import is_said, leaves, literals, normal
-from provegym.policies.seeker import Read, Road, Seeker, find_answer, point
+from provegym.policies.seeker import Read, Road, Seeker, find_answer
 from provegym.rewards.equality import equal
 from provegym.rewards.success import fingerprints
 from provegym.toolbox import Toolbox
-from provegym.trace import Alternative, Edge, Example, Path, Step
+from provegym.trace import Alternative, Edge, Example, Path, Step, point
 from provegym.verify import proofs
 from provegym.verify.replay import Replay, replay
 
@@ -158,7 +158,7 @@ def _with_answers(example: Example, path: Path, gold: Replay) -> Path:
         if not asked.step.answers or asked.step in steps:
             continue
         value = asked.outcome.value
-        names = {p.rpartition("/")[2]: point(value, p) for p in asked.step.answers}
+        names = {p.rpartition("/")[2]: point(value, p)[1] for p in asked.step.answers}
         about = frozenset(normal(leaf) for leaf in leaves(asked.arguments))
         for at, result in enumerate(results):
             pointers = find_answer(result, names, about)

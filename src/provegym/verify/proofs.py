@@ -4,19 +4,11 @@ from collections.abc import Iterator
 
 from provegym.kernel import Session
 from provegym.policies.knowledge import Scalar, is_said, leaves, normal, spoken_values
-from provegym.policies.seeker import (
-    Road,
-    Seeker,
-    Wanted,
-    key_leaves,
-    point,
-    yields_answer,
-    yields_value,
-)
+from provegym.policies.seeker import Road, Seeker, Wanted, key_leaves, yields_answer, yields_value
 from provegym.rewards import score
 from provegym.rewards.success import same_outcome
 from provegym.toolbox import Toolbox
-from provegym.trace import Call, Example, Path, Step
+from provegym.trace import Call, Example, Path, Step, point
 from provegym.verify.replay import Played, Replay, made, replay
 
 BEST = 1.3
@@ -350,5 +342,5 @@ def answers(gold: Replay) -> Iterator[str]:
     """Every answer points to something its call returned."""
     for at, played in enumerate(gold.played):
         for pointer in played.step.answers:
-            if point(played.outcome.value, pointer) is None:
+            if not point(played.outcome.value, pointer)[0]:
                 yield f"step {at} has nothing at {pointer}"
