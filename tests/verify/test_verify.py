@@ -133,7 +133,9 @@ def test_what_breaks_the_contract_is_named(
 
 def test_a_tool_that_would_serve_must_be_hidden() -> None:
     shown = put(good("no-disputes"), toolbox=ToolboxSpec())
-    assert verify(shown) == ["dispute_transaction would serve the request and is not hidden"]
+    assert "dispute_transaction would serve the request and is not hidden" in verify(shown)
+    unnamed = put(good("no-disputes"), provenance={})
+    assert any("names, as would_serve" in problem for problem in verify(unnamed))
 
 
 def test_where_one_must_ask_a_step_must_take_the_answer() -> None:

@@ -86,8 +86,13 @@ def world(example: Example) -> Iterator[str]:
     shown = Toolbox.of(example).tools
     for tool in sorted(gold_tools(example) - shown.keys()):
         yield f"{tool} is needed and not shown"
-    for tool in example.provenance.get("would_serve", ()):
-        if example.kind == "clarification" and tool in shown:
+    if example.kind != "clarification":
+        return
+    serving = example.provenance.get("would_serve", ())
+    if not serving or not set(serving) <= set(example.toolbox.hidden):
+        yield "a clarification names, as would_serve, the hidden tools its request is for"
+    for tool in serving:
+        if tool in shown:
             yield f"{tool} would serve the request and is not hidden"
 
 
