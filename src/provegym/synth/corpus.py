@@ -5,6 +5,7 @@ same seed gives the same bytes whatever the number of workers, and after a kill 
 """
 
 import os
+import signal
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -125,7 +126,8 @@ def _candidates(order: Order, start: int) -> Iterator[tuple[Example | None, str]
     if order.workers == 1:
         yield from map(drawn, jobs)
         return
-    with get_context("spawn").Pool(order.workers) as pool:
+    quiet = (signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to answer
+    with get_context("spawn").Pool(order.workers, signal.signal, quiet) as pool:
         yield from pool.imap(drawn, jobs, chunksize=CHUNK)
 
 
