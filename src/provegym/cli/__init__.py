@@ -1,0 +1,44 @@
+"""The command line: one module per kind of command, all on one application."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from provegym import __version__
+from provegym.cli import rollouts, synthesis, worlds
+from provegym.cli.base import app, fail
+from provegym.config import BadRecipe
+from provegym.hosts.inline import HostError
+from provegym.trace import BadFile
+
+__all__ = ["app", "main", "rollouts", "synthesis", "worlds"]
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    ctx: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    """Train language models to use tools, in worlds where the tools actually work."""
+    if version:
+        print(__version__)
+    elif ctx.invoked_subcommand is None:
+        print(ctx.get_help())
+
+
+def main() -> None:
+    """Run the command line; every error is one line."""
+    try:
+        code = app(standalone_mode=False)
+    except typer.TyperException as problem:
+        fail(problem.format_message())
+    except (HostError, BadFile, BadRecipe) as problem:
+        fail(str(problem))
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    raise SystemExit(code)

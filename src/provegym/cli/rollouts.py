@@ -1,0 +1,121 @@
+"""Commands about rollouts: play, score, verify, audit."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from provegym.cli.base import Json, RecipeFile, app, console, fail, print_json, progress_bar
+from provegym.kernel.errors import suggest
+
+
+@app.command("rollout")
+def run_rollouts(
+    data: Annotated[Path, typer.Option(help="Examples: a JSONL file or a folder of them.")],
+    out: Annotated[Path, typer.Option(help="Where rollouts go; what is there already is kept.")],
+    policy: Annotated[str, typer.Option(help="A script (oracle, noop, …) or an endpoint's URL.")],
+    model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default",
+    concurrency: Annotated[int, typer.Option(help="Rollouts at a time.", min=1)] = 8,
+    recipe: RecipeFile = None,
+) -> None:
+    """Play every example with a policy and write one rollout per line; resumes where it stopped."""
+    from provegym.play import Job, play_file
+
+    name = policy if "://" not in policy else f"{model} at {policy.rpartition('@')[2]}"
+    job = Job(data, out, name, _policy(policy, model), _scheme(recipe), concurrency)
+    with progress_bar() as bar:
+        count, mean, failed = play_file(job, bar)
+    print(f"{count} rollouts in {out}, mean reward {mean:.3f}")
+    if failed:
+        fail(f"{len(failed)} rollouts went wrong and are played again next time; {failed[0]}")
+
+
+@app.command("score")
+def score_rollouts(
+    file: Annotated[Path, typer.Argument(help="Rollouts: a JSONL file or a folder of them.")],
+    recipe: RecipeFile = None,
+    weights: Annotated[str, typer.Option(help="Other weights, e.g. name=0,argument=0.3.")] = "",
+    strict: Annotated[
+        bool, typer.Option(help="Only the first path, without alternatives.")
+    ] = False,
+    calls: Annotated[bool, typer.Option("--explain", help="Say what each call was worth.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Score recorded rollouts again, without their worlds."""
+    from provegym.play import complete_weights, parse_weights, score_file
+
+    scheme = complete_weights(_scheme(recipe), parse_weights(weights), strict=strict)
+    report = score_file(file, scheme, explained=calls)
+    if as_json:
+        print_json(report)
+        return
+    for line in report["lines"]:
+        print(line)
+    means = ", ".join(f"{part} {value:.3f}" for part, value in report["parts"].items())
+    print(f"{report['rollouts']} rollouts, mean {report['total']:.3f} ({means})")
+
+
+@app.command("verify")
+def verify_examples(
+    data: Annotated[Path, typer.Argument(help="Examples: a JSONL file or a folder of them.")],
+    as_json: Json = False,
+) -> None:
+    """Hold every example to the contract; exit 1 and say what fails and why if any does."""
+    from provegym.play import verify_file
+
+    with progress_bar() as bar:
+        failed, count = verify_file(data, bar)
+    if as_json:
+        print_json({"examples": count, "failed": failed})
+    else:
+        for example, problems in failed.items():
+            for problem in problems:
+                print(f"{example}: {problem}")
+        print(f"{count} examples, {len(failed)} fail the contract")
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command("audit")
+def audit_reward(
+    data: Annotated[Path, typer.Option(help="Examples to look for exploits on.")],
+    recipe: RecipeFile = None,
+    as_json: Json = False,
+) -> None:
+    """Look for what the reward pays for and should not: edits that pay while the task fails."""
+    from provegym.trace import Example, read
+    from provegym.verify.audit import audit, by_edit
+
+    findings = audit(read(data, Example), _scheme(recipe))
+    exploits = by_edit(findings)
+    best = [finding.best_failing for finding in findings]
+    if as_json:
+        print_json({"best_failing": best, "exploits": exploits})
+        return
+    table = Table("what pays while the task fails", "times", "mean gain", "largest", box=None)
+    for edit, (times, mean, most) in sorted(exploits.items(), key=lambda item: -item[1][2]):
+        table.add_row(edit, str(times), f"{mean:+.3f}", f"{most:+.3f}")
+    console.print(table)
+    mean = sum(best) / len(best) if best else 0.0
+    console.print(
+        f"\na failing rollout is paid up to {max(best, default=0):.3f}, {mean:.3f} on average"
+    )
+
+
+def _policy(name: str, model: str) -> Any:
+    from provegym.policies.endpoint import Endpoint, EndpointConfig
+    from provegym.policies.scripted import SCRIPTS
+
+    if name.startswith(("http://", "https://")):
+        return Endpoint(EndpointConfig(url=name, model=model))
+    if name not in SCRIPTS:
+        hint = suggest(name, list(SCRIPTS))
+        fail(f"no policy {name!r}; give an endpoint's URL or a script: {hint}")
+    return SCRIPTS[name]
+
+
+def _scheme(recipe: Path | None) -> Any:
+    from provegym.config import load_recipe
+    from provegym.rewards import PAPER
+
+    return load_recipe(recipe).reward if recipe else PAPER

@@ -1,0 +1,159 @@
+"""Commands about worlds: look at servers, call a tool, serve them, measure them."""
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from provegym import servers
+from provegym.cli.base import Json, Seed, app, console, fail, load, print_json
+from provegym.hosts.inline import Sessions
+from provegym.kernel import AnyServer, Session, Tool
+from provegym.story import fitting_table
+
+
+@app.command("servers")
+def show_servers(
+    name: Annotated[str | None, typer.Argument()] = None, as_json: Json = False
+) -> None:
+    """List the servers, or show one with its tools."""
+    chosen = [load(name)] if name else servers.load_all()
+    if as_json:
+        print_json({"servers": [_server_json(server) for server in chosen]})
+    elif name:
+        _show_tools(chosen[0])
+    else:
+        columns = ("server", "category", "tools", "reads", "writes")
+        table = fitting_table(*columns, last="what it is")
+        for server in chosen:
+            writes = sum(tool.writes for tool in server.tools.values())
+            count = len(server.tools)
+            row = (server.name, server.category, count, count - writes, writes, server.about)
+            table.add_row(*map(str, row))
+        console.print(table)
+        console.print(f"\n{len(chosen)} servers, {sum(len(s.tools) for s in chosen)} tools")
+
+
+@app.command("call")
+def call_tool(
+    server: str, tool: str, arguments: Annotated[str, typer.Argument()] = "{}", seed: Seed = 0
+) -> None:
+    """Call one tool in a fresh session and print its JSON result; exit 1 if the tool refuses."""
+    outcome = Session([load(server)], seed).call(tool, arguments)
+    print(outcome.text)
+    raise typer.Exit(0 if outcome.ok else 1)
+
+
+@app.command()
+def serve(
+    names: Annotated[list[str] | None, typer.Argument(help="Servers; all if none.")] = None,
+    http: Annotated[str | None, typer.Option(help="Serve over HTTP on HOST:PORT.")] = None,
+    seed: Seed = 0,
+    shared: Annotated[bool, typer.Option(help="One session for requests without one.")] = False,
+    allow_host: Annotated[list[str] | None, typer.Option(help="Also answer to this Host.")] = None,
+    ttl: Annotated[float, typer.Option(help="Seconds until an idle session ends.", min=1)] = 1800,
+    max_sessions: Annotated[int, typer.Option(help="How many sessions at most.", min=1)] = 10_000,
+    max_body: Annotated[int, typer.Option(help="Bytes of a request at most.", min=1024)] = 256
+    * 1024,
+) -> None:
+    """Serve worlds over MCP: on stdio, or with --http over Streamable HTTP with a control API.
+
+    A token is read from PROVEGYM_TOKEN and required when listening beyond this machine.
+    """
+    chosen = [load(name) for name in names] if names else servers.load_all()
+    if http is None:
+        _serve_stdio(chosen, seed)
+        return
+    from provegym.hosts.guard import Limits
+    from provegym.hosts.http import bind, build_app, check_token, faces, run
+
+    token = os.environ.get("PROVEGYM_TOKEN")
+    if token == "":
+        fail("PROVEGYM_TOKEN is empty; set a token or unset it")
+    check_token(http, token)
+    listener = bind(http)
+    host, port = listener.getsockname()[:2]
+    limits = Limits(hosts=[*(allow_host or []), host], token=token, max_body=max_body)
+    sessions = Sessions(chosen, most=max_sessions, ttl=ttl)
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    print(
+        f"serving {len(chosen)} servers on {url}; open a session with\n"
+        f"  curl -X POST {url}/sessions -d '{{\"seed\": {seed}}}'",
+        file=sys.stderr,
+    )
+    run(build_app(sessions, faces(sessions, shared=shared, seed=seed), limits), listener)
+
+
+@app.command()
+def bench(as_json: Json = False) -> None:
+    """Measure what worlds cost here: calls, forks, sessions, hosts."""
+    from provegym.bench import measure
+
+    figures = measure(Console(stderr=True, quiet=as_json))
+    if as_json:
+        print_json(figures)
+        return
+    table = Table("figure", "value", box=None)
+    for name, value in figures.items():
+        table.add_row(name, f"{value:,.2f}" if isinstance(value, float) else str(value))
+    console.print(table)
+
+
+@app.command()
+def quickstart() -> None:
+    """Walk one multi-step task on each server and show what changed in its world."""
+    from provegym.story import SEED, tell_all
+
+    tell_all(console, SEED)
+
+
+@app.command()
+def story(name: str) -> None:
+    """Tell one server's story: a task, call by call, and what it changed in the world."""
+    from provegym.story import SEED, tell
+
+    tell(console, load(name).name, SEED)
+
+
+def _serve_stdio(chosen: list[AnyServer], seed: int) -> None:
+    import anyio
+
+    from provegym.hosts.mcp import serve_stdio
+
+    anyio.run(serve_stdio, chosen, seed)
+
+
+def _show_tools(server: AnyServer) -> None:
+    console.print(f"[bold]{server.name}[/bold] ({server.category}) — {server.about}\n")
+    table = Table("tool", "", "arguments", "what it does", box=None)
+    for tool in server.tools.values():
+        required = tool.input_schema.get("required", [])
+        arguments = ", ".join(n if n in required else f"[{n}]" for n in tool.arguments.names)
+        table.add_row(tool.name, "write" if tool.writes else "read", arguments, tool.description)
+    console.print(table, markup=False)
+
+
+def _server_json(server: AnyServer) -> dict[str, Any]:
+    return {
+        "name": server.name,
+        "category": server.category,
+        "version": server.version,
+        "about": server.about,
+        "tools": [_tool_json(tool) for tool in server.tools.values()],
+    }
+
+
+def _tool_json(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "writes": tool.writes,
+        "destructive": tool.destructive,
+        "idempotent": tool.idempotent,
+        "sensitive": sorted(tool.arguments.sensitive),
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+    }
