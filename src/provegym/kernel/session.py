@@ -135,9 +135,12 @@ class Session:
 
     def diff(self) -> list[Change]:
         """Every record that differs from the seed, by server, table and key."""
-        states = self._settled()
+        states = self._settled() if self._minutes else self._states
         return [
-            change for server in self.servers for change in states[server.name].diff(server.name)
+            change
+            for server in self.servers
+            if server.name in states
+            for change in states[server.name].diff(server.name)
         ]
 
     def digest(self) -> str:

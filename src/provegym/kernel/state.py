@@ -244,6 +244,10 @@ class Table(Generic[R]):
         """The next number, and the keys that came since the seed, in the order they stand."""
         return self._next, list(self._late)
 
+    def seeded(self) -> Iterable[R]:
+        """The records the world started with."""
+        return self._base.values()
+
     def touched(self) -> Iterator[tuple[str, R | None, R | None]]:
         """Key, seeded and present record of whatever differs from the seed, in key order."""
         for key in sorted(self._changed):

@@ -1,16 +1,22 @@
 """What an assistant can know at some point: what was said, and what calls returned."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from provegym.kernel import Session
+from provegym.kernel import Session, State
 from provegym.kernel.state import ENCODE
 from provegym.trace import Json
 
 Scalar = str | int | float | bool
+Words = dict[str, list[tuple[str, str]]]
+
+WORLDS = 64
+SHORTEST = 3
 
 
 def leaves(value: Any) -> Iterator[Scalar]:
@@ -26,12 +32,16 @@ def leaves(value: Any) -> Iterator[Scalar]:
 
 
 def normal(value: Scalar) -> str:
-    """A scalar as it is compared: text without case and outer blanks, numbers by value."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return f"{value:.10g}"
-    return " ".join(value.casefold().split())
+    """A scalar as it is compared: text without case, underscores and outer blanks."""
+    if isinstance(value, str):
+        return fold(value)
+    return str(value).lower() if isinstance(value, bool) else f"{value:.10g}"
+
+
+@lru_cache(maxsize=100_000)
+def fold(text: str) -> str:
+    """Text as it is compared: people say "not received" for not_received."""
+    return " ".join(text.casefold().replace("_", " ").split())
 
 
 def is_said(value: Scalar, text: str) -> bool:
@@ -81,25 +91,48 @@ class Knowledge:
 
 
 def spoken_values(session: Session, text: str) -> list[Scalar]:
-    """The values of this world, and the numbers and dates, that a text names."""
+    """The values of this world, and the numbers, dates and quotations, that a text names."""
     found: dict[str, Scalar] = {}
     folded = normal(text)
     for server in session.servers:
         state = session.state(server)
-        for name in state.tables:
-            for leaf in leaves(msgspec.json.decode(ENCODE(list(getattr(state, name))))):
-                if (
-                    isinstance(leaf, str)
-                    and len(leaf) > 2
-                    and normal(leaf) in folded
-                    and is_said(leaf, text)
-                ):
-                    found.setdefault(normal(leaf), leaf)
-    for number in numbers(text):
-        found.setdefault(normal(number), number)
-    for day in re.findall(r"\d{4}-\d\d-\d\d(?:T[\d:]+Z?)?", text):
-        found.setdefault(normal(day), day)
+        seeded = _words_of(state)
+        changed = _index(ENCODE([change.after for change in state.diff(server.name)]))
+        for word in re.findall(r"\w+", folded):
+            for form, leaf in (*seeded.get(word, ()), *changed.get(word, ())):
+                if form not in found and form in folded and is_said(leaf, text):
+                    found[form] = leaf
+    for value in (
+        *numbers(text),
+        *re.findall(r"\d{4}-\d\d-\d\d(?:T[\d:]+Z?)?", text),
+        *re.findall(r'"([^"]+)"', text),
+    ):
+        found.setdefault(normal(value), value)
     return list(found.values())
+
+
+_seeded: dict[str, Words] = {}
+
+
+def _words_of(state: State) -> Words:
+    """The texts of the world a state started from, by their first word; drawn up once."""
+    if state.origin not in _seeded:
+        if len(_seeded) == WORLDS:
+            del _seeded[next(iter(_seeded))]
+        rows = [row for name in state.tables for row in getattr(state, name).seeded()]
+        _seeded[state.origin] = _index(ENCODE(rows))
+    return _seeded[state.origin]
+
+
+def _index(records: bytes) -> Words:
+    index: Words = defaultdict(list)
+    texts = dict.fromkeys(leaf for leaf in leaves(msgspec.json.decode(records)))
+    for leaf in texts:
+        if isinstance(leaf, str) and len(leaf) >= SHORTEST:
+            form = fold(leaf)
+            if first := re.search(r"\w+", form):
+                index[first[0]].append((form, leaf))
+    return index
 
 
 def literal(value: Any) -> Any:

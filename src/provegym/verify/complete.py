@@ -23,40 +23,47 @@ from provegym.verify.replay import Replay, replay
 
 def complete(example: Example) -> Example:
     """The example with everything filled in that its first path and its world imply."""
+    return complete_and_replay(example)[0]
+
+
+def complete_and_replay(example: Example) -> tuple[Example, Replay | None]:
+    """The completed example, and the replay of its first path with what was found out by it."""
     server = servers.load(example.server)
     digest = Session([server], example.seed).digest()
     example = put(example, server_version=server.version, digest=digest)
     if not any(path.steps for path in example.paths):
-        return example
-    first = complete_path(example, example.paths[0])
-    example = put(example, paths=(first,))
-    gold = replay(example, first)
+        return example, None
+    gold = complete_path(example, example.paths[0])
+    example = put(example, paths=(gold.path,))
     if not gold.ok:
-        return example
-    still = replay(example, first, leave_out=range(len(first.steps))).outcome
+        return example, gold
+    still = gold.other(range(len(gold.path.steps))).outcome
     drift = tuple(sorted(fingerprints(still).elements()))
     example = put(example, outcome=tuple(gold.outcome), drift=drift)
-    return _with_paths(_with_alternatives(example, gold), gold)
+    example = _with_paths(_with_alternatives(example, gold), gold)
+    return example, gold.tie(example, example.paths[0])
 
 
-def complete_path(example: Example, path: Path) -> Path:
+def complete_path(example: Example, path: Path) -> Replay:
     """A path whose steps say whether they write, what they need, and where new ids come from."""
     tools = Toolbox.of(example).tools
     steps = tuple(put(step, writes=tools[step.tool].writes, needs=()) for step in path.steps)
     gold = replay(example, Path(steps=steps))
     if not gold.ok or len(gold.played) != len(steps):
-        return Path(steps=steps)
+        return gold
     for at, step in enumerate(steps):
         said = proofs.said_by(example, step.turn)
         sources = sorted(proofs.first_sources(at, gold.played, said))
         needs = tuple(Edge(step=number, kind="explicit") for number in sources)
         arguments = {n: _from_created(v, at, gold) for n, v in step.arguments.items()}
         steps = (*steps[:at], put(step, needs=needs, arguments=arguments), *steps[at + 1 :])
-    return _with_implicit(example, Path(steps=steps), gold)
+    gold.tie(example, Path(steps=steps))
+    return gold.tie(example, _with_implicit(gold))
 
 
-def _with_implicit(example: Example, path: Path, gold: Replay) -> Path:
+def _with_implicit(gold: Replay) -> Path:
     """The path with an edge from every write that a later step needs for the state it leaves."""
+    path = gold.path
     steps = list(path.steps)
     for at, step in enumerate(path.steps):
         taken = {edge.step for edge in step.needs}
@@ -65,7 +72,7 @@ def _with_implicit(example: Example, path: Path, gold: Replay) -> Path:
             for number in range(at)
             if number not in taken
             and path.steps[number].writes
-            and proofs.needs_state(example, path, gold, (number, at))
+            and proofs.needs_state(gold, (number, at))
         ]
         steps[at] = put(step, needs=(*step.needs, *more))
     return Path(steps=tuple(steps))
@@ -129,9 +136,9 @@ def _with_paths(example: Example, gold: Replay) -> Example:
             if len(example.paths) == proofs.MOST_PATHS:
                 return example
             path = _with_answers(example, _path_by(example, road, turn), gold)
-            path = complete_path(example, path)
-            if not any(proofs.path_problems(example, path, gold)):
-                example = put(example, paths=(*example.paths, path))
+            other = complete_path(example, path)
+            if not any(proofs.path_problems(example, other, gold)):
+                example = put(example, paths=(*example.paths, other.path))
     return example
 
 

@@ -10,39 +10,42 @@ from provegym.rewards import score
 from provegym.rewards.equality import equal
 from provegym.rollout import MakePolicy, play_script
 from provegym.toolbox import Toolbox, all_tools, gold_tools
-from provegym.trace import Call, Checks, Example, Step
+from provegym.trace import Call, Checks, Example, ToolboxSpec
 from provegym.verify import proofs
-from provegym.verify.replay import made, replay
+from provegym.verify.replay import Played, Replay, made, replay
 
 MOST_LENGTH = 10
 MOST_TURNS = 5
 CHOICES = 200
+SCHEMA_KEYS = {"name", "description", "parameters"}
 BEST = proofs.BEST
 
 
-def verify(example: Example) -> list[str]:
-    """What is wrong with an example, in sentences; nothing if it keeps the contract."""
+def verify(example: Example, gold: Replay | None = None) -> list[str]:
+    """What is wrong with an example, in sentences; nothing if it keeps the contract.
+
+    Who has played its first path already may give the replay, and with it what was found out.
+    """
     problems = list(shape(example)) or list(world(example))
     if problems:
         return problems
     if not any(path.steps for path in example.paths):
         return list(abstains(example))
-    path = example.paths[0]
-    gold = replay(example, path)
+    gold = gold or replay(example, example.paths[0])
     for at, played in enumerate(gold.played):
         if not played.outcome.ok:
             return [f"step {at} ({played.step.tool}) fails: {played.outcome.text}"]
     session = Toolbox.of(example).session(example.seed)
     problems += pays(example)
     problems += proofs.derivable(example, gold)
-    problems += proofs.edges(example, path, gold)
-    problems += proofs.necessary(example, path, gold)
+    problems += proofs.edges(gold)
+    problems += proofs.necessary(gold)
     problems += proofs.effective(gold)
     problems += proofs.answers(gold)
     problems += proofs.paths(example, gold)
     problems += proofs.alternatives(example, gold)
     problems += proofs.mentions(example, session)
-    problems += asking(example)
+    problems += asking(example, gold)
     problems += proofs.other_roads(example, gold)
     return problems
 
@@ -70,9 +73,14 @@ def shape(example: Example) -> Iterator[str]:
 
 def world(example: Example) -> Iterator[str]:
     """The world can be drawn again, and the toolbox shows what is needed and hides what is not."""
+    if not example.server:
+        yield from without_world(example)
+        return
     if example.server not in servers.names():
         yield f"there is no server {example.server!r}"
         return
+    if example.toolbox.schemas:
+        yield "a toolbox has schemas only where there is no server"
     server = servers.load(example.server)
     if server.version != example.server_version:
         yield f"made with version {example.server_version} of {server.name}, now {server.version}"
@@ -94,6 +102,17 @@ def world(example: Example) -> Iterator[str]:
     for tool in serving:
         if tool in shown:
             yield f"{tool} would serve the request and is not hidden"
+
+
+def without_world(example: Example) -> Iterator[str]:
+    """An example without a server shows whole schemas and has nothing to call."""
+    if any(path.steps for path in example.paths):
+        yield "there are right calls, and no server to make them on"
+    if example.toolbox != ToolboxSpec(schemas=example.toolbox.schemas):
+        yield "without a server a toolbox has schemas alone"
+    for at, schema in enumerate(example.toolbox.schemas):
+        if not isinstance(schema.get("name"), str) or schema.keys() != SCHEMA_KEYS:
+            yield f"schema {at} of the toolbox needs {', '.join(sorted(SCHEMA_KEYS))} and no more"
 
 
 def abstains(example: Example) -> Iterator[str]:
@@ -120,7 +139,7 @@ def pays(example: Example) -> Iterator[str]:
         yield "wrong values are paid as well as the right ones"
 
 
-def asking(example: Example) -> Iterator[str]:
+def asking(example: Example, gold: Replay) -> Iterator[str]:
     """Where the assistant must ask, guessing pays less and there is something to ask about."""
     for number, turn in enumerate(example.turns):
         if turn.asks is None:
@@ -128,11 +147,11 @@ def asking(example: Example) -> Iterator[str]:
         steps = [step for step in example.paths[0].steps if step.turn == number]
         if any(step.writes for step in steps):
             yield f"turn {number} asks for {turn.asks} and acts all the same"
-        later = [s for s in example.paths[0].steps if s.turn == number + 1 and s.writes]
-        if not any(turn.asks in step.arguments for step in later):
+        later = [p for p in gold.played if p.step.turn == number + 1 and p.step.writes]
+        if not any(turn.asks in played.arguments for played in later):
             yield f"no step of turn {number + 1} takes {turn.asks}, which turn {number} asks for"
-        for step in later:
-            if turn.asks in step.arguments and not _has_choice(example, step, turn.asks):
+        for played in later:
+            if turn.asks in played.arguments and not _has_choice(example, played, turn.asks):
                 yield f"no other {turn.asks} would work, so there is nothing to ask about"
     if any(turn.asks for turn in example.turns) and total(example, eager) >= total(example, oracle):
         yield "guessing is paid as well as asking"
@@ -155,17 +174,17 @@ def _breaks_order(example: Example) -> bool:
     return score(example, calls).parts["coverage"] < 1
 
 
-def _has_choice(example: Example, step: Step, argument: str) -> bool:
+def _has_choice(example: Example, played: Played, argument: str) -> bool:
     """Whether another value of an argument would work in the world as it is then."""
-    played = next(each for each in replay(example, example.paths[0]).played if each.step is step)
     server = servers.load(example.server)
     fuzzer = Fuzzer(server, f"choice {example.id}")
     fuzzer.look(played.before.state(server))
-    schema = server.tools[step.tool].input_schema["properties"][argument]
+    tool = played.step.tool
+    schema = server.tools[tool].input_schema["properties"][argument]
     for _ in range(CHOICES):
         other = fuzzer.value(argument, schema)
         if not equal(played.arguments[argument], other):
             arguments = {**played.arguments, argument: other}
-            if played.before.fork().call(step.tool, arguments).ok:
+            if played.before.fork().call(tool, arguments).ok:
                 return True
     return False

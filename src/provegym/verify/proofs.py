@@ -30,8 +30,9 @@ def derivable(example: Example, gold: Replay) -> Iterator[str]:
                 yield f"step {at}: nothing says that {name} is {value!r}"
 
 
-def edges(example: Example, path: Path, gold: Replay) -> Iterator[str]:
+def edges(gold: Replay) -> Iterator[str]:
     """Every edge is proven, and every value that only an earlier step yields has its edge."""
+    example = gold.example
     for at, played in enumerate(gold.played):
         sources = first_sources(at, gold.played, said_by(example, played.step.turn))
         explicit = {edge.step for edge in played.step.needs if edge.kind == "explicit"}
@@ -40,11 +41,11 @@ def edges(example: Example, path: Path, gold: Replay) -> Iterator[str]:
         for number in sources - explicit:
             yield f"step {at} takes a value of step {number} without an edge to it"
         for edge in played.step.needs:
-            if edge.kind == "implicit" and not needs_state(example, path, gold, (edge.step, at)):
+            if edge.kind == "implicit" and not needs_state(gold, (edge.step, at)):
                 yield f"step {at} runs without step {edge.step}, which it is said to need"
         for number in range(at):
             known = {edge.step for edge in played.step.needs}
-            if number not in known and swaps_badly(example, path, gold, (number, at)):
+            if number not in known and swaps_badly(gold, (number, at)):
                 yield f"step {at} must come after step {number}, and no edge says so"
 
 
@@ -81,35 +82,33 @@ def said_by(example: Example, turn: int) -> str:
     return "\n".join(each.text for each in example.turns[: turn + 1])
 
 
-def needs_state(example: Example, path: Path, gold: Replay, pair: tuple[int, int]) -> bool:
+def needs_state(gold: Replay, pair: tuple[int, int]) -> bool:
     """Whether a later step fails without an earlier write, or no longer yields what it is for.
 
     What takes a value from the earlier step is left out with it. Two writes that cannot change
     places count as well.
     """
     earlier, later = pair
-    gone = {earlier}
-    for at in range(earlier + 1, len(path.steps)):
-        if at != later and gone & _takes(path.steps[at]):
+    steps, gone = gold.path.steps, {earlier}
+    for at in range(earlier + 1, len(steps)):
+        if at != later and gone & _takes(steps[at]):
             gone.add(at)
-    rest = replay(example, path, leave_out=gone)
-    step = path.steps[later]
-    left = next((each for each in rest.played if each.step is step), None)
+    left = next((each for each in gold.other(gone).played if each.at == later), None)
     if left is None or not left.outcome.ok:
         return True
-    if not step.writes:
+    if not steps[later].writes:
         held = {normal(leaf) for leaf in leaves(left.outcome.value)}
-        return any(normal(v) not in held for v in taken_from(later, example, gold.played))
-    return swaps_badly(example, path, gold, pair)
+        return any(normal(v) not in held for v in taken_from(later, gold.example, gold.played))
+    return swaps_badly(gold, pair)
 
 
-def swaps_badly(example: Example, path: Path, gold: Replay, pair: tuple[int, int]) -> bool:
+def swaps_badly(gold: Replay, pair: tuple[int, int]) -> bool:
     """Whether two writes of one turn, made in the other order, fail or leave another world.
 
     Either may move past what stands between them; only if both ways go wrong is it these two.
     """
     one, two = pair
-    steps = path.steps
+    steps = gold.path.steps
     if steps[one].turn != steps[two].turn or not (steps[one].writes and steps[two].writes):
         return False
     moves: list[list[int]] = []
@@ -118,7 +117,7 @@ def swaps_badly(example: Example, path: Path, gold: Replay, pair: tuple[int, int
         moves.append([*range(one), two, *between, *range(two + 1, len(steps))])
     if not any(one in _takes(steps[at]) for at in range(one + 1, two + 1)):
         moves.append([*range(one), *range(one + 1, two + 1), one, *range(two + 1, len(steps))])
-    others = [replay(example, path, order=order) for order in moves]
+    others = [gold.other(order=order) for order in moves]
     return bool(others) and not any(
         other.ok and same_outcome(other.outcome, gold.outcome) for other in others
     )
@@ -128,16 +127,16 @@ def _takes(step: Step) -> set[int]:
     return {edge.step for edge in step.needs if edge.kind == "explicit"}
 
 
-def necessary(example: Example, path: Path, gold: Replay) -> Iterator[str]:
+def necessary(gold: Replay) -> Iterator[str]:
     """Leaving any step out leaves a value unknown or the goal unmet."""
-    for at, step in enumerate(path.steps):
+    for at, step in enumerate(gold.path.steps):
         if step.answers:
             continue
-        rest = replay(example, path, leave_out={at})
+        rest = gold.other({at})
         unknown = any(
             not each.known.has(value)
             for each in rest.played
-            if path.steps.index(each.step) > at
+            if each.at > at
             for value in each.arguments.values()
         )
         if rest.ok and not unknown and same_outcome(rest.outcome, gold.outcome):
@@ -173,20 +172,20 @@ def paths(example: Example, gold: Replay) -> Iterator[str]:
     if not same_outcome(example.outcome, gold.outcome):
         yield "the recorded outcome is not what the first path leaves behind"
     for number, path in enumerate(example.paths[1:], 1):
-        yield from (f"path {number} {problem}" for problem in path_problems(example, path, gold))
+        other = replay(example, path)
+        yield from (f"path {number} {problem}" for problem in path_problems(example, other, gold))
 
 
-def path_problems(example: Example, path: Path, gold: Replay) -> Iterator[str]:
+def path_problems(example: Example, other: Replay, gold: Replay) -> Iterator[str]:
     """What is wrong with another path: it must run, end alike, answer, and know what it takes."""
-    other = replay(example, path)
     if not other.ok:
         yield "does not run"
         return
     if not same_outcome(other.outcome, gold.outcome):
         yield "leaves another world behind"
-    if _answers(path) < _answers(example.paths[0]):
+    if _answers(other.path) < _answers(example.paths[0]):
         yield "does not answer what was asked"
-    yield from (f"has a flaw: {problem}" for problem in edges(example, path, other))
+    yield from (f"has a flaw: {problem}" for problem in edges(other))
     known = {normal(leaf) for each in gold.played for leaf in _derived(example, gold, each)}
     for at, played in enumerate(other.played):
         for leaf in leaves(played.arguments) if played.step.writes else ():
@@ -255,8 +254,10 @@ def unpaid_roads(example: Example, gold: Replay, turn: int) -> Iterator[Road]:
     reads = lookups(gold, turn)
     if not reads:
         return
-    seeker, said = search(example, gold, turn)
-    for road in seeker.roads(said, len(reads)) if seeker.wanted else ():
+    if turn not in gold.roads:
+        seeker, said = search(example, gold, turn)
+        gold.roads[turn] = seeker.roads(said, len(reads)) if seeker.wanted else []
+    for road in gold.roads[turn]:
         paid = (score(example, _calls(gold.played, turn, road, at)).total for at in (0, -1))
         if max(paid) < BEST - 1e-9:
             yield road
