@@ -7,6 +7,7 @@ out of the schemas. What is not in it does not exist for the model.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from random import Random
 from typing import Any, Protocol
@@ -54,6 +55,17 @@ class ToolLike(Protocol):
         """Whether it may change the world."""
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A tool known by its schema alone; no session has it, so a call to it is not found."""
+
+    name: str
+    description: str
+    input_schema: Json
+    server: str = ""
+    writes: bool = False
+
+
 class Toolbox:
     """Tools by the names the model calls them by."""
 
@@ -72,6 +84,11 @@ class Toolbox:
     def of(cls, example: Example) -> "Toolbox":
         """The toolbox of an example."""
         spec = example.toolbox
+        if not example.server:
+            return cls(
+                Shown(each["name"], each["description"], each["parameters"])
+                for each in spec.schemas
+            )
         own = [t for t in servers.load(example.server).tools.values() if t.name not in spec.hidden]
         others = [all_tools()[name] for name in spec.distractors]
         if spec.limit is not None:
@@ -85,7 +102,7 @@ class Toolbox:
 
     def session(self, seed: int) -> Session:
         """A session of its own over every server that has a tool here."""
-        names = dict.fromkeys(tool.server for tool in self.tools.values())
+        names = dict.fromkeys(tool.server for tool in self.tools.values() if tool.server)
         return Session([servers.load(name) for name in names], seed)
 
     def fits(self, name: str, arguments: Json) -> bool:

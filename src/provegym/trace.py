@@ -70,19 +70,25 @@ class Turn(Data, frozen=True):
 
 
 class ToolboxSpec(Data, frozen=True):
-    """Which tools an example shows: its server's, less the hidden, plus distractors of others."""
+    """Which tools an example shows: its server's, less the hidden, plus distractors of others.
+
+    An example without a server shows `schemas` alone: tools with name, description and parameters
+    that nobody can run.
+    """
 
     distractors: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     stripped: tuple[str, ...] = ()
     limit: int | None = None
+    schemas: tuple[Json, ...] = ()
 
 
 class Example(Data, frozen=True, tag_field="schema", tag=SCHEMA):
     """A conversation with known right calls, on a world that can be drawn again.
 
     `outcome` is what the first path changes in the world: every record that differs at its end;
-    `drift`, in short, what time alone would have changed.
+    `drift`, in short, what time alone would have changed. Where nothing can be called there need be
+    no world: `server` is then empty.
     """
 
     id: str

@@ -126,7 +126,13 @@ def test_malformed_arguments_are_answered_with_an_error_the_model_can_use(model:
     assert '"error":"malformed"' in model.seen[1]["messages"][-1]["content"]
 
 
-@pytest.mark.parametrize("trouble", [[500], [500, 503], ["hang"], [b"not json"], [429, 500]])
+HALF_A_PAIR = b'{"choices": [{"message": {"content": "\\ud800"}}]}'
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [[500], [500, 503], ["hang"], [b"not json"], [429, 500], [HALF_A_PAIR], [b"[" * 100_000]],
+)
 def test_passing_trouble_is_sat_out(model: Model, trouble: list[Any]) -> None:
     rollout = roll(model, *trouble, native("list_payees", "{}"))
     assert rollout.ended == "done"
@@ -140,6 +146,9 @@ def test_passing_trouble_is_sat_out(model: Model, trouble: list[Any]) -> None:
         (["hang"] * 3, "after 3 tries: ReadTimeout"),
         ([401], "after 1 tries: status 401"),
         ([b"[]"], "answered without a message"),
+        ([b'{"choices": [{"message": "hello"}]}'], "answered without a message"),
+        ([{"content": {"text": "hello"}}], "answered without a message"),
+        ([{"tool_calls": 5}], "answered without a message"),
     ],
 )
 def test_lasting_trouble_ends_the_rollout_with_a_reason(
@@ -150,16 +159,29 @@ def test_lasting_trouble_ends_the_rollout_with_a_reason(
     assert says in rollout.reason
 
 
-def test_an_unreachable_endpoint_is_a_reason_too() -> None:
+def test_words_in_parts_are_put_together(model: Model) -> None:
+    parts = [{"type": "text", "text": "All "}, {"type": "image"}, {"type": "text", "text": "done."}]
+    assert roll(model, {"content": parts}).messages[2]["content"] == "All done."
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("http://127.0.0.1:9/v1", "ConnectError"),
+        ("http://host:port", "is no URL"),
+        ("v1", "Unsupported"),
+    ],
+)
+def test_an_unreachable_endpoint_is_a_reason_too(url: str, says: str) -> None:
     async def run() -> Rollout:
-        config = EndpointConfig(url="http://127.0.0.1:9/v1", model="m", retries=1)
+        config = EndpointConfig(url=url, model="m", retries=1)
         endpoint = Endpoint(config, backoff=0.01)
         try:
             return await play(pay_example(), endpoint, name="endpoint")
         finally:
             await endpoint.aclose()
 
-    assert "ConnectError" in anyio.run(run).reason
+    assert says in anyio.run(run).reason
 
 
 def test_the_rate_is_kept(model: Model) -> None:

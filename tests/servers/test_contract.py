@@ -50,7 +50,7 @@ PAPER = {
     "video_meeting": 10,
 }
 SEEDS = range(50)
-SLOT = re.compile(r"\{(\w+)\}")
+SLOT = re.compile(r"\{(\w+)(?::\w+)?\}")
 LINES_OF_WORK = 200_000
 
 REPLAY = """

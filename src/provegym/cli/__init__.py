@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from provegym import __version__
-from provegym.cli import rollouts, synthesis, worlds
+from provegym.cli import corpora, graphs, rollouts, synthesis, worlds
 from provegym.cli.base import app, fail
 from provegym.config import BadRecipe
 from provegym.hosts.inline import HostError
 from provegym.trace import BadFile
 
-__all__ = ["app", "main", "rollouts", "synthesis", "worlds"]
+__all__ = ["app", "corpora", "graphs", "main", "rollouts", "synthesis", "worlds"]
 
 
 @app.callback(invoke_without_command=True)

@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from random import Random
 from typing import Any
 
-from provegym.fuzz.pool import Pool, Scalars, singular, state_rows
+from provegym.fuzz.pool import Pool, Scalars, folded, singular, state_rows
 from provegym.kernel import AnyServer, Outcome, State, Tool
 
 Json = dict[str, Any]
@@ -25,6 +25,7 @@ STEPS = [timedelta(minutes=m) for m in (15, 30, 60, 90, 180)] + [
     timedelta(days=d) for d in (1, 2, 3, 7)
 ]
 FAR = ("0001-01-02", "9999-12-30")
+LONG, WIDE = 3, 1_000
 
 
 class Fuzzer:
@@ -37,6 +38,8 @@ class Fuzzer:
         self._near: Scalars = {}
         self._last: datetime | None = None
         self._extreme = False
+        # A foreign server is tried with far fewer calls, and none of them is to be wasted.
+        self._tame = 1.0 if server.foreign else 0.96
         self._made = 0
 
     def look(self, state: State) -> None:
@@ -46,7 +49,7 @@ class Fuzzer:
     def arguments(self, tool: Tool) -> Json:
         """Arguments that fit the tool's schema."""
         kept, dice = self.kept[tool.name], self.chance.random()
-        self._last, self._near, self._extreme = None, {}, dice > 0.96
+        self._last, self._near, self._extreme = None, {}, dice > self._tame
         if not self._extreme and self.chance.random() < 0.65:
             self._near = self._anchor(tool)
         if kept and dice < 0.4:
@@ -77,6 +80,8 @@ class Fuzzer:
         named = _names(tool.input_schema)
         nouns = [noun for name, about in named for noun in self.pool.nouns(name, about)]
         keys = self.pool.keys[self.chance.choice(nouns)] if nouns else []
+        if not self.pool.by_key:
+            return {}
         row = self.pool.by_key[self.chance.choice(keys or list(self.pool.by_key))]
         return self.pool.around(
             row, {r.noun: r for r in self._shuffled(self.pool.mentions[row.key])}
@@ -103,9 +108,11 @@ class Fuzzer:
 
     def value(self, name: str, schema: Json) -> Any:
         """A value that fits one part of a schema."""
+        name = folded(name)
         if options := schema.get("anyOf"):
             return self.value(name, self.chance.choice(options))
-        kinds = [schema["type"]] if isinstance(schema["type"], str) else list(schema["type"])
+        kinds = schema.get("type", "string")
+        kinds = [kinds] if isinstance(kinds, str) else list(kinds)
         if "null" in kinds and (kinds == ["null"] or self.chance.random() < 0.1):
             return None
         kind = next(kind for kind in kinds if kind != "null")
@@ -120,7 +127,8 @@ class Fuzzer:
         return self._array(name, schema) if kind == "array" else self._object(schema)
 
     def _array(self, name: str, schema: Json) -> list[Any]:
-        low, high = schema.get("minItems", 0), schema["maxItems"]
+        low = schema.get("minItems", 0 if "maxItems" in schema else 1)
+        high = schema.get("maxItems", low + LONG)
         size = high if self._extreme else self.chance.randint(low, min(high, max(low, 3)))
         items: list[Any] = []
         for _ in range(size):
@@ -177,8 +185,7 @@ class Fuzzer:
 
     def _number(self, name: str, schema: Json, *, whole: bool) -> int | float:
         step = schema.get("multipleOf", 1 if whole else 0.001)
-        low = schema["minimum"] if "minimum" in schema else schema["exclusiveMinimum"] + step
-        high = schema["maximum"] if "maximum" in schema else schema["exclusiveMaximum"] - step
+        low, high = _bounds(schema, step)
         same = [value for value in self._known(name) if _is_num(value)]
         draws: list[Callable[[], float]] = [
             lambda: self.chance.choice(same or self.pool.numbers or [low]),
@@ -216,9 +223,17 @@ def _names(schema: Json) -> list[tuple[str, str]]:
     """Every argument's name and description, nested ones and elements of lists included."""
     found: list[tuple[str, str]] = []
     for name, part in schema.get("properties", {}).items():
-        found.append((singular(name) if "items" in part else name, part.get("description", "")))
+        name = folded(singular(name) if "items" in part else name)
+        found.append((name, part.get("description", "")))
         found += _names(part) + _names(part.get("items", {}))
     return found
+
+
+def _bounds(schema: Json, step: float) -> tuple[float, float]:
+    """The least and the greatest number of a schema; foreign ones may name neither."""
+    low = schema["minimum"] if "minimum" in schema else schema.get("exclusiveMinimum", -step) + step
+    high = schema.get("maximum", schema.get("exclusiveMaximum", low + WIDE + step) - step)
+    return low, high
 
 
 def _is_num(value: Any) -> bool:

@@ -1,8 +1,10 @@
 """What a world holds just now, for drawing: by record noun, field name and mention."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,6 +26,12 @@ class Row(NamedTuple):
 def snake(spec: Spec) -> str:
     """The noun of a table as it occurs in argument names: "menu_item"."""
     return spec.noun.replace(" ", "_")
+
+
+@lru_cache(maxsize=10_000)
+def folded(name: str) -> str:
+    """A name as we write names: entityName → entity_name."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def singular(name: str) -> str:
@@ -136,4 +144,4 @@ def _flatten(name: str, value: Any, into: Scalars) -> None:
         for part in value:
             _flatten(singular(name), part, into)
     elif value is not None:
-        into[name].append(value)
+        into[folded(name)].append(value)

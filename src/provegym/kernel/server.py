@@ -48,7 +48,12 @@ class Tool:
 
 
 class Server(Generic[S]):
-    """A named kind of world; `@server.read` and `@server.write` make functions its tools."""
+    """A named kind of world; `@server.read` and `@server.write` make functions its tools.
+
+    One that is `foreign` runs elsewhere: a fork of it costs as much as replaying its writes.
+    """
+
+    foreign = False
 
     def __init__(
         self, name: str, state: type[S], *, category: str, about: str, version: int = 1

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any
 
 import httpx2
+import msgspec
 
 from provegym.policies.dialects import openai, pick
 from provegym.trace import Example, Json, Reply
@@ -72,13 +73,14 @@ class Endpoint:
             body["tools"] = tools
         answer = await self._ask(body)
         try:
-            message = answer["choices"][0]["message"]
+            message = {**answer["choices"][0]["message"]}
+            message["content"] = _text(message.get("content"))
             spent = int((answer.get("usage") or {}).get("completion_tokens") or 0)
-        except (KeyError, IndexError, TypeError):
+            reply = openai.parse(message)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise EndpointError(f"{self.config.url} answered without a message") from None
-        reply = openai.parse(message)
         if not reply.calls and not message.get("tool_calls"):
-            reply = pick(self.config.model)(message.get("content") or "")
+            reply = pick(self.config.model)(message["content"])
         return Reply(text=reply.text, calls=reply.calls, tokens=spent)
 
     async def _ask(self, body: Json) -> Any:
@@ -91,13 +93,16 @@ class Endpoint:
                     f"{self.config.url.rstrip('/')}/chat/completions", json=body
                 )
                 if response.status_code == 200:
-                    return response.json()
+                    # Half a surrogate pair, which no file takes, is an error here; json takes it.
+                    return msgspec.json.decode(response.content)
                 problem = f"status {response.status_code}"
                 if response.status_code not in RETRIED:
                     break
                 pause = max(pause, _seconds(response.headers.get("retry-after")))
-            except (httpx2.TransportError, ValueError) as failure:
+            except (httpx2.RequestError, ValueError, RecursionError) as failure:
                 problem = type(failure).__name__
+            except httpx2.InvalidURL as failure:
+                raise EndpointError(f"{self.config.url} is no URL: {failure}") from None
             if attempt < self.config.retries:
                 await asyncio.sleep(min(pause, 60))
         raise EndpointError(
@@ -118,3 +123,12 @@ def _seconds(text: str | None) -> float:
         return float(text or 0)
     except ValueError:
         return 0.0
+
+
+def _text(content: Any) -> str:
+    """The words of a message: a text, parts of one, or none."""
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content if part["type"] == "text")
+    if content is not None and not isinstance(content, str):
+        raise TypeError
+    return content or ""

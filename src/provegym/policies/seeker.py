@@ -7,6 +7,7 @@ A road it finds and an example does not pay for is a road a good agent would be 
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from provegym.trace import Json, point
 MOST_CALLS = 4_000
 MOST_READS = 24
 MOST_KEYS = 40
+WORLDS = 48
 
 
 class Read(NamedTuple):
@@ -42,6 +44,8 @@ class Seeker:
     wanted: list[Wanted]
     calls: int = 0
     tried: set[str] = field(default_factory=set)
+    keys: set[Scalar] = field(default_factory=set)
+    seen: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def reads(self, said: list[Scalar], length: int) -> tuple[list[Read], list[Read]]:
         """Every read that what was said allows, and the useful ones, one step further included."""
@@ -50,7 +54,8 @@ class Seeker:
         if length > 1:
             marks = {normal(value) for value in said}
             for number, (_, result) in enumerate(first):
-                keys = key_leaves(result, marks)
+                keys = [key for key in key_leaves(result, marks) if key not in self.keys]
+                self.keys.update(keys)
                 useful += [read for read, _ in self._try(keys, number) if read.yields]
         return [read for read, _ in first], useful
 
@@ -65,7 +70,7 @@ class Seeker:
 
     def _try(self, known: list[Scalar], after: int | None) -> Iterator[tuple[Read, Any]]:
         for name, tool in self.toolbox.tools.items():
-            if tool.writes:
+            if tool.writes or not (known or after is None):
                 continue
             for arguments in draws(self.toolbox.schemas[name], known, bare=after is None):
                 mark = f"{name}{sorted(arguments.items(), key=str)}"
@@ -73,11 +78,23 @@ class Seeker:
                     continue
                 self.tried.add(mark)
                 self.calls += 1
-                outcome = self.session.call(tool.name, arguments)
-                if outcome.ok:
-                    value = outcome.value
+                value = self._result(tool.name, arguments, mark)
+                if value is not None:
                     found = frozenset(n for n, want in enumerate(self.wanted) if want(value))
                     yield Read(name, arguments, found, after), value
+
+    def _result(self, tool: str, arguments: Json, mark: str) -> Any:
+        """What a read returns, or None if it fails; equal worlds are asked once."""
+        if tool not in self.session.tools:
+            return None
+        server = self.session.tools[tool][1]
+        if server.name not in self.seen:
+            self.seen[server.name] = results_on(self.session.state(server).digest())
+        seen = self.seen[server.name]
+        if mark not in seen:
+            outcome = self.session.call(tool, arguments)
+            seen[mark] = outcome.value if outcome.ok else None
+        return seen[mark]
 
     def _cover(self, first: list[Read], useful: list[Read], length: int) -> list[Road]:
         roads: list[Road] = []
@@ -90,6 +107,12 @@ class Seeker:
                 if len(road) <= length and not any(_within(known, road) for known in roads):
                     roads.append(road)
         return roads
+
+
+@lru_cache(maxsize=WORLDS)
+def results_on(digest: str) -> dict[str, Any]:
+    """What reads were seen to return on a world."""
+    return {}
 
 
 def draws(schema: Json, known: list[Scalar], *, bare: bool) -> Iterator[Json]:

@@ -16,9 +16,23 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg))
 
 
-@cache
+_added: dict[str, AnyServer] = {}
+
+
+def add(server: AnyServer) -> None:
+    """Let `load` find a server that came at run time, such as a foreign one."""
+    if server.name in names():
+        raise ValueError(f"{server.name} is the name of a server of ours")
+    _added[server.name] = server
+
+
 def load(name: str) -> AnyServer:
     """One server by name."""
+    return _added.get(name) or _load(name)
+
+
+@cache
+def _load(name: str) -> AnyServer:
     server: AnyServer = import_module(f"{__name__}.{name}").server
     return server
 

@@ -1,173 +1,332 @@
-"""From candidates to a corpus: verified, without near copies, in one pass that can be resumed.
+"""From candidates to a corpus: verified, counted out, in one ordered pass that can be resumed.
 
-Workers draw and verify candidates in any order; keeping them is decided one after the other, so the
-same seed gives the same bytes whatever the number of workers, and after a kill as well.
+Workers draw and verify candidates, a few on one world at a time, in rounds over the servers that
+are still to give some. Keeping them is decided one after the other, so the same seed gives the same
+bytes whatever the number of workers, and after a kill as well.
 """
 
 import os
 import signal
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 from rich.progress import Progress
 
-from provegym.policies.knowledge import literals
-from provegym.synth.kinds import candidate
+from provegym import servers
+from provegym.synth.graph import cached
+from provegym.synth.keeper import Keeper, Part, Quotas
+from provegym.synth.kinds import SHARES, Place, Shape, candidate, shape
+from provegym.synth.perturb import HELD_OUT
 from provegym.trace import BadFile, Example, line, read
-from provegym.verify import verify
+from provegym.verify.complete import complete_and_replay
+from provegym.verify.contract import verify
 
-NEAR_COPY = 0.70
-PER_KEPT = 20
-FLUSH = 10
-CHUNK = 4
+PER_ROUND = 6
+SHAPES = 4_000
+IDLE_ROUNDS = 25
+SHARD = 4_000
+TRAIN_WORLDS, ALL_WORLDS = 900, 1_000
+ERROR_RATE = 0.30
+MIXES = {"paper": SHARES, "multi_turn": {"multi_turn": 1}}
 
 
 @dataclass(frozen=True)
 class Order:
-    """What corpus to make."""
+    """What corpus to make: so many examples of these servers (all, if none is named).
+
+    A mix is the paper's, or conversations alone. Split by servers, four are held out, and as many
+    examples as a tenth of the training part come from them, on worlds of their own.
+    """
 
     size: int
     seed: int
     out: Path
-    servers: tuple[str, ...]
+    servers: tuple[str, ...] = ()
     workers: int = 1
+    mix: str = "paper"
+    split: str = ""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the corpus, in the order they are made."""
+        chosen, mix = self.servers or servers.names(), MIXES[self.mix]
+        if not self.split:
+            return (Part("train", self.size, chosen, mix),)
+        train = tuple(name for name in chosen if name not in HELD_OUT)
+        apart = tuple(name for name in chosen if name in HELD_OUT)
+        if not train or not apart:
+            raise BadFile(f"split by servers holds out {', '.join(HELD_OUT)}; name some of both")
+        held_out = max(len(apart), self.size // 10)
+        return Part("train", self.size, train, mix), Part("heldout", held_out, apart, mix)
 
 
-def drawn(job: tuple[int, int, tuple[str, ...]]) -> tuple[Example | None, str]:
-    """A candidate that keeps the contract, or the reason why there is none."""
-    seed, number, names = job
-    example = candidate(seed, number, names)
+class Job(NamedTuple):
+    """Some candidates to draw on one world of one server, of shapes that are still wanted."""
+
+    part: Part
+    server: str
+    seed: int
+    round: int
+    first: int
+    quotas: Quotas
+
+
+class Made(NamedTuple):
+    """A candidate that keeps the contract, or why there is none."""
+
+    shape: Shape
+    example: Example | None
+    reason: str
+
+
+def draw(job: Job) -> tuple[list[Made], int]:
+    """Candidates of wanted shapes, verified, and the number to go on from."""
+    held_out = job.part.name == "heldout"
+    span = ALL_WORLDS - TRAIN_WORLDS if held_out else TRAIN_WORLDS
+    world = job.round % span + (TRAIN_WORLDS if held_out else 0)
+    others = servers.names() if held_out or len(job.part.servers) == 1 else job.part.servers
+    made: list[Made] = []
+    number = job.first
+    while len(made) < PER_ROUND and number < job.first + SHAPES:
+        place = Place(job.server, world, job.seed, number, others, held_out)
+        wanted = shape(place)
+        number += 1
+        if job.quotas.wants(job.server, wanted):
+            made.append(_made(place, wanted))
+    return made, number
+
+
+def _made(place: Place, wanted: Shape) -> Made:
+    example = candidate(place, wanted)
     if example is None:
-        return None, "no goal found"
-    problems = verify(example)
-    return (None, "breaks the contract") if problems else (example, "")
+        return Made(wanted, None, "no goal found")
+    example, gold = complete_and_replay(example)
+    if gold is not None and _error_rate(example) > ERROR_RATE:
+        return Made(wanted, None, "too many errors")
+    problems = verify(example, gold)
+    return Made(wanted, None, "breaks the contract") if problems else Made(wanted, example, "")
 
 
-class Keeper:
-    """Decides which candidates are kept: none too like another, no call sequence too often."""
-
-    def __init__(self, order: Order) -> None:
-        self.most = max(3, -(-order.size // (50 * len(order.servers))))
-        self.sets: list[frozenset[str]] = []
-        self.holders: dict[str, list[int]] = defaultdict(list)
-        self.sequences: Counter[tuple[str, ...]] = Counter()
-        self.texts: set[str] = set()
-
-    def objection(self, example: Example) -> str:
-        """Why an example is not kept, or nothing."""
-        steps = example.paths[0].steps
-        if not steps:
-            return "the same words twice" if _words(example) in self.texts else ""
-        if self.sequences[_sequence(example)] >= self.most:
-            return "a common sequence of calls"
-        return "a near copy" if self._is_near_copy(_calls(example)) else ""
-
-    def _is_near_copy(self, calls: frozenset[str]) -> bool:
-        shared = Counter(number for call in calls for number in self.holders[call])
-        return any(
-            count / (len(calls) + len(self.sets[number]) - count) >= NEAR_COPY
-            for number, count in shared.items()
-        )
-
-    def keep(self, example: Example) -> None:
-        """Remember an example that is kept."""
-        if not example.paths[0].steps:
-            self.texts.add(_words(example))
-            return
-        calls = _calls(example)
-        for call in calls:
-            self.holders[call].append(len(self.sets))
-        self.sets.append(calls)
-        self.sequences[_sequence(example)] += 1
-
-
-def _calls(example: Example) -> frozenset[str]:
-    """An example's calls as they are compared; the same call on another world is another one."""
-    steps = example.paths[0].steps
-    given = [msgspec.json.encode(literals(step.arguments), order="sorted") for step in steps]
-    return frozenset(f"{step.tool}{args!r}" for step, args in zip(steps, given, strict=True))
-
-
-def _sequence(example: Example) -> tuple[str, ...]:
-    return (example.server, *(step.tool for step in example.paths[0].steps))
-
-
-def _words(example: Example) -> str:
-    return f"{example.server} {example.turns[0].text.casefold()}"
-
-
-def make(order: Order, bar: Progress) -> Counter[str]:
-    """Make a corpus, or go on with one; return what became of its candidates."""
-    file, state = order.out / "examples.jsonl", order.out / "progress.json"
-    keeper, start, funnel = _resume(order, file, state)
-    task = bar.add_task("examples", total=order.size, completed=funnel["kept"])
-    with file.open("ab") as out:
-        for number, (example, reason) in enumerate(_candidates(order, start), start):
-            if funnel["kept"] == order.size:
-                break
-            reason = reason or (keeper.objection(example) if example else "")
-            if example is not None and not reason:
-                keeper.keep(example)
-                out.write(line(example))
-                bar.advance(task)
-            funnel[reason or "kept"] += 1
-            if number % FLUSH == FLUSH - 1 or funnel["kept"] == order.size:
-                _save(order, out, state, (number + 1, funnel))
-    return funnel
-
-
-def _candidates(order: Order, start: int) -> Iterator[tuple[Example | None, str]]:
-    jobs = ((order.seed, n, order.servers) for n in range(start, PER_KEPT * order.size + 200))
-    if order.workers == 1:
-        yield from map(drawn, jobs)
-        return
-    quiet = (signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to answer
-    with get_context("spawn").Pool(order.workers, signal.signal, quiet) as pool:
-        yield from pool.imap(drawn, jobs, chunksize=CHUNK)
+def _error_rate(example: Example) -> float:
+    """The share of a teacher's calls that fail: those it tried first, of all it made."""
+    failed = len(example.provenance.get("attempts", ()))
+    return failed / (failed + len(example.paths[0].steps))
 
 
 class Saved(msgspec.Struct, frozen=True):
     """How far a corpus has come, and what it was asked for."""
 
-    size: int
-    seed: int
-    servers: tuple[str, ...]
-    next: int
+    asked: str
+    part: int
+    round: int
+    idle: int
+    kept: int
     bytes: int
-    funnel: dict[str, int]
+    next: dict[str, int]
+    funnel: dict[str, dict[str, int]]
 
 
-def _save(order: Order, out: BinaryIO, state: Path, done: tuple[int, Counter[str]]) -> None:
-    """Write down how far it is, after what it counts is safely in the file."""
-    out.flush()
-    os.fsync(out.fileno())
-    saved = Saved(order.size, order.seed, order.servers, done[0], out.tell(), dict(done[1]))
-    part = state.with_suffix(".part")
-    part.write_bytes(msgspec.json.encode(saved))
-    part.replace(state)
+class Corpus:
+    """A corpus while it is made."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.state = order.out / "progress.json"
+        self.keeper = Keeper()
+        self.at = 0
+        self._begin()
+        self.funnel: dict[str, Counter[str]] = {part.name: Counter() for part in order.parts}
+
+    def _begin(self) -> None:
+        self.part = self.order.parts[self.at]
+        self.quotas = Quotas(self.part)
+        self.round = self.idle = self.kept = 0
+        self.next = dict.fromkeys(self.part.servers, 0)
+
+    @property
+    def asked(self) -> str:
+        """What was asked for, as far as it decides the bytes."""
+        parts = [(part.name, part.size, part.servers, dict(part.mix)) for part in self.order.parts]
+        return msgspec.json.encode((self.order.seed, parts)).decode()
+
+    def make(self, bar: Progress) -> dict[str, Counter[str]]:
+        """Make the corpus, or go on with it; return what became of its candidates, by part."""
+        self._resume()
+        done = sum(self.order.parts[at].size for at in range(self.at)) + self.kept
+        total = sum(part.size for part in self.order.parts)
+        self._prove(bar)
+        self.bar, self.task = bar, bar.add_task("examples", total=total, completed=done)
+        with closing(Workers(self.order.workers)) as workers:
+            while self.at < len(self.order.parts):
+                while self.kept < self.part.size and self.idle < IDLE_ROUNDS:
+                    self._run(workers)
+                self._save()
+                if self.at + 1 == len(self.order.parts) or self.kept < self.part.size:
+                    break
+                self.at += 1
+                self.keeper.next_part()
+                self._begin()
+        return self.funnel
+
+    def missing(self) -> str:
+        """What could not be made, and why, in a sentence; nothing if all was."""
+        if self.kept == self.part.size and self.at + 1 == len(self.order.parts):
+            return ""
+        short = [name for name in self.part.servers if self.quotas.open(name)]
+        dropped = self.funnel[self.part.name].copy()
+        dropped.pop("kept", None)
+        reasons = ", ".join(f"{count} {why}" for why, count in dropped.most_common(3))
+        return (
+            f"{self.kept} of {self.part.size} {self.part.name} examples were found, then"
+            f" {IDLE_ROUNDS} rounds gave no more ({reasons}); {', '.join(short)} could not give"
+            " theirs: ask for fewer, or for more servers"
+        )
+
+    def _prove(self, bar: Progress) -> None:
+        """The graphs are built once, before the workers need them."""
+        names = dict.fromkeys(name for part in self.order.parts for name in part.servers)
+        task = bar.add_task("proving edges", total=len(names))
+        for name in names:
+            cached(servers.load(name))
+            bar.advance(task)
+        bar.remove_task(task)
+
+    def _run(self, workers: "Workers") -> None:
+        """One round: some candidates from every server that is to give more."""
+        open_now = [name for name in self.part.servers if self.quotas.open(name)]
+        jobs = [
+            Job(self.part, name, self.order.seed, self.round, self.next[name], self.quotas)
+            for name in open_now
+        ]
+        before, funnel = self.kept, self.funnel[self.part.name]
+        with self._shard().open("ab") as out:
+            for name, (made, number) in zip(open_now, workers.map(jobs), strict=True):
+                self.next[name] = number
+                for each in made:
+                    reason = self._take(name, each, out)
+                    funnel[reason or "kept"] += 1
+            out.flush()
+            os.fsync(out.fileno())
+        self.round += 1
+        self.idle = 0 if self.kept > before else self.idle + 1
+        self._save()
+
+    def _take(self, server: str, made: Made, out: BinaryIO) -> str:
+        example = made.example
+        if example is None:
+            return made.reason
+        if self.kept == self.part.size or not self.quotas.wants(server, made.shape):
+            return "enough of its kind"
+        share = -(-self.part.size // len(self.part.servers))
+        objection = self.keeper.objection(example, share)
+        if not objection:
+            self.keeper.keep(example)
+            self.quotas.take(server, made.shape)
+            out.write(line(example))
+            self.kept += 1
+            self.bar.advance(self.task)
+        return objection
+
+    def _shard(self) -> Path:
+        return self.order.out / f"{self.part.name}-{self.kept // SHARD:05d}.jsonl"
+
+    def _save(self) -> None:
+        """Write down how far it is; what it counts is in the files by then."""
+        shards = sorted(self.order.out.glob(f"{self.part.name}-*.jsonl"))
+        size = sum(shard.stat().st_size for shard in shards)
+        saved = Saved(
+            self.asked,
+            self.at,
+            self.round,
+            self.idle,
+            self.kept,
+            size,
+            self.next,
+            {name: dict(counts) for name, counts in self.funnel.items()},
+        )
+        part = self.state.with_suffix(".part")
+        part.write_bytes(msgspec.json.encode(saved))
+        part.replace(self.state)
+
+    def _resume(self) -> None:
+        """Go on where it was left: what was written after the last note is drawn again."""
+        try:
+            self.order.out.mkdir(parents=True, exist_ok=True)
+            if not self.state.exists():
+                if any(self.order.out.glob("*.jsonl")):
+                    raise BadFile(f"{self.order.out} has examples already; choose another folder")
+                self._save()
+                return
+            saved = msgspec.json.decode(self.state.read_bytes(), type=Saved)
+        except OSError as problem:
+            raise BadFile(f"{self.order.out}: {problem.strerror}") from None
+        except msgspec.DecodeError as problem:
+            raise BadFile(f"{self.state}: {problem}; remove the folder to start anew") from None
+        if saved.asked != self.asked:
+            raise BadFile(
+                f"{self.order.out} holds a corpus that was asked for differently; choose another"
+            )
+        self._restore(saved)
+
+    def _restore(self, saved: Saved) -> None:
+        for self.at in range(saved.part + 1):
+            self._begin()
+            self.keeper.next_part()
+            if self.at == saved.part:
+                _cut(self.order.out, self.part.name, saved.bytes)
+            for example in self._kept():
+                self.keeper.keep(example)
+                self.quotas.take(example.server, shape_of(example))
+                self.kept += 1
+        if self.kept != saved.kept:
+            raise BadFile(f"{self.order.out} holds {self.kept} examples, not {saved.kept}")
+        self.round, self.idle, self.next = saved.round, saved.idle, dict(saved.next)
+        self.funnel = {name: Counter(counts) for name, counts in saved.funnel.items()}
+
+    def _kept(self) -> Iterator[Example]:
+        for shard in sorted(self.order.out.glob(f"{self.part.name}-*.jsonl")):
+            yield from read(shard, Example)
 
 
-def _resume(order: Order, file: Path, state: Path) -> tuple[Keeper, int, Counter[str]]:
-    """Where to go on: what was written after the last note is cut off and drawn again."""
-    keeper = Keeper(order)
-    try:
-        order.out.mkdir(parents=True, exist_ok=True)
-        if not state.exists():
-            file.write_bytes(b"")
-            return keeper, 0, Counter()
-        saved = msgspec.json.decode(state.read_bytes(), type=Saved)
-        os.truncate(file, saved.bytes)
-    except OSError as problem:
-        raise BadFile(f"{order.out}: {problem.strerror}") from None
-    except msgspec.DecodeError as problem:
-        raise BadFile(f"{state}: {problem}; remove it to start anew") from None
-    if (saved.size, saved.seed, saved.servers) != (order.size, order.seed, order.servers):
-        raise BadFile(f"{order.out} holds a corpus that was asked for differently; choose another")
-    for example in read(file, Example):
-        keeper.keep(example)
-    return keeper, saved.next, Counter(saved.funnel)
+def shape_of(example: Example) -> Shape:
+    """The shape an example was drawn for."""
+    levels = example.provenance.get("levels", ("",))
+    level = next((level for level in levels if level in ("complete", "missing", "minimal")), "")
+    return Shape(example.kind, example.knobs, level if example.kind == "multi_turn" else "")
+
+
+def _cut(folder: Path, name: str, size: int) -> None:
+    """Cut the shards of a part to so many bytes in all."""
+    for shard in sorted(folder.glob(f"{name}-*.jsonl")):
+        kept = min(size, shard.stat().st_size)
+        os.truncate(shard, kept)
+        size -= kept
+        if not kept:
+            shard.unlink()
+    if size:
+        raise BadFile(f"{folder}: {size} bytes of {name} are gone; remove the folder to start anew")
+
+
+class Workers:
+    """Processes that draw candidates, or this one alone."""
+
+    def __init__(self, count: int) -> None:
+        quiet = (signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to answer
+        context = get_context("spawn")
+        self.pool = context.Pool(count, signal.signal, quiet) if count > 1 else None
+
+    def map(self, jobs: list[Job]) -> Iterator[tuple[list[Made], int]]:
+        """What the jobs come to, in their order."""
+        return self.pool.imap(draw, jobs) if self.pool else map(draw, jobs)
+
+    def close(self) -> None:
+        """End the processes."""
+        if self.pool:
+            self.pool.terminate()
+            self.pool.join()

@@ -15,13 +15,13 @@ from typing import Literal
 import msgspec
 
 from provegym.kernel import AnyServer
-from provegym.synth.observe import Observer, Tried
+from provegym.synth.observe import THRIFTY, Effort, Observer, Tried
 from provegym.synth.prove import Proof, Prover
 from provegym.synth.slots import Json
 from provegym.synth.unblock import Lift, Unblocker
 
 SHOWN = 400
-ENOUGH, WORLDS, LARGE = 2, 4, 30
+ENOUGH, LARGE = 2, 30
 METHOD = 1
 
 
@@ -63,11 +63,12 @@ class Graph(msgspec.Struct, frozen=True):
 def build(server: AnyServer, seed: int = 0) -> Graph:
     """Prove the edges of a server on two worlds, and on more while some write never worked.
 
-    A large server shows enough of itself on one.
+    A large server shows enough of itself on one, and a foreign one has no other.
     """
+    worlds = THRIFTY.worlds if server.foreign else Effort().worlds
     found: dict[tuple[str, ...], Edge] = {}
     idle = {name for name, tool in server.tools.items() if tool.writes}
-    for number in range(1 if len(server.tools) > LARGE else WORLDS):
+    for number in range(1 if len(server.tools) > LARGE else worlds):
         if idle or number < ENOUGH:
             edges, worked = prove_edges(server, seed + number)
             idle -= worked

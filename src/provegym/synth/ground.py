@@ -1,18 +1,20 @@
 """Grounding: what there is to talk about in a live world, and how people refer to it (§3.2).
 
-The world is read through its read-only tools. A thing is kept if people have a way to refer to it,
-written in the server's asks.toml, that no other thing of its kind in this world shares.
+The world is read through its read-only tools, first those that need nothing, then those that take
+what the first ones showed. A thing is kept if people have a way to refer to it, written in the
+server's asks.toml, that no other thing of its kind in this world shares.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from functools import cache
 from string import Formatter
 from typing import Any, NamedTuple
 
 from provegym.fuzz.pool import snake
-from provegym.kernel import AnyServer, Session
+from provegym.kernel import AnyServer, Session, Tool
 from provegym.servers import asks
 from provegym.synth.observe import records
 from provegym.trace import Json
@@ -20,6 +22,7 @@ from provegym.trace import Json
 PAGES = 4
 PAGE = 20
 MOST_VALUE = 60
+CLOSER_LOOKS = 8
 
 
 class Thing(NamedTuple):
@@ -31,75 +34,147 @@ class Thing(NamedTuple):
     names: tuple[str, ...]
 
 
+class Kinds(NamedTuple):
+    """What the keys of a server stand for: by prefix of an id, and by field where people chose."""
+
+    prefixes: dict[str, str]
+    chosen: dict[str, list[str]]
+
+
 @cache
-def nouns(server: AnyServer) -> dict[str, str]:
-    """What the ids of a server stand for, by prefix: {"acc": "account"}."""
-    return {spec.prefix: snake(spec) for spec in server.state.tables.values() if spec.prefix}
+def kinds(server: AnyServer) -> Kinds:
+    """The kinds of things a server knows: {"acc": "account"}, {"path": ["node"]}."""
+    found = Kinds({}, defaultdict(list))
+    for spec in server.state.tables.values():
+        if spec.prefix:
+            found.prefixes[spec.prefix] = snake(spec)
+        elif snake(spec) in asks(server.name).get("refer", {}):
+            found.chosen[spec.key].append(snake(spec))
+    return found
 
 
 def noun_of(server: AnyServer, key: object) -> str | None:
     """What kind of thing a key stands for, if it looks like one of the server's ids."""
     if not isinstance(key, str) or not re.fullmatch(r"[a-z]+_\d+", key):
         return None
-    return nouns(server).get(key.partition("_")[0])
+    return kinds(server).prefixes.get(key.partition("_")[0])
 
 
 def survey(session: Session) -> dict[str, Thing]:
     """Everything the first server's reads show that people can refer to, by key."""
     server = session.servers[0]
-    seen: dict[str, Json] = {}
-    for result in _read_all(session):
-        for _, record in records(result, ""):
-            key = record.get("id")
-            if noun_of(server, key):
-                seen[str(key)] = {**record, **seen.get(str(key), {})}
+    seen: dict[str, dict[str, Json]] = {}
+    tools = [tool for tool in server.tools.values() if not tool.writes]
+    bare = [tool for tool in tools if not tool.input_schema["required"]]
+    for tool in bare:
+        _note(server, _pages(session, tool, {}), seen)
+    for tool in tools:
+        for argument, nouns in _takes(server, tool):
+            keys = [key for key, known in seen.items() if nouns & known.keys()]
+            for key in keys[:CLOSER_LOOKS]:
+                _note(server, _pages(session, tool, {argument: key}), seen)
     return _name_all(server, seen)
 
 
-def _read_all(session: Session) -> Iterator[Any]:
-    for tool in session.servers[0].tools.values():
-        if tool.writes or tool.input_schema["required"]:
+def _takes(server: AnyServer, tool: Tool) -> Iterator[tuple[str, set[str]]]:
+    """The arguments with which alone a read looks closer at a thing, and what it may be."""
+    required = set(tool.input_schema["required"])
+    for argument in tool.input_schema["properties"]:
+        if not required <= {argument}:
             continue
-        offset: int | None = 0
-        for _ in range(PAGES):
-            given = {"limit": PAGE, "offset": offset} if tool.paged else {}
-            outcome = session.call(tool.name, given)
-            if not outcome.ok:
-                break
-            yield outcome.value
-            offset = outcome.value.get("next_offset") if tool.paged else None
-            if offset is None:
-                break
+        if argument.endswith("_id") and required:
+            yield argument, {argument.removesuffix("_id")}
+        for field, nouns in kinds(server).chosen.items():
+            if argument == field or argument.endswith(f"_{field}"):
+                yield argument, set(nouns)
 
 
-def _name_all(server: AnyServer, seen: dict[str, Json]) -> dict[str, Thing]:
+def _pages(session: Session, tool: Tool, given: Json) -> Iterator[Any]:
+    offset: int | None = 0
+    for _ in range(PAGES):
+        more = {"limit": PAGE, "offset": offset} if tool.paged else {}
+        outcome = session.call(tool.name, {**given, **more})
+        if not outcome.ok:
+            return
+        yield outcome.value
+        offset = outcome.value.get("next_offset") if tool.paged else None
+        if offset is None:
+            return
+
+
+def _note(server: AnyServer, results: Iterable[Any], seen: dict[str, dict[str, Json]]) -> None:
+    """Remember the fields of whatever records of a known kind the results hold, by key and noun."""
+    chosen = kinds(server).chosen
+    for result in results:
+        for _, record in records(result, ""):
+            named = [("id", noun)] if (noun := noun_of(server, record.get("id"))) else []
+            named += [(field, noun) for field, nouns in chosen.items() for noun in nouns]
+            for field, noun in named:
+                key = record.get(field)
+                if isinstance(key, str) and key:
+                    known = seen.setdefault(key, {})
+                    known[noun] = {**record, **known.get(noun, {})}
+
+
+def _name_all(server: AnyServer, seen: dict[str, dict[str, Json]]) -> dict[str, Thing]:
     """Give each thing the references that are its own alone."""
     ways: dict[str, list[str]] = asks(server.name).get("refer", {})
     said: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for key, fields in seen.items():
-        noun = str(noun_of(server, key))
-        for way in ways.get(noun, ()):
-            if (text := fill(way, fields)) is not None:
-                said[key].append((noun, text))
+    for key, known in seen.items():
+        for noun, fields in known.items():
+            for way in ways.get(noun, ()):
+                if (text := fill(way, fields)) is not None:
+                    said[key].append((noun, text))
     counts = Counter((noun, text.casefold()) for named in said.values() for noun, text in named)
     things = {}
     for key, named in said.items():
-        own = tuple(text for noun, text in named if counts[noun, text.casefold()] == 1)
+        own = [(noun, text) for noun, text in named if counts[noun, text.casefold()] == 1]
         if own:
-            things[key] = Thing(named[0][0], key, seen[key], own)
+            noun = own[0][0]
+            names = tuple(text for each, text in own if each == noun)
+            things[key] = Thing(noun, key, seen[key][noun], names)
     return things
 
 
+def relate(server: AnyServer, things: dict[str, Thing]) -> dict[str, list[Thing]]:
+    """Which things belong to exactly one of another kind: "the account of my blue card"."""
+    found: dict[str, list[Thing]] = defaultdict(list)
+    for thing in things.values():
+        keys = {v for v in thing.fields.values() if noun_of(server, v) and v != thing.key}
+        nouns = Counter(noun_of(server, key) for key in keys)
+        for key in sorted(keys):
+            if key in things and nouns[noun_of(server, key)] == 1:
+                found[key].append(thing)
+    return found
+
+
 def fill(way: str, fields: Json) -> str | None:
-    """A way of speaking with its slots filled, or None if some field is not there to say."""
-    values = {}
-    for _, slot, _, _ in Formatter().parse(way):
+    """A way of speaking with its slots filled, or None if some field is not there to say.
+
+    `{at:date}` is said as a day and `{at:time}` as a time of day.
+    """
+    said = ""
+    for before, slot, form, _ in Formatter().parse(way):
+        said += before
         if slot is None:
             continue
-        value = fields.get(slot)
-        if not isinstance(value, str | int | float) or isinstance(value, bool):
+        text = _said(fields.get(slot), form or "")
+        if text is None:
             return None
-        values[slot] = f"{value:.2f}" if isinstance(value, float) else str(value)
-        if not values[slot] or len(values[slot]) > MOST_VALUE:
+        said += text
+    return said
+
+
+def _said(value: object, form: str) -> str | None:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return None
+    if form:
+        try:
+            moment = datetime.fromisoformat(str(value))
+        except ValueError:
             return None
-    return way.format(**values)
+        return f"{moment.day} {moment:%B}" if form == "date" else f"{moment:%H:%M}"
+    text = f"{value:.2f}" if isinstance(value, float) else str(value)
+    if re.fullmatch(r"[a-z]+(_[a-z]+)+", text):
+        text = text.replace("_", " ")
+    return text if 0 < len(text) <= MOST_VALUE else None

@@ -1,98 +1,226 @@
-"""The kinds of examples and how each is made; a candidate is a pure function of seed and number."""
+"""The kinds of examples and how each is made; a candidate is a pure function of seed and number.
 
-import tomllib
-from collections.abc import Callable, Sequence
-from functools import cache
-from importlib.resources import files
+What shape a candidate has (kind, knobs, information level) is drawn first and costs nothing, so
+that a corpus can pass over shapes it needs no more of.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import lru_cache
 from random import Random
+from typing import NamedTuple
 
 from msgspec.structs import replace as put
 
 from provegym import servers
-from provegym.kernel import AnyServer
-from provegym.synth.machine import Conversation
+from provegym.fuzz.pool import Pool, state_rows
+from provegym.kernel import Session
+from provegym.synth.chains import Chain, Sampler
+from provegym.synth.graph import cached
+from provegym.synth.ground import survey
+from provegym.synth.machine import converse
+from provegym.synth.perturb import SHARES as KNOB_SHARES
 from provegym.synth.perturb import strangers
+from provegym.synth.style import draw as draw_aside
+from provegym.synth.style import styled
+from provegym.synth.talk import LEVELS, Cast, Scene, Talk
 from provegym.trace import Example, Path, Turn
-from provegym.verify.complete import complete
 
-WORLDS = 900
 SHARES = {"multi_turn": 10_895, "clarification": 1_500, "abstention": 806, "irrelevance": 316}
-
-Make = Callable[[AnyServer, int, str], Example | None]
-
-
-def multi_turn(server: AnyServer, number: int, key: str) -> Example | None:
-    """Two or three turns, each with a goal that works on the world the turns before left."""
-    chance = Random(f"shape {key}")
-    talk = Conversation(server, chance.randrange(WORLDS), key)
-    writes = [tool for tool in server.tools.values() if tool.writes]
-    done = talk.play(writes[number % len(writes)], 2 if chance.random() < 0.6 else 3)
-    return talk.finish() if done else None
+ALONE = 0.4
+WHYS = ("no_tool", "hidden", "missing", "knowledge", "beyond")
 
 
-def clarification(server: AnyServer, number: int, key: str) -> Example | None:
-    """A request that would be right, if the tools that serve it were shown."""
-    talk = Conversation(server, Random(f"shape {key}").randrange(WORLDS), key)
-    writes = [tool for tool in server.tools.values() if tool.writes]
-    goal = writes[number % len(writes)]
-    if not talk.play(goal, 1):
+class Shape(NamedTuple):
+    """What a candidate is to be, before it is drawn."""
+
+    kind: str
+    knobs: tuple[str, ...]
+    level: str
+
+
+class Place(NamedTuple):
+    """Where a candidate is drawn: its server and world, its number there, and who else there is."""
+
+    server: str
+    world: int
+    seed: int
+    number: int
+    others: tuple[str, ...]
+    held_out: bool = False
+
+    @property
+    def key(self) -> str:
+        """The candidate's id."""
+        return f"{self.server}-{self.seed}-{self.number}{'h' if self.held_out else ''}"
+
+
+def shape(place: Place) -> Shape:
+    """The shape of a candidate; its knobs and level stand in the paper's proportions."""
+    chance = Random(f"shape {place.key}")
+    kind = chance.choices(list(SHARES), list(SHARES.values()))[0]
+    level = chance.choices(list(LEVELS), list(LEVELS.values()))[0]
+    knobs = [name for name, share in KNOB_SHARES.items() if chance.random() < share]
+    if kind != "multi_turn":
+        knobs = [name for name in knobs if name != "irrelevance"]
+    return Shape(kind, tuple(knobs), level if kind == "multi_turn" else "")
+
+
+@lru_cache(maxsize=48)
+def scene(name: str, world: int) -> Scene:
+    """The world several candidates share, looked at once."""
+    server = servers.load(name)
+    session = Session([server], world)
+    things = survey(session)
+    state = session.state(server)
+    edges = cached(server).edges
+    feeds = Counter(edge.source for edge in edges if edge.kind == "explicit")
+    hub = feeds.most_common(1)[0][0] if feeds else ""
+    return Scene(server, world, things, Pool(state.now, state_rows(state)), edges, hub)
+
+
+_chains: dict[str, tuple[Sampler, list[Chain]]] = {}
+
+
+def chain_of(name: str, index: int) -> Chain:
+    """The chain a candidate follows: by turns the next of the graph's, and a tool by itself."""
+    server = servers.load(name)
+    if index % 2:
+        tools = list(server.tools)
+        return Chain((tools[index // 2 % len(tools)],), ())
+    sampler, drawn = _chains.setdefault(name, (Sampler(cached(server), 0), []))
+    while len(drawn) <= index // 2:
+        drawn.append(sampler.draw())
+    return drawn[index // 2]
+
+
+def multi_turn(place: Place, shape: Shape) -> Example | None:
+    """Two or three turns, each with goals that work on the world the turns before left."""
+    cast = Cast(
+        level=shape.level, knobs=shape.knobs, others=_strangers(place), held_out=place.held_out
+    )
+    chain = chain_of(place.server, place.number)
+    talk = Talk(scene(place.server, place.world), place.key, chain, cast)
+    return talk.finish() if converse(talk) and talk.steps else None
+
+
+def clarification(place: Place, shape: Shape) -> Example | None:
+    """A conversation with a request that would be right if the tools for it were shown."""
+    alone = Random(f"alone {place.key}").random() < ALONE
+    return _hidden(place, shape.knobs, "clarification", (1, 1) if alone else (2, 3))
+
+
+def _hidden(
+    place: Place, knobs: tuple[str, ...], kind: str, turns: tuple[int, int]
+) -> Example | None:
+    server = servers.load(place.server)
+    writes = [tool.name for tool in server.tools.values() if tool.writes]
+    hidden = writes[place.number % len(writes)]
+    cast = Cast("complete", knobs, (hidden,), turns, _strangers(place), place.held_out)
+    chain = chain_of(place.server, place.number * 7 + 1)
+    if hidden in chain.tools:
+        chain = Chain((Random(place.key).choice([t for t in server.tools if t != hidden]),), ())
+    talk = Talk(scene(place.server, place.world), place.key, chain, cast)
+    if not converse(talk):
         return None
-    hidden = put(talk.example.toolbox, hidden=(goal.name,))
-    stripped = tuple(mark for mark in hidden.stripped if not mark.startswith(f"{goal.name}."))
-    return complete(
-        put(
-            talk.example,
-            kind="clarification",
-            turns=tuple(talk.turns),
-            paths=(Path(),),
-            toolbox=put(hidden, stripped=stripped),
-            provenance={"made": "offline", "would_serve": [goal.name]},
-        )
+    example = talk.finish()
+    hid = {"would_serve": list(example.toolbox.hidden)}
+    return put(example, kind=kind, provenance={**example.provenance, **hid})
+
+
+def abstention(place: Place, shape: Shape) -> Example | None:
+    """A request for which there is nothing to call: five reasons, by turns."""
+    chance = Random(f"abstention {place.key}")
+    why = chance.choice(WHYS)
+    if why == "hidden":
+        return _hidden(place, shape.knobs, "abstention", (1, 1))
+    if why == "missing":
+        return _asks_back(place, shape)
+    if why == "no_tool":
+        return _elsewhere(place, shape, "abstention")
+    return _nothing_fits(place, shape, draw_aside(why, chance), why)
+
+
+def _asks_back(place: Place, shape: Shape) -> Example | None:
+    """A request with a needed parameter missing, and nothing more said."""
+    server = servers.load(place.server)
+    writes = [tool.name for tool in server.tools.values() if tool.writes]
+    chain = Chain((writes[place.number % len(writes)],), ())
+    cast = Cast("missing", shape.knobs, (), (2, 2), _strangers(place), place.held_out)
+    talk = Talk(scene(place.server, place.world), place.key, chain, cast)
+    if not converse(talk) or talk.turns[0].asks is None:
+        return None
+    example = talk.finish()
+    said = {"slots": talk.slots[:1], "levels": talk.levels[:1], "why": "missing"}
+    provenance = {"made": "offline", "persona": talk.persona, **said}
+    turns = (example.turns[0],)
+    return put(example, kind="abstention", turns=turns, paths=(Path(),), provenance=provenance)
+
+
+def _elsewhere(place: Place, shape: Shape, kind: str) -> Example | None:
+    """A request that belongs to another kind of server altogether."""
+    chance = Random(f"elsewhere {place.key}")
+    other = chance.choice(_strangers(place))
+    writes = [tool.name for tool in servers.load(other).tools.values() if tool.writes]
+    chain = Chain((chance.choice(writes),), ())
+    talk = Talk(scene(other, place.world), f"{place.key} elsewhere", chain, Cast(turns=(1, 1)))
+    if not converse(talk) or talk.attempts or "infeasible" in talk.provenance:
+        return None
+    text, slots = talk.turns[0].text, talk.slots[0]
+    return _nothing_fits(place, shape, text, "no_tool", (other, kind, slots, talk.persona))
+
+
+def irrelevance(place: Place, shape: Shape) -> Example | None:
+    """Small talk, or something that nobody here can do."""
+    chance = Random(f"irrelevance {place.key}")
+    if chance.random() < 0.5:
+        return _elsewhere(place, shape, "irrelevance")
+    text = draw_aside("smalltalk", chance)
+    return _nothing_fits(place, shape, text, "smalltalk", ("", "irrelevance", [], ""))
+
+
+def _nothing_fits(
+    place: Place,
+    shape: Shape,
+    text: str,
+    why: str,
+    more: tuple[str, str, list[str], str] = ("", "abstention", [], ""),
+) -> Example:
+    elsewhere, kind, slots, persona = more
+    others = _strangers(place)
+    if elsewhere:
+        near = strangers(elsewhere, place.others)
+        others = tuple(name for name in others if name in near)
+    cast = Cast(knobs=shape.knobs, others=others)
+    talk = Talk(
+        scene(place.server, place.world),
+        place.key,
+        Chain((next(iter(servers.load(place.server).tools)),), ()),
+        cast,
+    )
+    if not persona:
+        text = styled(text, talk.persona, [], talk.chance, later=False)
+    provenance = {
+        "made": "offline",
+        "persona": persona or talk.persona,
+        "slots": [slots],
+        "levels": ["aside"],
+        "why": why,
+    }
+    return put(
+        talk.example, kind=kind, turns=(Turn(text=text),), paths=(Path(),), provenance=provenance
     )
 
 
-def abstention(server: AnyServer, number: int, key: str) -> Example | None:
-    """A request that belongs to another kind of server altogether."""
-    chance = Random(f"shape {key}")
-    other = servers.load(chance.choice(strangers(server.name)))
-    writes = [tool for tool in other.tools.values() if tool.writes]
-    talk = Conversation(other, chance.randrange(WORLDS), f"{key} elsewhere")
-    if not talk.play(chance.choice(writes), 1):
-        return None
-    return _nothing_fits(server, key, talk.turns[0].text, "abstention")
+def _strangers(place: Place) -> tuple[str, ...]:
+    return tuple(strangers(place.server, place.others))
 
 
-def irrelevance(server: AnyServer, number: int, key: str) -> Example | None:
-    """Small talk."""
-    chance = Random(f"shape {key}")
-    words = smalltalk()
-    text = chance.choice(words["frames"]).format(topic=chance.choice(words["topics"]))
-    return _nothing_fits(server, key, text, "irrelevance")
-
-
-def _nothing_fits(server: AnyServer, key: str, text: str, kind: str) -> Example:
-    talk = Conversation(server, Random(f"world {key}").randrange(WORLDS), key)
-    spec = put(talk.example.toolbox, distractors=())
-    knobs = tuple(knob for knob in talk.example.knobs if knob != "distractors")
-    plain = put(talk.example, turns=(Turn(text=text),), paths=(Path(),), toolbox=spec, knobs=knobs)
-    return complete(put(plain, kind=kind))
-
-
-@cache
-def smalltalk() -> dict[str, list[str]]:
-    """Frames and topics of small talk."""
-    text = files("provegym.synth").joinpath("smalltalk.toml").read_text("utf-8")
-    return tomllib.loads(text)
-
-
-KINDS: dict[str, Make] = {
+KINDS: dict[str, Callable[[Place, Shape], Example | None]] = {
     make.__name__: make for make in (multi_turn, clarification, abstention, irrelevance)
 }
 
 
-def candidate(seed: int, number: int, names: Sequence[str]) -> Example | None:
-    """The example of a number, completed and not yet verified."""
-    chance = Random(f"kind {seed}:{number}")
-    kind = chance.choices(list(SHARES), list(SHARES.values()))[0]
-    server = servers.load(names[number % len(names)])
-    return KINDS[kind](server, number // len(names), f"{server.name}-{seed}-{number}")
+def candidate(place: Place, shape: Shape) -> Example | None:
+    """The example of a place, not yet completed and verified; None if its world has none."""
+    return KINDS[shape.kind](place, shape)

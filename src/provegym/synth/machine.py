@@ -1,113 +1,176 @@
-"""The state machine of a conversation (§3.2, step 3), as the offline teacher plays it.
+"""The state machine of a conversation (§3.2, step 3), as it is played on a live world.
 
-query → turn → execution → response → continuation: a goal is drawn on the live world and voiced,
-its lookups are planned, the calls are made, and the world they leave is where the next turn starts.
+query → turn → execution → response → continuation. A state is one function; what it may lead to is
+its return type, from which the picture in the docs is drawn.
 """
 
-from random import Random
+from collections.abc import Callable
+from typing import Literal
 
-from provegym.kernel import AnyServer, Seed, Session, Tool
-from provegym.policies.knowledge import leaves
-from provegym.policies.seeker import Read
-from provegym.servers import people
-from provegym.synth.ground import noun_of
-from provegym.synth.perturb import perturb
-from provegym.synth.plan import Goal, Planner
-from provegym.toolbox import Toolbox
-from provegym.trace import Example, Path, Step, Turn
-from provegym.verify.complete import complete
+from provegym.synth.recover import attempts, draw_refused
+from provegym.synth.style import draw as draw_aside
+from provegym.synth.talk import MOST_LENGTH, Talk
+from provegym.trace import Turn
+from provegym.verify.serving import serving
 
 MINUTES = (0, 0, 0, 5, 15, 60)
-MOST_LENGTH = 10
-LINKED = 0.6
-GOALS = 12
+GOES_ON = 0.4
+RECOVERS = 0.09
+REFUSED = 0.04
+MOST_PLAN = 5
+TRIES = 3
+ASIDES = ("smalltalk", "knowledge", "beyond")
+
+State = Callable[[Talk], str]
+STATES: dict[str, State] = {}
 
 
-class Conversation:
-    """One conversation while it is made: its live session, its turns and its right calls."""
+def state(function: State) -> State:
+    """Make a function a state of the machine."""
+    STATES[function.__name__] = function
+    return function
 
-    def __init__(self, server: AnyServer, seed: int, key: str) -> None:
-        self.server = server
-        self.chance = Random(key)
-        self.session = Session([server], seed)
-        self.turns: list[Turn] = []
-        self.steps: list[Step] = []
-        self.known: set[str] = set()
-        self.made: dict[str, str] = {}
-        spec, knobs = perturb(server, self.chance)
-        self.example = Example(
-            id=key,
-            kind="multi_turn",
-            server=server.name,
-            server_version=server.version,
-            seed=seed,
-            digest="",
-            system=self._system(seed),
-            turns=(Turn(text=""),),
-            toolbox=spec,
-            knobs=knobs,
-            provenance={"made": "offline"},
-        )
-        self.toolbox = Toolbox.of(self.example)
 
-    def _system(self, seed: int) -> str:
-        user = people.acting_user(Seed(seed))
-        return (
-            f"You act for {user.name}, with the tools given. "
-            f"It is {self.session.now:%A, %Y-%m-%d %H:%M} UTC."
-        )
+@state
+def query(talk: Talk) -> Literal["turn", "aside", "unserved", "refusal", "dropped"]:
+    """Some time passes; the user has something in mind that works, or cannot work, now."""
+    talk.open_turn(talk.chance.choice(MINUTES) if talk.turns else 0)
+    if talk.aside_at == talk.asked:
+        return "aside"
+    if talk.unserved_at == talk.asked:
+        return "unserved"
+    if talk.chance.random() < REFUSED and (talk.is_follow_up or talk.level == "minimal"):
+        tool = talk.chance.choice(talk.tools(writes=True))
+        talk.refused = draw_refused(talk.planner, talk.session, tool, talk.toolbox)
+        if talk.refused is not None:
+            return "refusal"
+    for _ in range(TRIES):
+        if talk.draw_goals() and talk.look_up():
+            return "turn"
+    return "dropped"
 
-    def play(self, first: Tool, turns: int) -> bool:
-        """So many turns, the first with a given goal; whether every one found a goal."""
-        for number in range(turns):
-            minutes = self.chance.choice(MINUTES) if number else 0
-            self.session.advance(minutes)
-            planned = self._query(first if number == 0 else None)
-            if planned is None:
-                return False
-            goal, road = planned
-            if len(self.steps) + len(road) + 1 + turns > MOST_LENGTH:
-                return False
-            self.turns.append(Turn(text=goal.text, minutes=minutes))
-            self._execute(goal, road, number)
-        return True
 
-    def _query(self, wanted: Tool | None) -> tuple[Goal, tuple[Read, ...]] | None:
-        """A goal that can be voiced and looked up; a later turn likes to go on from an earlier."""
-        planner = Planner(self.server, self.session, self.chance)
-        planner.know(self.known, self.made)
-        tools = [wanted] * 2 if wanted else self._follow_ups()
-        for tool in tools:
-            goal = planner.draw_goal(tool)
-            road = planner.lookups(goal, self.toolbox) if goal else None
-            if goal is not None and road is not None:
-                return goal, road
-        return None
+@state
+def turn(talk: Talk) -> Literal["asking", "execution", "dropped"]:
+    """The calls that serve the goals are known: the fewest lookups, then the goals themselves."""
+    calls = len(talk.road) + len(talk.goals)
+    asks = talk.goals[0].said.missing is not None
+    if calls > MOST_PLAN or len(talk.steps) + calls + len(talk.turns) + 1 + asks > MOST_LENGTH:
+        return "dropped"
+    if asks:
+        return "asking"
+    talk.say([goal.said for goal in talk.goals])
+    return "execution"
 
-    def _follow_ups(self) -> list[Tool]:
-        """Goals for a later turn: those that take what an earlier one made come first."""
-        tools = [tool for tool in self.server.tools.values() if tool.writes]
-        self.chance.shuffle(tools)
-        nouns = {f"{noun}_id" for noun in self.made.values()}
-        linked = [tool for tool in tools if nouns & set(tool.input_schema["required"])]
-        if linked and self.chance.random() < LINKED:
-            tools = linked + tools
-        return tools[:GOALS]
 
-    def _execute(self, goal: Goal, road: tuple[Read, ...], turn: int) -> None:
-        """Make the calls; what they return is known, and what they make can be spoken of."""
-        calls = [(read.tool, read.arguments, ()) for read in road]
-        for tool, arguments, answers in [*calls, (goal.tool, goal.arguments, goal.answers)]:
-            outcome = self.session.call(tool, arguments)
-            self.steps.append(Step(turn=turn, tool=tool, arguments=arguments, answers=answers))
-            self.known.update(str(leaf) for leaf in leaves(outcome.value))
-        for change in self.session.changes(goal.tool):
-            noun = noun_of(self.server, change.key)
-            if change.before is None and noun and change.key in self.known:
-                self.made[change.key] = noun
+@state
+def asking(talk: Talk) -> Literal["execution"]:
+    """The user left something out; the assistant must ask, and the user answers."""
+    said = talk.goals[0].said
+    talk.say([said], asks=said.missing)
+    talk.answer(talk.goals[0])
+    return "execution"
 
-    def finish(self) -> Example:
-        """The example, with everything filled in that its calls and its world imply."""
-        fields = {name: getattr(self.example, name) for name in self.example.__struct_fields__}
-        fields |= {"turns": tuple(self.turns), "paths": (Path(steps=tuple(self.steps)),)}
-        return complete(Example(**fields))
+
+@state
+def execution(talk: Talk) -> Literal["recovery", "response"]:
+    """The calls are made; now and then something else is tried first, and fails."""
+    talk.start = len(talk.steps)
+    for read in talk.road:
+        talk.call(read.tool, read.arguments)
+    recovers = talk.chance.random() < RECOVERS
+    if recovers and len(talk.goals) == 1:
+        talk.tried = list(attempts(talk.planner, talk.session, talk.goals[0]))
+    for goal in talk.goals:
+        talk.call(goal.tool, goal.arguments, goal.answers)
+        talk.note_derived(goal)
+    return "recovery" if talk.tried else "response"
+
+
+@state
+def recovery(talk: Talk) -> Literal["response"]:
+    """What was tried and refused is kept for the transcript: the gold has only what worked."""
+    tried = talk.chance.choice(talk.tried)
+    before = talk.start if tried.early else len(talk.steps) - 1
+    talk.attempts.append(
+        {"before": before, "tool": tried.tool, "arguments": tried.arguments, "error": tried.error}
+    )
+    talk.tried = []
+    return "response"
+
+
+@state
+def refusal(talk: Talk) -> Literal["response", "dropped"]:
+    """The goal cannot be reached; a lookup shows why, and the assistant gives up and explains."""
+    refused = talk.refused
+    assert refused is not None
+    if len(talk.steps) + len(refused.road) + len(talk.turns) + 1 > MOST_LENGTH:
+        return "dropped"
+    talk.level = "minimal"
+    talk.say([refused.goal.said])
+    for number, read in enumerate(refused.road):
+        talk.call(read.tool, read.arguments, refused.answers if number == refused.shows else ())
+    talk.provenance["infeasible"] = {
+        "turn": len(talk.turns) - 1,
+        "tool": refused.goal.tool,
+        "arguments": refused.goal.arguments,
+    }
+    talk.refused = None
+    return "response"
+
+
+@state
+def aside(talk: Talk) -> Literal["response"]:
+    """The user says something that no tool is for."""
+    talk.turns.append(
+        Turn(text=draw_aside(talk.chance.choice(ASIDES), talk.chance), minutes=talk.minutes)
+    )
+    talk.slots.append([])
+    talk.levels.append("aside")
+    return "response"
+
+
+@state
+def unserved(talk: Talk) -> Literal["response", "dropped"]:
+    """The user asks for what only hidden tools could do; the assistant has to say so."""
+    tool = talk.server.tools[talk.hidden[0]]
+    goal = talk.planner.draw(talk.session, tool, "complete", {})
+    if goal is None:
+        return "dropped"
+    also = serving(talk.session, talk.toolbox, goal.tool, goal.arguments)
+    if also & {step.tool for step in talk.steps}:
+        return "dropped"
+    talk.hide(tuple(sorted(also)))
+    talk.level = "complete"
+    talk.say([goal.said])
+    talk.provenance["unserved"] = {
+        "turn": len(talk.turns) - 1,
+        "tool": goal.tool,
+        "arguments": goal.arguments,
+    }
+    return "response"
+
+
+@state
+def response(talk: Talk) -> Literal["continuation"]:
+    """The assistant answers; what its calls returned is known, and can be spoken of."""
+    talk.remember()
+    return "continuation"
+
+
+@state
+def continuation(talk: Talk) -> Literal["query", "end"]:
+    """The user goes on, less and less likely, or is done."""
+    count = len(talk.turns)
+    due = max(talk.least, 1 + max(talk.aside_at, talk.unserved_at))
+    if count < due or (count < talk.most and talk.chance.random() < GOES_ON):
+        return "query"
+    return "end"
+
+
+def converse(talk: Talk) -> bool:
+    """Play a conversation to its end; whether it came to one."""
+    at = "query"
+    while at not in ("end", "dropped"):
+        at = STATES[at](talk)
+    return at == "end"

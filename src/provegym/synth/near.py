@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from random import Random
 
-from provegym.fuzz.pool import Row, Scalars, flat, singular
+from provegym.fuzz.pool import Row, Scalars, flat, folded, singular
 from provegym.kernel import Tool
 from provegym.synth.observe import Observer, Tried, texts
 from provegym.synth.slots import EACH, Json, Slot, filled, leaves
@@ -23,6 +23,7 @@ class Near:
         self.seen = seen
         said = tried.outcome.value
         self.about = [t for t in texts(leaves(tried.arguments)) if len(t) <= LONGEST][:ABOUT]
+        self.news = [t for t in seen.news(tried) if len(t) <= LONGEST][:ABOUT]
         self.names: Scalars = defaultdict(list)
         self.numbers = [float(number) for number in NUMBER.findall(tried.outcome.text)]
         self._add(flat(tried.arguments))
@@ -59,7 +60,7 @@ class Near:
 
 
 def _name(slot: Slot) -> str:
-    return singular(slot.path[-2]) if slot.path[-1] == EACH else slot.path[-1]
+    return folded(singular(slot.path[-2]) if slot.path[-1] == EACH else slot.path[-1])
 
 
 def _mentioned(message: str) -> list[str]:
@@ -98,6 +99,8 @@ def _plans(seen: Observer, tool: Tool, near: Near) -> list[Plan]:
     loose: Plan = [(s, near.about) for s in seen.slots[tool.name] if s.required and s not in fit]
     single = meant + (loose if near.about else [])
     plans = [needed, *([part] for part in single)]
+    if seen.server.foreign and near.news:
+        plans = [[(s, near.news)] for s in seen.slots[tool.name] if s.required] + plans
     plans += [[*needed, part] for part in single] if needed else []
     return [named, *plans] if len(named) > len(needed) else plans
 
@@ -115,10 +118,11 @@ def _varied(tool: Tool, arguments: Json, near: Near, chance: Random) -> Json:
 
 def _numbers(near: Near, name: str, schema: Json) -> list[float]:
     """The numbers near a call that an argument may take, those of its own name first."""
-    if "integer" not in schema["type"] and "number" not in schema["type"]:
+    kinds = schema.get("type", ())
+    if "integer" not in kinds and "number" not in kinds:
         return []
-    values = [*near.names.get(name, ()), *near.numbers]
+    values = [*near.names.get(folded(name), ()), *near.numbers]
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
     low, high = schema.get("minimum", 0), schema.get("maximum", 1e9)
-    whole = "integer" in schema["type"]
+    whole = "integer" in kinds
     return [int(v) if whole else v for v in numbers if low <= v <= high]

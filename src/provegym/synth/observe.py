@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from provegym.fuzz import Fuzzer
 from provegym.fuzz.pool import Pool, Row, flat, singular
+from provegym.hosts.inline import Lost
 from provegym.kernel import AnyServer, Outcome, Session, Tool
-from provegym.synth.slots import EACH, Json, Scalar, Slot, leaves, slots, spots
+from provegym.kernel.state import ENCODE
+from provegym.synth.slots import EACH, Json, Scalar, Slot, leaves, lines, slots, spots
 
-READ_TRIES = 24
-WRITE_TRIES = 140
 WORKED = 12
 REFUSED = 96
 ALIKE = 5
@@ -24,7 +24,29 @@ ROUNDS = 3
 PAGES, PAGE = 8, 20
 ECHO = 4
 RULES = ("rejected", "denied")
+NAMED = ("id", "name", "key", "path", "uri", "url", "title")
 VERBS = re.compile(r"^(?:list|search|get|find|show|track|read|check|view|lookup|compare)_")
+
+
+class Effort(NamedTuple):
+    """How much is tried: plenty where a fork costs a microsecond."""
+
+    worlds: int = 4
+    reads: int = 24
+    writes: int = 140
+    others: int = 12
+    own: int = 4
+    templates: int = 4
+    refused: int = 2
+    made: int = 3
+    depth: int = 3
+    refusals: int = 120
+    draws: int = 8
+    work: int = 10_000
+
+
+# A foreign server starts anew for nearly every write that is tried; its reads are cheap.
+THRIFTY = Effort(1, 60, 14, 5, 2, 2, 1, 2, 1, 12, 6, 400)
 
 
 class Source(NamedTuple):
@@ -62,9 +84,14 @@ class Tried(NamedTuple):
 
 
 def attempt(world: World, tool: str, arguments: Json) -> Tried:
-    """Make a call on a fork of a world."""
+    """Make a call on a fork of a world; one that a server does not survive has failed."""
     session = world.session.fork()
-    return Tried(tool, arguments, world, session.call(tool, arguments), session)
+    try:
+        outcome = session.call(tool, arguments)
+    except Lost as lost:
+        error = {"error": "invalid_argument", "message": str(lost)}
+        outcome = Outcome(ENCODE(error).decode(), "invalid_argument")
+    return Tried(tool, arguments, world, outcome, session)
 
 
 class Observer:
@@ -74,11 +101,14 @@ class Observer:
         self.server = server
         self.seed = seed
         self.tools = server.tools
+        self.effort = THRIFTY if server.foreign else Effort()
+        self.spots = lines if server.foreign else spots
         self.slots = {name: slots(tool) for name, tool in server.tools.items()}
         self.base = World(Session([server], seed))
         self.yields: dict[Source, dict[str, Tried]] = defaultdict(dict)
         self.worked: dict[str, list[Tried]] = defaultdict(list)
         self.refused: dict[str, list[Tried]] = defaultdict(list)
+        self.failed: set[str] = set()
         self.rows: dict[tuple[str, str], Row] = {}
         self._shapes: dict[str, Counter[tuple[Any, ...]]] = defaultdict(Counter)
         self._stems: dict[str, list[str]] = {}
@@ -90,14 +120,14 @@ class Observer:
     def explore(self) -> "Observer":
         """Try reads until they yield nothing new, then writes, each on a fork of the seed."""
         reads = [tool for tool in self.tools.values() if not tool.writes]
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             self._arrange()
             for tool in reads:
-                self._try(tool, READ_TRIES)
+                self._try(tool, self.effort.reads, blind=number > 0)
                 self._turn_pages(tool)
         self._arrange()
         for tool in self.writes:
-            self._try(tool, WRITE_TRIES)
+            self._try(tool, self.effort.writes, blind=True)
         return self
 
     @property
@@ -112,7 +142,7 @@ class Observer:
 
     def _arrange(self) -> None:
         now = self.base.session.now
-        self.fuzzer.pool = Pool(now, ((row, False) for row in self.rows.values()))
+        self.fuzzer.pool = Pool(now, ((row, self.server.foreign) for row in self.rows.values()))
         self._stems = {}
         for noun, keys in self.pool.keys.items():
             if stem := stem_of(keys[0]):
@@ -128,10 +158,12 @@ class Observer:
 
     def about(self, slot: Slot) -> str:
         """What the schema says about an argument."""
-        return str(self.tools[slot.tool].input_schema["properties"][slot.path[0]]["description"])
+        schema = self.tools[slot.tool].input_schema["properties"][slot.path[0]]
+        return str(schema.get("description", ""))
 
-    def _try(self, tool: Tool, tries: int) -> None:
-        known, required = bool(self.pool.rows), tool.input_schema["required"]
+    def _try(self, tool: Tool, tries: int, *, blind: bool) -> None:
+        """Try a tool so many times; while nothing is known, only if it may be tried blindly."""
+        known, required = blind or bool(self.pool.rows), tool.input_schema["required"]
         if not known and required:
             return
         for number in range(tries if known else 1):
@@ -167,12 +199,35 @@ class Observer:
 
     def note(self, tried: Tried) -> None:
         """Keep a call that worked, or that a rule refused, and the values it yields."""
+        if not tried.outcome.ok:
+            self.failed.add(tried.tool)
         if tried.outcome.ok:
             if not tried.before.path and not self.tools[tried.tool].writes:
                 self._take_in(tried)
             self._keep(self.worked[tried.tool], tried, WORKED)
         elif tried.recognised:
             self._keep(self.refused[tried.tool], tried, REFUSED)
+
+    def made(self, tool: str) -> list[Tried]:
+        """The calls of a write to go on from; on a foreign server first those that name news."""
+        calls, most = self.worked[tool], self.effort.made
+        if self.server.foreign:
+            calls = sorted(calls, key=self._staleness)
+        return calls[:most]
+
+    def _staleness(self, tried: Tried) -> tuple[bool, bool, int]:
+        news, said = self.news(tried), leaves(tried.outcome.value)
+        return not any(text in said for text in news), not news, len(str(tried.arguments))
+
+    def news(self, tried: Tried) -> list[str]:
+        """The texts of a call that no read has shown, those that it gives back first."""
+        new = [text for text in texts(leaves(tried.arguments)) if text not in self.titled]
+        said = leaves(tried.outcome.value)
+        return sorted(new, key=lambda text: text not in said)
+
+    def can_fail(self, tool: str) -> bool:
+        """Whether it is worth asking when a tool fails; only where asking is dear is it guessed."""
+        return not self.server.foreign or tool in self.failed
 
     def _keep(self, kept: list[Tried], tried: Tried, most: int) -> None:
         """Keep so many calls, of one shape a few or an eighth."""
@@ -186,11 +241,13 @@ class Observer:
     def _take_in(self, tried: Tried) -> None:
         """Note every text a read yields that did not go into it."""
         value = tried.outcome.value
-        for pointer, leaf in spots(value):
+        for pointer, leaf in self.spots(value):
             if isinstance(leaf, str) and leaf and not echoes(leaf, tried.arguments):
                 self.yields[Source(tried.tool, pointer)].setdefault(leaf, tried)
+                if self.server.foreign and "\n" not in leaf and pointer.endswith(EACH):
+                    self.rows.setdefault(("text", leaf), Row("text", leaf, {"text": [leaf]}))
         for noun, record in records(value, singular(VERBS.sub("", tried.tool))):
-            key = key_of(record)
+            key = name_of(record) if self.server.foreign else key_of(record)
             if key is not None:
                 self.rows.setdefault((noun, key), Row(noun, key, flat(record)))
 
@@ -237,6 +294,12 @@ def key_of(record: Json) -> str | None:
     if isinstance(record.get("id"), str):
         return str(record["id"])
     return next((v for v in record.values() if isinstance(v, str) and v and " " not in v), None)
+
+
+def name_of(record: Json) -> str | None:
+    """What a record of a foreign server goes by: a field that is usually its name, else any."""
+    named = (record.get(name) for name in NAMED)
+    return next((v for v in named if isinstance(v, str) and v), None) or key_of(record)
 
 
 def stem_of(text: str) -> str:

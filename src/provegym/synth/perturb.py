@@ -1,11 +1,10 @@
-"""Robustness knobs (§3.2, step 4): what makes an example's toolbox harder than it need be.
+"""Robustness knobs (§3.2, step 4): what makes an example harder than it need be.
 
-A knob is one function; its share of the examples stands beside it.
+A knob of the toolbox is one function; the share of examples it is turned on in stands beside it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
-from typing import NamedTuple
 
 from msgspec.structs import replace as put
 
@@ -24,44 +23,40 @@ KIN = (
     {"filesystem", "email"},
 )
 
-Turn = Callable[[ToolboxSpec, AnyServer, Random], ToolboxSpec]
-
-
-class Knob(NamedTuple):
-    """A perturbation and the share of examples it is applied to."""
-
-    share: float
-    turn: Turn
-
-
-KNOBS: dict[str, Knob] = {}
+Turn = Callable[[ToolboxSpec, AnyServer, Sequence[str], Random], ToolboxSpec]
+KNOBS: dict[str, Turn] = {}
+SHARES = {"irrelevance": 0.05}
 
 
 def knob(share: float) -> Callable[[Turn], Turn]:
-    """Make a function a knob."""
+    """Make a function a knob of the toolbox."""
 
     def register(function: Turn) -> Turn:
-        KNOBS[function.__name__] = Knob(share, function)
+        KNOBS[function.__name__], SHARES[function.__name__] = function, share
         return function
 
     return register
 
 
-def strangers(name: str) -> list[str]:
-    """The servers that could not serve each other's requests, none of them held out."""
+def strangers(name: str, among: Iterable[str]) -> list[str]:
+    """The servers that could not serve each other's requests."""
     kin = set().union(*(group for group in KIN if name in group), {name})
-    return [other for other in servers.names() if other not in kin and other not in HELD_OUT]
+    return [other for other in among if other not in kin]
 
 
 @knob(share=0.40)
-def distractors(spec: ToolboxSpec, server: AnyServer, chance: Random) -> ToolboxSpec:
+def distractors(
+    spec: ToolboxSpec, server: AnyServer, others: Sequence[str], chance: Random
+) -> ToolboxSpec:
     """Show three to eight live tools of other servers beside the right ones."""
-    tools = [tool for other in strangers(server.name) for tool in servers.load(other).tools]
+    tools = [tool for other in others for tool in servers.load(other).tools]
     return put(spec, distractors=tuple(chance.sample(tools, chance.randint(3, 8))))
 
 
 @knob(share=0.30)
-def stripped(spec: ToolboxSpec, server: AnyServer, chance: Random) -> ToolboxSpec:
+def stripped(
+    spec: ToolboxSpec, server: AnyServer, others: Sequence[str], chance: Random
+) -> ToolboxSpec:
     """Take some value lists out of the schemas; the descriptions still tell them."""
     listed = [
         f"{tool.name}.{argument}"
@@ -72,11 +67,12 @@ def stripped(spec: ToolboxSpec, server: AnyServer, chance: Random) -> ToolboxSpe
     return put(spec, stripped=tuple(chance.sample(listed, min(len(listed), chance.randint(1, 4)))))
 
 
-def perturb(server: AnyServer, chance: Random) -> tuple[ToolboxSpec, tuple[str, ...]]:
-    """A toolbox with each knob turned at its share, and the knobs that were."""
-    spec, turned = ToolboxSpec(), []
-    for name, each in KNOBS.items():
-        if chance.random() < each.share:
-            spec = each.turn(spec, server, chance)
-            turned.append(name)
-    return spec, tuple(turned)
+def perturb(
+    server: AnyServer, knobs: Iterable[str], others: Sequence[str], chance: Random
+) -> ToolboxSpec:
+    """A toolbox with these knobs turned."""
+    spec = ToolboxSpec()
+    for name in knobs:
+        if name in KNOBS:
+            spec = KNOBS[name](spec, server, others, chance)
+    return spec

@@ -1,160 +1,242 @@
-"""Planning backwards: a goal that works on the live world, then the fewest lookups it needs (§3.2).
+"""Planning backwards: goals that work on the live world, then the fewest lookups (§3.2).
 
-The user voices goals, never lookups. What the goal takes and the user does not say must be found by
+The user voices goals, never lookups. What a goal takes and the user does not say must be found by
 reads; the seeker gives the shortest roads, and completion and the contract do the rest.
 """
 
-import re
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 from random import Random
 from typing import NamedTuple
 
 from provegym.fuzz import Fuzzer
-from provegym.kernel import AnyServer, Session, Tool
+from provegym.fuzz.pool import Pool
+from provegym.kernel import AnyServer, Outcome, Session, Tool
 from provegym.policies.knowledge import Scalar, leaves, normal, spoken_values
-from provegym.policies.seeker import Read, Seeker, yields_value
-from provegym.servers import asks
-from provegym.synth.ground import Thing, noun_of, survey
+from provegym.policies.seeker import Read, Road, Seeker, key_leaves, yields_value
+from provegym.synth.ground import Thing, kinds, noun_of
+from provegym.synth.observe import records
+from provegym.synth.voice import Said, Voice
 from provegym.toolbox import Toolbox
 from provegym.trace import Json
 
 TRIES = 40
 MOST_LOOKUPS = 3
-MOST_ANSWERS = 2
+MOST_ANSWERS = 4
+OPTIONAL = 0.35
+PAGING = ("total", "offset", "next_offset", "id")
+
+
+class Borrower(Fuzzer):
+    """Draws texts that are there in the world, and none that it makes up."""
+
+    def arguments(self, tool: Tool) -> Json:
+        """Arguments that fit the tool's schema, none of them extreme."""
+        drawn = super().arguments(tool)
+        return drawn if not self._extreme else self.arguments(tool)
+
+    def _text(self, name: str, schema: Json) -> str:
+        near = [value for value in self._near.get(name, ()) if isinstance(value, str)]
+        live = self.pool.live(name, schema.get("description", ""))
+        if near and (self.chance.random() < 0.7 or not live):
+            return self.chance.choice(near)
+        return self.chance.choice(live) if live else super()._text(name, schema)
 
 
 class Goal(NamedTuple):
-    """A call that works now, how the user asks for it, and what answers if it is a question."""
+    """A call that works now, how the user asks for it, and what answers if it is a question.
+
+    `unknown` are the keys it takes that nothing had shown when it was drawn.
+    """
 
     tool: str
     arguments: Json
-    text: str
+    said: Said
+    unknown: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
 
 
-@dataclass
 class Planner:
-    """Draws goals on one session and plans what an assistant must look up for them."""
+    """Draws goals for one conversation and plans what an assistant must look up for them."""
 
-    server: AnyServer
-    session: Session
-    chance: Random
+    def __init__(self, server: AnyServer, voice: Voice, pool: Pool) -> None:
+        self.server = server
+        self.voice = voice
+        self.chance: Random = voice.chance
+        self.fuzzer = Borrower(server, f"plan {self.chance.random()}")
+        self.fuzzer.pool = pool
+        self.shown: dict[str, frozenset[str]] = {}
+        self.results: list[Json] = []
 
-    def __post_init__(self) -> None:
-        self.things = survey(self.session)
-        self.fuzzer = Fuzzer(self.server, f"plan {self.chance.random()}")
-        self.fuzzer.look(self.session.state(self.server))
-        self.known: set[str] = set()
-        self.fresh: list[str] = []
-
-    def know(self, values: set[str], made: dict[str, str]) -> None:
-        """Take in what earlier turns returned, and how to speak of what they made."""
-        self.known = values
-        for key, noun in made.items():
-            fields = self.things[key].fields if key in self.things else {}
-            self.things[key] = Thing(noun, key, fields, (f"that {noun.replace('_', ' ')}",))
-            self.fresh.append(key)
-
-    def draw_goal(self, tool: Tool) -> Goal | None:
+    def draw(self, session: Session, tool: Tool, level: str, fixed: Json) -> Goal | None:
         """Arguments for which a tool succeeds, and changes the world if it writes, and words."""
-        for _ in range(TRIES):
-            arguments = self._linked(tool, self._trimmed(tool, self.fuzzer.arguments(tool)))
-            twin = self.session.fork()
+        for number in range(TRIES):
+            spare = level == "complete" or number > TRIES // 4
+            arguments = self.arguments(tool, fixed, spare=spare)
+            twin = session.fork()
             outcome = twin.call(tool.name, arguments)
             self.fuzzer.learn(tool, arguments, outcome)
             if not outcome.ok or (tool.writes and not twin.changes(tool.name)):
                 continue
-            answers = () if tool.writes else answer_pointers(outcome.value, arguments)
-            text = self.voice(tool, arguments)
-            if text is not None and (tool.writes or answers):
-                return Goal(tool.name, arguments, text, answers)
+            arguments = self._telling(session, tool, arguments, outcome)
+            said = self.put(tool, arguments, level)
+            if said is None:
+                continue
+            question = said.text.casefold()
+            answers = () if tool.writes else answer_pointers(outcome.value, arguments, question)
+            unknown = self.unknown(arguments)
+            if unknown is not None and (tool.writes or answers):
+                return Goal(tool.name, arguments, said, unknown, answers)
         return None
 
-    def _trimmed(self, tool: Tool, arguments: Json) -> Json:
-        """Mostly the required arguments alone: people say no more than they must."""
-        required = tool.input_schema["required"]
-        return {n: v for n, v in arguments.items() if n in required or self.chance.random() < 0.3}
+    def unknown(self, arguments: Json) -> tuple[str, ...] | None:
+        """The keys among arguments that nothing has shown so far.
 
-    def _linked(self, tool: Tool, arguments: Json) -> Json:
-        """Often about what an earlier turn made, where the tool takes such a thing."""
-        for key in self.fresh:
-            argument = f"{noun_of(self.server, key)}_id"
-            if argument in arguments and self.chance.random() < 0.8:
-                arguments = {**arguments, argument: key}
+        None if one was shown in passing only: then it is neither known nor to be looked up.
+        """
+        keys = [v for v in leaves(arguments) if isinstance(v, str) and not self.is_known(v)]
+        keys = [k for k in keys if self.voice.thing(k) or noun_of(self.server, k)]
+        return None if any(key in self.shown for key in keys) else tuple(keys)
+
+    def is_known(self, key: str) -> bool:
+        """Whether some result showed a key, beside what its thing is called by."""
+        if key not in self.shown:
+            return False
+        thing = self.voice.thing(key)
+        if thing is None or key in self.voice.pronouns:
+            return True
+        called = normal(" ".join(thing.names))
+        return any(len(form) > 2 and form in called for form in self.shown[key] - {normal(key)})
+
+    def see(self, result: Json) -> None:
+        """Take in what a call returned: each value, with what stood beside it."""
+        for _, record in records(result, ""):
+            beside = frozenset(normal(v) for v in record.values() if isinstance(v, Scalar))
+            for value in leaves(record):
+                self.shown[str(value)] = self.shown.get(str(value), frozenset()) | beside
+
+    def put(self, tool: Tool, arguments: Json, level: str) -> Said | None:
+        """A request in words, at the level of information that was drawn."""
+        if level == "missing":
+            return self.voice.ask_short(tool, arguments)
+        return self.voice.ask(tool, arguments)
+
+    def arguments(self, tool: Tool, fixed: Json, *, spare: bool) -> Json:
+        """Arguments as a user would give them: made up where people do, else from the world.
+
+        A request with spare words says more than it must, and never nothing at all.
+        """
+        required = tool.input_schema["required"]
+        drawn = self.fuzzer.arguments(tool)
+        optional = [n for n in drawn if n not in (*required, "limit", "offset") and spare]
+        said = {n for n in optional if self.chance.random() < OPTIONAL}
+        if optional and not said and not required:
+            said = {self.chance.choice(optional)}
+        given: Json = {}
+        for name, value in drawn.items():
+            if value is not None and (name in required or name in said):
+                made = self.voice.make_up(tool, name)
+                given[name] = made if made is not None else self._named(value)
+        return {**given, **fixed}
+
+    def _named(self, value: object) -> object:
+        """The value, or another thing of its kind that people have a name for."""
+        noun = noun_of(self.server, value)
+        if noun is None or value in self.voice.things or value in self.shown:
+            return value
+        keys = self.voice.named.get(noun)
+        return self.chance.choice(keys) if keys else value
+
+    def _telling(self, session: Session, tool: Tool, arguments: Json, outcome: Outcome) -> Json:
+        """The arguments without the optional ones that change nothing."""
+        for name in [n for n in arguments if n not in tool.input_schema["required"]]:
+            rest = {n: v for n, v in arguments.items() if n != name}
+            one, two = session.fork(), session.fork()
+            other = one.call(tool.name, rest)
+            same = other.ok and other.text == outcome.text
+            if tool.writes and other.ok:
+                two.call(tool.name, arguments)
+                same = one.changes(tool.name) == two.changes(tool.name)
+            if same:
+                arguments = rest
         return arguments
 
-    def voice(self, tool: Tool, arguments: Json) -> str | None:
-        """One of the ways people ask for a tool, with things called by their own names."""
-        values: dict[str, str] = {}
-        for name, value in arguments.items():
-            spoken = self._spoken(value)
-            if spoken is None:
-                return None
-            values[name] = spoken
-        ways = asks(self.server.name)["asks"][tool.name][:-1]
-        fitting = [text for way in ways if (text := fit(way, values)) is not None]
-        return self.chance.choice(fitting) if fitting else None
-
-    def _spoken(self, value: object) -> str | None:
-        if isinstance(value, list):
-            parts = [self._spoken(part) for part in value]
-            return None if None in parts or not parts else " and ".join(map(str, parts))
-        if noun_of(self.server, value):
-            thing = self.things.get(str(value))
-            return self.chance.choice(thing.names) if thing else None
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            return None
-        return str(value) if str(value).strip() else None
-
-    def lookups(self, goal: Goal, toolbox: Toolbox) -> tuple[Read, ...] | None:
-        """The shortest road of reads to what the goal takes and the user does not say."""
-        said = spoken_values(self.session, goal.text)
+    def lookups(
+        self, session: Session, goals: Iterable[Goal], toolbox: Toolbox, likes: tuple[str, ...]
+    ) -> Road | None:
+        """The shortest road of reads to what goals take and the user does not say."""
+        goals = list(goals)
+        text = " ".join(f"{goal.said.text} {goal.said.answer}" for goal in goals)
+        said = spoken_values(session, text)
         forms = {normal(value) for value in said}
-        hidden = [
-            self.things[str(leaf)]
-            for leaf in leaves(goal.arguments)
-            if noun_of(self.server, leaf) and normal(leaf) not in forms and leaf not in self.known
-        ]
+        hidden = {
+            key: self.voice.thing(key)
+            for goal in goals
+            for key in goal.unknown
+            if normal(key) not in forms
+        }
         if not hidden:
             return ()
-        wanted = [yields_value(thing.key, _marks(thing, forms)) for thing in hidden]
-        seeker = Seeker(self.session.fork(), toolbox, wanted)
-        roads = seeker.roads(said, min(MOST_LOOKUPS, len(hidden) + 1))
-        return min(roads, key=_plainness, default=None)
+        wanted = []
+        for key, thing in hidden.items():
+            marks = self._marks(thing, forms) if thing else []
+            if not marks:
+                return None
+            wanted.append(yields_value(key, marks))
+        seeker = Seeker(session.fork(), toolbox, wanted)
+        known = said + [key for result in self.results for key in key_leaves(result, forms)]
+        roads = seeker.roads(known, min(MOST_LOOKUPS, len(hidden) + 1))
+        plain = [r for r in roads if all(_is_plain(read, toolbox, forms) for read in r)]
+        shortest = [road for road in plain if len(road) == len(plain[0])]
+        ranked = [(*self._oddity(session, road, hidden), road) for road in shortest]
+        ranked.sort(key=lambda each: (*each[:2], -sum(read.tool in likes for read in each[2])))
+        return ranked[0][2] if ranked else None
+
+    def _oddity(self, session: Session, road: Road, hidden: Collection[str]) -> tuple[int, int]:
+        """How odd a road is: reads that show a thing only in passing, or are not asked by name."""
+        keys = {"id", *kinds(self.server).chosen}
+        strange = 0
+        for read in road:
+            result = session.call(read.tool, read.arguments).value
+            held = {str(r[f]) for _, r in records(result, "") for f in keys if f in r}
+            strange += not held & set(hidden)
+        return strange, -sum(bool(read.arguments) for read in road)
+
+    def _marks(self, thing: Thing, said: set[str]) -> list[Scalar]:
+        """What was said that shows which thing is meant: its own fields, or its relations'."""
+        others = self.voice.related.get(thing.key, ())
+        about = [thing.fields, *(other.fields for other in others)]
+        return [leaf for fields in about for leaf in leaves(fields) if normal(leaf) in said]
 
 
-def _marks(thing: Thing, said: set[str]) -> list[Scalar]:
-    return [leaf for leaf in leaves(thing.fields) if normal(leaf) in said]
+def _is_plain(read: Read, toolbox: Toolbox, said: set[str]) -> bool:
+    """Whether a read filters by what was said or found, not by guessing among listed values."""
+    parts = toolbox.schemas[read.tool]["properties"]
+    return all(
+        not isinstance(value, bool) and ("enum" not in parts[name] or normal(value) in said)
+        for name, value in read.arguments.items()
+    )
 
 
-def _plainness(road: tuple[Read, ...]) -> tuple[int, int]:
-    """Short roads first, and among them those that ask for things by name."""
-    return len(road), -sum(bool(read.arguments) for read in road)
+def answer_pointers(result: Json, arguments: Json, question: str) -> tuple[str, ...]:
+    """Where a result says what was asked for: plain fields that were not asked with.
 
-
-def answer_pointers(result: Json, arguments: Json) -> tuple[str, ...]:
-    """Where a result says something of its own: plain fields that were not asked with."""
+    Those that the question speaks of, else all; of a list, how many there are and what is first.
+    """
     given = {normal(leaf) for leaf in leaves(arguments)}
+    items = result.get("items")
+    if isinstance(items, list):
+        if not items or not isinstance(items[0], dict):
+            return ()
+        first = answer_pointers(items[0], arguments, question)[:1]
+        return ("/total", *(f"/items/0{pointer}" for pointer in first)) if first else ()
     told = [
-        f"/{name}"
+        name
         for name, value in result.items()
         if isinstance(value, str | int | float)
         and not isinstance(value, bool)
         and normal(value) not in given
-        and name not in ("total", "offset", "next_offset", "id")
+        and name not in PAGING
         and not name.endswith("_id")
     ]
-    return tuple(told[:MOST_ANSWERS])
-
-
-def fit(way: str, values: dict[str, str]) -> str | None:
-    """A way of asking with its slots filled: all that have a value, and no other."""
-    kept = re.sub(r"\[([^\]]*)\]", lambda part: _optional(part[1], values), way)
-    slots = set(re.findall(r"\{(\w+)\}", kept))
-    if slots != set(values):
-        return None
-    return re.sub(r"\{(\w+)\}", lambda slot: values[slot[1]], kept)
-
-
-def _optional(part: str, values: dict[str, str]) -> str:
-    return part if set(re.findall(r"\{(\w+)\}", part)) <= values.keys() else ""
+    asked = [name for name in told if any(p[:5] in question for p in name.split("_") if len(p) > 2)]
+    return tuple(f"/{name}" for name in (asked or told)[:MOST_ANSWERS])

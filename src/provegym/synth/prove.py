@@ -4,13 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from provegym.synth.observe import Observer, Source, Tried, World, attempt, echoes, stem_of
-from provegym.synth.slots import Slot, filled, leaves, spots, taken
-
-FOREIGN = 12
-OWN = 4
-TEMPLATES = 4
-MADE = 3
-REFUSED = 2
+from provegym.synth.slots import Scalar, Slot, filled, leaves, taken
 
 
 class Proof(NamedTuple):
@@ -47,6 +41,7 @@ class Prover:
 
     def __init__(self, seen: Observer) -> None:
         self.seen = seen
+        self.effort = seen.effort
         self.kin: dict[str, set[Source]] = {}
 
     def proofs(self, targets: Iterable[str]) -> Iterator[Proof]:
@@ -55,7 +50,7 @@ class Prover:
         What writes return comes first: a call that works only after one becomes a call to start
         from when it is the turn of what reads yield.
         """
-        writes = [w for t in self.seen.writes for w in self.seen.worked[t.name][:MADE]]
+        writes = [write for tool in self.seen.writes for write in self.seen.made(tool.name)]
         for lock in self._locks(targets):
             done = {lock.slot.tool}
             for write in writes:
@@ -70,13 +65,15 @@ class Prover:
                     yield proof
 
     def _locks(self, targets: Iterable[str]) -> list[Lock]:
-        needed = [slot for name in targets for slot in self.seen.slots[name] if slot.required]
+        able = [name for name in targets if self.seen.can_fail(name)]
+        needed = [slot for name in able for slot in self.seen.slots[name] if slot.required]
         return [lock for slot in needed if (lock := self._lock(slot)).keys]
 
     def _lock(self, slot: Slot) -> Lock:
         """The calls in which nearly all values from elsewhere fail where theirs stood."""
         lock = Lock(slot, [])
-        for calls, most in ((self.seen.worked, TEMPLATES), (self.seen.refused, REFUSED)):
+        worked, refused = self.effort.templates, self.effort.refused
+        for calls, most in ((self.seen.worked, worked), (self.seen.refused, refused)):
             held = [t for t in calls[slot.tool] if isinstance(taken(t.arguments, slot.path), str)]
             keys = (self._key(t, slot, taken(t.arguments, slot.path)) for t in held[:most])
             lock.keys.extend(key for key in keys if key)
@@ -87,8 +84,9 @@ class Prover:
         others = dict.fromkeys(
             next(iter(values)) for source, values in self.seen.yields.items() if source not in kin
         )
-        step = max(1, len(others) // FOREIGN)
-        swaps = [_swap(tried.before, tried, slot, o) for o in list(others)[::step][:FOREIGN]]
+        most = self.effort.others
+        some = list(others)[:: max(1, len(others) // most)][:most]
+        swaps = [_swap(tried.before, tried, slot, other) for other in some]
         swaps = [swap for swap in swaps if swap.outcome.error != "invalid_argument"]
         failed = [s for s in swaps if not (s.outcome.ok if tried.outcome.ok else s.recognised)]
         if not failed or 4 * len(failed) < 3 * len(swaps):
@@ -123,19 +121,20 @@ class Prover:
             for value in good:
                 yielding = attempt(key.known.before, source.tool, values[value].arguments)
                 worked = _swap(yielding.after, key.known, lock.slot, value)
-                if worked.outcome.ok and (source.pointer, value) in spots(yielding.outcome.value):
+                if worked.outcome.ok and (source.pointer, value) in self._spots(yielding):
                     return Proof(source, lock.slot, worked, key.failed)
         return None
 
     def _yielded(self, source: Source, tried: Tried, slot: Slot) -> dict[str, Tried]:
         """Some values of a place and the calls that yield them, the one that was used first."""
         values, used = self.seen.yields[source], taken(tried.arguments, slot.path)
-        some = list(values)[:: max(1, len(values) // OWN)][:OWN]
+        own = self.effort.own
+        some = list(values)[:: max(1, len(values) // own)][:own]
         sample = {value: values[value] for value in [used, *some] if value in values}
-        for call in self.seen.worked[source.tool][:OWN] if tried.before.path else ():
+        for call in self.seen.worked[source.tool][:own] if tried.before.path else ():
             again = attempt(tried.before, source.tool, call.arguments)
             if again.outcome.ok and not echoes(used, call.arguments):
-                found = (source.pointer, used) in spots(again.outcome.value)
+                found = (source.pointer, used) in self._spots(again)
                 sample |= {used: again} if found and used not in sample else {}
         return sample
 
@@ -144,7 +143,7 @@ class Prover:
         unknown = {str(leaf) for leaf in leaves(write.arguments)}
         for key in lock.keys:
             made = _again(write, key.known.before)
-            for pointer, leaf in spots(made.outcome.value) if made.outcome.ok else ():
+            for pointer, leaf in self._spots(made):
                 if not isinstance(leaf, str) or leaf in unknown:
                     continue
                 worked = _swap(made.after, key.known, lock.slot, leaf)
@@ -154,6 +153,10 @@ class Prover:
                     self.seen.note(worked)
                     return Proof(Source(write.tool, pointer), lock.slot, worked, failed)
         return None
+
+    def _spots(self, tried: Tried) -> Iterator[tuple[str, Scalar | bool]]:
+        """The values that a call yields, with their places."""
+        return self.seen.spots(tried.outcome.value if tried.outcome.ok else None)
 
     def _missing(self, write: Tried, worked: Tried, key: Key, leaf: str) -> Tried | None:
         """The run without the write: with its value where that is new, else with another one."""

@@ -79,6 +79,21 @@ def spots(value: Any, pointer: str = "") -> Iterator[tuple[str, Scalar | bool]]:
         yield pointer, value
 
 
+def lines(value: Any) -> Iterator[tuple[str, Scalar | bool]]:
+    """The same, and every line of a longer text: many servers answer in plain text only.
+
+    Of a line of a few words the last one, too ("[FILE] notes.txt"); headings are no values.
+    """
+    for pointer, leaf in spots(value):
+        yield pointer, leaf
+        if isinstance(leaf, str) and "\n" in leaf:
+            for line in map(str.strip, leaf.splitlines()):
+                if line and not line.endswith(":"):
+                    yield f"{pointer}/{EACH}", line
+                    if len(words := line.split()) in (2, 3):
+                        yield f"{pointer}/{EACH}", words[-1]
+
+
 def leaves(value: Any) -> list[Scalar | bool]:
     """Every scalar of a result or of arguments."""
     return [leaf for _, leaf in spots(value)]

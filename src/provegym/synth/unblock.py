@@ -9,12 +9,7 @@ from provegym.synth.near import Near, draw_near
 from provegym.synth.observe import RULES, Observer, Tried, attempt, complaint
 from provegym.synth.slots import leaves
 
-DEPTH = 3
-REFUSALS = 120
-WORK = 10_000
-DRAWS = 8
 FEWEST = 3
-MADE = 3
 PER_RULE = 5
 
 
@@ -41,9 +36,10 @@ class Unblocker:
     def backwards(self) -> None:
         """For each refusal try the writes that have to do with it; a new refusal is progress."""
         refusals = by_rule([r for some in self.seen.refused.values() for r in some])
-        for depth in range(1, DEPTH + 1):
-            refusals = refusals[: REFUSALS // depth]
-            draws = _share(len(refusals) * len(self.seen.writes), depth * DRAWS)
+        effort = self.seen.effort
+        for depth in range(1, effort.depth + 1):
+            refusals = refusals[: effort.refusals // depth]
+            draws = self._share(len(refusals) * len(self.seen.writes), depth)
             refusals = by_rule([again for r in refusals for again in self._lift(r, draws)])
 
     def _lift(self, refusal: Tried, draws: int) -> Iterator[Tried]:
@@ -65,15 +61,16 @@ class Unblocker:
 
     def forwards(self, known: set[tuple[str, str]]) -> None:
         """After each write try the calls that have to do with it and did not work before."""
-        draws = _share(MADE * len(self.seen.writes) * len(self.seen.tools))
+        targets = [name for name in self.seen.tools if self.seen.can_fail(name)]
+        draws = self._share(self.seen.effort.made * len(self.seen.writes) * len(targets))
         for tool in self.seen.writes:
-            for write in self.seen.worked[tool.name][:MADE]:
+            for write in self.seen.made(tool.name):
                 near = Near(self.seen, write)
-                for target in self.seen.tools.values():
-                    pair = (tool.name, target.name)
-                    if target.name != tool.name and pair not in self.found and pair not in known:
-                        for arguments in draw_near(self.seen, target, near, draws):
-                            if self._works_now(write, attempt(write.after, target.name, arguments)):
+                for target in targets:
+                    pair = (tool.name, target)
+                    if target != tool.name and pair not in self.found and pair not in known:
+                        for arguments in draw_near(self.seen, self.seen.tools[target], near, draws):
+                            if self._works_now(write, attempt(write.after, target, arguments)):
                                 break
 
     def _works_now(self, write: Tried, worked: Tried) -> bool:
@@ -89,10 +86,10 @@ class Unblocker:
         self.seen.note(lift.worked)
         self.found[lift.write.tool, lift.worked.tool] = lift
 
-
-def _share(pairs: int, most: int = DRAWS) -> int:
-    """How many draws each pair of calls gets, so that large servers do not take for ever."""
-    return max(FEWEST, min(most, WORK // max(1, pairs)))
+    def _share(self, pairs: int, depth: int = 1) -> int:
+        """How many draws each pair of calls gets, so that large servers do not take for ever."""
+        effort = self.seen.effort
+        return max(FEWEST, min(depth * effort.draws, effort.work // max(1, pairs)))
 
 
 def by_rule(refusals: list[Tried]) -> list[Tried]:

@@ -1,0 +1,46 @@
+"""Commands about corpora: write them as trainers read them, bring in those of others."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from provegym.cli.base import app, fail, progress_bar
+from provegym.kernel.errors import suggest
+
+
+@app.command("export")
+def export_corpus(
+    data: Annotated[Path, typer.Argument(help="A corpus's folder, or a JSONL file of examples.")],
+    out: Annotated[Path, typer.Option(help="The file to write: .jsonl, or .parquet.")],
+    form: Annotated[str, typer.Option("--format", help="trl, verl, sft or openai.")],
+    split: Annotated[str, typer.Option(help="Of a folder: train or heldout.")] = "train",
+) -> None:
+    """Write examples in the form a trainer reads; transcripts are played on the live worlds."""
+    from provegym.synth.export import FORMS, SPLITS, export
+
+    if form not in FORMS:
+        fail(f"no format {form!r}; {suggest(form, list(FORMS))}")
+    if split not in SPLITS:
+        fail(f"no split {split!r}; {suggest(split, list(SPLITS))}")
+    count = 0
+    with progress_bar() as bar:
+        task = bar.add_task("export", total=None)
+        for count in export(data, out, form, split):
+            bar.update(task, completed=count)
+    print(f"{count} examples in {out}")
+
+
+@app.command("import")
+def import_corpus(
+    source: Annotated[str, typer.Argument(help="when2call or xlam-irrelevance.")],
+    file: Annotated[Path, typer.Argument(help="The original file: JSON lines, or a JSON list.")],
+    out: Annotated[Path, typer.Option(help="Where the examples go, as JSON lines.")],
+) -> None:
+    """Turn somebody's abstention data into examples in which not to call a tool is right."""
+    from provegym.synth.imports import SOURCES, write_examples
+
+    if source not in SOURCES:
+        fail(f"no source {source!r}; {suggest(source, list(SOURCES))}")
+    kept, left = write_examples(source, file, out)
+    print(f"{kept} examples in {out}; {left} rows call a tool and were left out")

@@ -1,0 +1,81 @@
+"""The command that shows what depends on what, on a server of ours or on anybody's."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from provegym.cli.base import Json, Seed, app, fail, load
+from provegym.kernel import AnyServer
+from provegym.kernel.errors import suggest
+
+Mcp = Annotated[str, typer.Option(help="Somebody's MCP server: a command (no shell) or a URL.")]
+AllowWrites = Annotated[
+    bool, typer.Option("--allow-writes", help="Also call tools that may change something.")
+]
+Reset = Annotated[str, typer.Option(help="A command that is run before each start of it.")]
+FreshFrom = Annotated[
+    Path | None, typer.Option(help="What {fresh}, a new folder at each start, is a copy of.")
+]
+Reads = Annotated[str, typer.Option(help="Tools that only read, whatever they say of themselves.")]
+Patience = Annotated[float, typer.Option("--timeout", help="Seconds for a call to it.", min=0.1)]
+
+
+@app.command("graph")
+def show_graph(
+    name: Annotated[str | None, typer.Argument(metavar="SERVER")] = None,
+    as_json: Json = False,
+    svg: Annotated[bool, typer.Option("--svg", help="Print the picture as SVG.")] = False,
+    html: Annotated[bool, typer.Option("--html", help="Print a page of its own.")] = False,
+    why: Annotated[str, typer.Option(help="Show the evidence of this tool's edges.")] = "",
+    seed: Seed = 0,
+    mcp: Mcp = "",
+    allow_writes: AllowWrites = False,
+    reset: Reset = "",
+    fresh_from: FreshFrom = None,
+    reads: Reads = "",
+    timeout: Patience = 20,
+) -> None:
+    """Show which tools of a server depend on which, each proven by running it both ways."""
+    if bool(name) == bool(mcp):
+        fail('name one server, or give the command of somebody\'s with --mcp "COMMAND"')
+    if as_json + svg + html + bool(why) > 1:
+        fail("choose one of --json, --svg, --html and --why")
+    form = "json" if as_json else "svg" if svg else "html" if html else "text"
+    if name:
+        _show(load(name), seed, why, form)
+        return
+    options = {
+        "allow_writes": allow_writes,
+        "reset": reset,
+        "fresh_from": fresh_from,
+        "reads": tuple(reads.split(",")) if reads else (),
+        "call_seconds": timeout,
+    }
+    with foreign(mcp, options) as server:
+        _show(server, seed, why, form)
+
+
+def _show(server: AnyServer, seed: int, why: str, form: str) -> None:
+    from provegym.synth.graph import cached
+    from provegym.synth.show import list_evidence, show
+
+    if why and why not in server.tools:
+        fail(f"no tool {why!r}; {suggest(why, list(server.tools))}")
+    graph = cached(server, seed)
+    print(list_evidence(graph, why) if why else show(server, graph, form))
+
+
+@contextmanager
+def foreign(target: str, options: dict[str, Any]) -> Iterator[AnyServer]:
+    """Somebody's server while a command runs; what a user should know goes to stderr."""
+    from provegym.hosts.foreign import WARNING, Options, connect
+
+    with connect(target, Options(**options)) as server:
+        print(f"provegym: {WARNING}", file=sys.stderr)
+        yield server
+        for note in server.notes():
+            print(f"provegym: {note}", file=sys.stderr)

@@ -1,0 +1,157 @@
+"""Copies of a foreign server, each brought to the state a call needs by replaying its writes.
+
+Such a server cannot fork. But a state is the writes that led to it, so whatever copy has made the
+same writes is in that state, one that has made only the first of them can catch up, and a new one
+can start over. What a call came to in some state is remembered and not asked for again.
+"""
+
+from collections import Counter, OrderedDict
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Lock
+
+import mcp_types as types
+
+from provegym.hosts.foreign_process import FRESH, Background, NoStart, Options, Process, is_url
+from provegym.hosts.foreign_reply import Answer
+from provegym.hosts.inline import Lost
+
+STRIKES = 3
+REMEMBERED = 20_000
+
+
+@dataclass(frozen=True)
+class Write:
+    """A write that succeeded: what was called, and what it returned the first time."""
+
+    tool: str
+    arguments: str
+    result: str = field(compare=False, default="")
+
+
+Log = tuple[Write, ...]
+
+
+@dataclass(eq=False)
+class Copy:
+    """A running copy and the writes made on it."""
+
+    process: Process
+    log: Log = ()
+
+
+class Pool:
+    """Runs calls in states, on as few copies as it can."""
+
+    def __init__(self, target: str, options: Options) -> None:
+        self.target = target
+        self.options = options
+        self.lost: Counter[str] = Counter()
+        self.unstable: set[str] = set()
+        self.starts = 0
+        # Copies that share data outside their own fresh folder would see each other's writes.
+        shares = options.allow_writes and (is_url(target) or FRESH not in target)
+        self.most = 1 if shares else options.processes
+        self._ahead = 0 if shares or not options.allow_writes else self.most
+        self._mode = "auto"
+        self._background = Background()
+        self._copies: list[Copy] = []
+        self._spare: list[Future[Process]] = []
+        self._ending: set[Future[None]] = set()
+        self._known: OrderedDict[tuple[Log, str, str], Answer] = OrderedDict()
+        self._lock = Lock()
+        self._closed = False
+
+    def describe(self) -> tuple[types.Implementation | None, list[types.Tool]]:
+        """Who the server says it is, and its tools."""
+        process = self._start()
+        self._mode = process.mode
+        self._copies.append(Copy(process))
+        return process.client.server_info, self._background.run(process.list_tools())
+
+    def call(self, log: Log, call: Write, *, writes: bool) -> Answer:
+        """What a call comes to in the state that a log leads to."""
+        with self._lock:
+            key = (log, call.tool, call.arguments)
+            if key not in self._known:
+                if self.lost[call.tool] >= STRIKES:
+                    raise Lost(f"{call.tool} is not called again: {self.target} was lost in it")
+                self._known[key] = self._run(log, call, writes=writes)
+            self._known.move_to_end(key)
+            if len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+            return self._known[key]
+
+    def _run(self, log: Log, call: Write, *, writes: bool) -> Answer:
+        copy = self._at(log)
+        answer = self._ask(copy, call)
+        if writes and answer.error:
+            self._drop(copy)
+        elif writes:
+            copy.log = (*log, call)
+        return answer
+
+    def _ask(self, copy: Copy, call: Write) -> Answer:
+        try:
+            return self._background.run(copy.process.call(call.tool, call.arguments))
+        except Lost:
+            self.lost[call.tool] += 1
+            self._drop(copy)
+            raise
+
+    def _at(self, log: Log) -> Copy:
+        """A copy in the state of a log: one that is there, that can catch up, or a new one."""
+        fitting = [copy for copy in self._copies if copy.log == log[: len(copy.log)]]
+        copy = max(fitting, key=lambda copy: len(copy.log), default=None) or self._new()
+        for write in log[len(copy.log) :]:
+            answer = self._ask(copy, write)
+            if answer.text != write.result or answer.error:
+                self.unstable.add(write.tool)
+            copy.log = (*copy.log, write)
+        self._copies.remove(copy)
+        self._copies.append(copy)
+        return copy
+
+    def _new(self) -> Copy:
+        while len(self._copies) >= self.most:
+            self._drop(self._copies[0])
+        if self.most == 1:
+            self._settle()
+        copy = Copy(self._spare.pop(0).result() if self._spare else self._start())
+        self._copies.append(copy)
+        while len(self._spare) < self._ahead:
+            self._spare.append(self._begin())
+        return copy
+
+    def _start(self) -> Process:
+        return self._begin().result()
+
+    def _begin(self) -> "Future[Process]":
+        self.starts += 1
+        return self._background.start(Process(self.target, self.options, self._mode).start())
+
+    def _drop(self, copy: Copy) -> None:
+        """Let a copy go; it takes its time to end, which nobody waits for."""
+        self._copies.remove(copy)
+        self._ending = {ending for ending in self._ending if not ending.done()}
+        self._ending.add(self._background.start(copy.process.close()))
+
+    def _settle(self) -> None:
+        """Wait until copies that were let go have ended: a new one is to have their data."""
+        for ending in self._ending:
+            ending.result()
+
+    def close(self) -> None:
+        """End every copy."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            for copy in list(self._copies):
+                self._drop(copy)
+            for spare in self._spare:
+                if not isinstance(spare.exception(), NoStart):
+                    self._ending.add(self._background.start(spare.result().close()))
+            self._spare.clear()
+            self._settle()
+            self._background.close()

@@ -1,0 +1,271 @@
+"""One running copy of somebody's MCP server, started with next to nothing of our environment."""
+
+import asyncio
+import logging
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Coroutine
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import Any, TypeVar
+
+import mcp_types as types
+import msgspec
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+from provegym.hosts.foreign_reply import Answer, read_error, read_result
+from provegym.hosts.inline import HostError, Lost
+from provegym.kernel.errors import quote
+
+T = TypeVar("T")
+
+FRESH = "{fresh}"
+# A fresh folder has another path at each start; calls and results see it under this one.
+ALIAS = "/workspace"
+ALIASED = re.compile(rf"(?<![\w./-]){ALIAS}(?![\w-])")
+PAGES = 100
+CLOSING = 15.0
+LAST_LINES, LAST_BYTES, LAST_WIDTH = 3, 4_000, 200
+# Without a handler of its own the SDK's complaints about a server would go to the terminal.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
+
+
+class NoStart(HostError):
+    """The server could not be started, or does not speak MCP."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a foreign server is treated.
+
+    It may write only if `allow_writes` is set and it can start anew: `reset` is a command that is
+    run before each start, and `{fresh}` in a command is a new folder, a copy of `fresh_from`.
+    A tool without annotations counts as a write unless it is among `reads`.
+    """
+
+    allow_writes: bool = False
+    reset: str = ""
+    fresh_from: Path | None = None
+    reads: tuple[str, ...] = ()
+    processes: int = 2
+    call_seconds: float = 20
+    start_seconds: float = 30
+
+
+class Background:
+    """An event loop in a thread of its own, for callers that cannot await."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self.loop.run_forever, name="foreign servers", daemon=True)
+        self._thread.start()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Begin some work."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do some work and wait for what it comes to."""
+        return self.start(work).result()
+
+    def close(self) -> None:
+        """End the thread."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+
+class Process:
+    """A copy of the server: a process of its own, or a connection where the target is a URL."""
+
+    def __init__(self, target: str, options: Options, mode: str = "auto") -> None:
+        self.target = target
+        self.options = options
+        self._mode = mode
+        self._said = ""
+        self._folder: Path | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._client: Client | None = None
+
+    @property
+    def client(self) -> Client:
+        """The connection, once it is up."""
+        if self._client is None:
+            raise NoStart(f"{self.target} is not running")
+        return self._client
+
+    @property
+    def mode(self) -> str:
+        """How the next copy should open the connection, now that its era is known."""
+        version = self.client.protocol_version
+        return "legacy" if version in HANDSHAKE_PROTOCOL_VERSIONS else "auto"
+
+    async def start(self) -> "Process":
+        """Start it and shake hands, or say why that failed."""
+        self._up, self._stop = asyncio.Event(), asyncio.Event()
+        self._task = asyncio.create_task(self._hold())
+        up = asyncio.create_task(self._up.wait())
+        await asyncio.wait(
+            {self._task, up},
+            timeout=self.options.start_seconds,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        up.cancel()
+        if self._up.is_set():
+            return self
+        finished = self._task.done()
+        await self.close()
+        if not finished:
+            why = f"did not shake hands within {self.options.start_seconds:g} s"
+        else:
+            why = f"could not be started: {_reason(self._task.exception())}"
+        raise NoStart(f"{self.target} {why}{self._said}")
+
+    async def _hold(self) -> None:
+        """Keep the connection open; it must be closed by the task that opened it."""
+        with TemporaryDirectory(prefix="provegym-", ignore_cleanup_errors=True) as folder:
+            place = Path(folder).resolve()
+            try:
+                async with (
+                    self._transport(place) as transport,
+                    Client(transport, mode=self._mode) as client,
+                ):
+                    self._client = client
+                    self._up.set()
+                    await self._stop.wait()
+            finally:
+                self._said = last_words(place / "stderr")
+                self._folder = None
+
+    @asynccontextmanager
+    async def _transport(self, place: Path) -> AsyncIterator[Any]:
+        self._folder = place
+        fresh, home = place / "fresh", place / "home"
+        home.mkdir()
+        if self.options.fresh_from:
+            await asyncio.to_thread(shutil.copytree, self.options.fresh_from, fresh)
+        else:
+            fresh.mkdir()
+        environment = _environment(home)
+        if self.options.reset:
+            command = split(self.options.reset, fresh)
+            await asyncio.to_thread(_reset, command, environment, self.options.start_seconds)
+        if is_url(self.target):
+            yield streamable_http_client(self.target)
+            return
+        program, *arguments = split(self.target, fresh)
+        parameters = StdioServerParameters(command=program, args=arguments, env=environment)
+        with (place / "stderr").open("w", encoding="utf-8", errors="replace") as said:
+            yield stdio_client(parameters, said)
+
+    async def list_tools(self) -> list[types.Tool]:
+        """Every tool it has."""
+        tools: list[types.Tool] = []
+        cursor: str | None = None
+        for _ in range(PAGES):
+            page = await self._within(self.client.list_tools(cursor=cursor), "tools/list")
+            tools += page.tools
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return tools
+
+    async def call(self, tool: str, arguments: str) -> Answer:
+        """Call a tool with JSON arguments; whatever the server answers is an answer."""
+        fresh = str(self._folder and self._folder / "fresh")
+        given = msgspec.json.decode(ALIASED.sub(fresh, arguments))
+        params = types.CallToolRequestParams(name=tool, arguments=given)
+        # The session's own `call_tool` would also hold results to a published output schema.
+        request = types.CallToolRequest(params=params)
+        work = self.client.session.send_request(request, types.CallToolResult)
+        try:
+            answer = read_result(await self._within(work, tool))
+        except MCPError as problem:
+            answer = read_error(problem)
+        return answer._replace(text=answer.text.replace(fresh, ALIAS))
+
+    async def _within(self, work: Coroutine[Any, Any, T], what: str) -> T:
+        """Wait for an answer, not for ever; Lost if the copy can no longer be relied on."""
+        task = asyncio.create_task(work)
+        seconds = self.options.call_seconds
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+        if not done:
+            task.cancel()
+            await asyncio.wait({task})
+            raise Lost(f"{self.target} did not answer {what} within {seconds:g} s{self._words()}")
+        problem = task.exception()
+        if problem is None:
+            return task.result()
+        if isinstance(problem, MCPError) and problem.code != types.CONNECTION_CLOSED:
+            raise problem
+        if isinstance(problem, MCPError):
+            raise Lost(f"{self.target} ended while it ran {what}{self._words()}")
+        raise Lost(f"{self.target} gave no proper answer to {what}: {_reason(problem)}")
+
+    def _words(self) -> str:
+        return last_words(self._folder / "stderr") if self._folder else self._said
+
+    async def close(self) -> None:
+        """End it, and its whole process group where it does not go by itself."""
+        if self._task is None:
+            return
+        self._stop.set()
+        if not self._up.is_set():
+            self._task.cancel()
+        await asyncio.wait({self._task}, timeout=CLOSING)
+        if self._task.done() and not self._task.cancelled():
+            self._task.exception()
+
+
+def is_url(target: str) -> bool:
+    """Whether a target is the address of a server rather than a command."""
+    return target.startswith(("http://", "https://"))
+
+
+def split(command: str, fresh: Path) -> list[str]:
+    """The words of a command; no shell ever sees them."""
+    return [word.replace(FRESH, str(fresh)) for word in shlex.split(command)]
+
+
+def last_words(file: Path) -> str:
+    """The last lines a server wrote to stderr, without what could steer a terminal."""
+    if not file.exists():
+        return ""
+    lines = file.read_bytes()[-LAST_BYTES:].decode(errors="replace").splitlines()
+    plain = ["".join(c for c in line if c.isprintable()).strip()[:LAST_WIDTH] for line in lines]
+    told = [line for line in plain if line][-LAST_LINES:]
+    return f"; it last said: {' | '.join(told)}" if told else "; it said nothing on stderr"
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "LANG": "C.UTF-8"}
+
+
+def _reset(command: list[str], environment: dict[str, str], seconds: float) -> None:
+    """Run the command that brings the server's data back to where it started."""
+    try:
+        done = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise NoStart(f"the reset command failed: {problem}") from None
+    if done.returncode:
+        said = quote(done.stderr.decode(errors="replace").strip()[-LAST_WIDTH:])
+        raise NoStart(f"the reset command ended with {done.returncode}: {said}")
+
+
+def _reason(problem: BaseException | None) -> str:
+    """What went wrong, in one line; of a group of problems the first."""
+    while isinstance(problem, BaseExceptionGroup):
+        problem = problem.exceptions[0]
+    return " ".join(str(problem).split())[:LAST_WIDTH] or type(problem).__name__

@@ -1,0 +1,127 @@
+"""What a foreign server's reply means: a result or an error, as JSON text of bounded size."""
+
+import re
+from typing import Any, NamedTuple
+
+import mcp_types as types
+import msgspec
+from mcp import MCPError
+
+from provegym.kernel import BadArguments, Denied, Kind, NotFound, Rejected, ToolError
+from provegym.kernel.session import MAX_RESULT_BYTES
+
+MOST_MESSAGE = 600
+SHORTEST = 40
+# Many servers forget to mark an error as one: a lone text that begins "Error:" is one, too.
+LOOKS_WRONG = re.compile(r"(?:[A-Za-z]+ ){0,2}error(?: executing \w+)?:", re.IGNORECASE)
+ERRORS: tuple[tuple[type[ToolError], str], ...] = (
+    (BadArguments, r"validation error|invalid (?:arguments|params|input)|-32602|required property"),
+    (NotFound, r"not found|no such|does(?: not|n't) exist|unknown|ENOENT|could not find"),
+    (Denied, r"denied|not allowed|forbidden|unauthori[sz]ed|permission|EACCES"),
+)
+KINDS: dict[Kind, type[ToolError]] = {
+    kind.kind: kind for kind in (BadArguments, NotFound, Denied, Rejected)
+}
+
+
+class Answer(NamedTuple):
+    """What a call came to: the JSON text of its result, or an error's kind and message."""
+
+    text: str
+    error: Kind | None = None
+
+    def give(self) -> str:
+        """The text, or the error raised."""
+        if self.error:
+            raise KINDS[self.error](self.text)
+        return self.text
+
+
+def read_result(result: types.CallToolResult) -> Answer:
+    """The structured content if there is any, else the text blocks, as JSON where they are."""
+    blocks = [_block(block) for block in result.content]
+    lone = blocks[0] if len(blocks) == 1 and isinstance(blocks[0], str) else ""
+    if result.is_error or LOOKS_WRONG.match(lone):
+        return _error("\n".join(str(block) for block in blocks) or "the tool says no more")
+    value = result.structured_content
+    if value is None:
+        parts = [_parsed(block) if isinstance(block, str) else block for block in blocks]
+        value = parts[0] if len(parts) == 1 else parts
+    if isinstance(value, str):
+        value = {"text": value}
+    elif not isinstance(value, dict):
+        value = {"items": value} if isinstance(value, list) else {"value": value}
+    return Answer(shorten(value))
+
+
+def read_error(problem: MCPError) -> Answer:
+    """An error of the protocol, such as arguments the server does not take."""
+    if problem.code == types.INVALID_PARAMS:
+        return Answer(_cut(problem.message, MOST_MESSAGE), BadArguments.kind)
+    return _error(problem.message)
+
+
+def _error(message: str) -> Answer:
+    """The kind of an error is read off its words; a rule of the domain where they say nothing."""
+    for kind, words in ERRORS:
+        if re.search(words, message, re.IGNORECASE):
+            return Answer(_cut(message, MOST_MESSAGE), kind.kind)
+    return Answer(_cut(message, MOST_MESSAGE), Rejected.kind)
+
+
+def _block(block: Any) -> Any:
+    """A content block as plain data: text as it is, of pictures and sound only what they are."""
+    if isinstance(block, types.TextContent):
+        return block.text
+    if isinstance(block, types.EmbeddedResource):
+        resource = block.resource
+        if isinstance(resource, types.TextResourceContents):
+            return resource.text
+        return {"type": "resource", "uri": str(resource.uri)}
+    if isinstance(block, types.ResourceLink):
+        return {"type": "resource", "uri": str(block.uri), "name": block.name}
+    return {"type": block.type, "mime_type": block.mime_type}
+
+
+def _parsed(text: str) -> Any:
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+
+
+def shorten(value: dict[str, Any]) -> str:
+    """JSON of a result; if too long, its longest lists and texts are halved and a note says so."""
+    text = msgspec.json.encode(value)
+    length = len(text)
+    while len(text) > MAX_RESULT_BYTES:
+        halved = _halve(value, len(text))
+        if halved == value:
+            value = {"text": _cut(text.decode(errors="ignore"), MAX_RESULT_BYTES // 2)}
+        else:
+            value = {**halved, "note": f"cut: the whole result has {length} bytes"}
+        text = msgspec.json.encode(value)
+    return text.decode()
+
+
+def _halve(value: Any, length: int) -> Any:
+    """The value with the largest of its lists and texts half as long."""
+    if isinstance(value, str):
+        return _cut(value, len(value) // 2) if len(value) > SHORTEST else value
+    if isinstance(value, list):
+        sizes = [len(msgspec.json.encode(part)) for part in value]
+        if value and max(sizes) > length // 2:
+            at = sizes.index(max(sizes))
+            return [*value[:at], _halve(value[at], sizes[at]), *value[at + 1 :]]
+        return value[: len(value) // 2]
+    if isinstance(value, dict) and value:
+        sizes = [len(msgspec.json.encode(part)) for part in value.values()]
+        name = list(value)[sizes.index(max(sizes))]
+        return {**value, name: _halve(value[name], max(sizes))}
+    return value
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -1,0 +1,206 @@
+"""Abstention data of others: When2Call's and xLAM-irrelevance's originals as examples.
+
+Neither may be shipped, so a user brings the file. Their tools are shown by schema alone and cannot
+be called; what pays is not to call them.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from provegym.trace import BadFile, Example, Json, ToolboxSpec, Turn, line
+
+SYSTEM = "You are a helpful assistant. Use the tools given where one of them fits."
+CALL = "<TOOLCALL>"
+TYPES = {
+    **dict.fromkeys(("str", "string", "text", "char"), "string"),
+    **dict.fromkeys(("int", "integer", "long"), "integer"),
+    **dict.fromkeys(("float", "number", "double", "complex", "decimal"), "number"),
+    **dict.fromkeys(("bool", "boolean"), "boolean"),
+    **dict.fromkeys(("list", "array", "tuple", "set", "sequence", "iterable"), "array"),
+    **dict.fromkeys(("dict", "object", "mapping", "hashtable"), "object"),
+}
+
+Row = tuple[str, str, list[Any]]
+
+
+class _Wrong(Exception):
+    """A field is not what it must be; said as "field: what was expected"."""
+
+
+def when2call(row: Json) -> Row | None:
+    """NVIDIA's When2Call, its SFT or its preference file; None where the answer is a call.
+
+    The fields: `tools`, `messages` and, in the preference file, `chosen_response`.
+    """
+    messages = [_object(each, "messages") for each in _list(row, "messages")]
+    if not messages or messages[0].get("role") != "user":
+        raise _Wrong("messages: the first must be the user's")
+    if "chosen_response" in row:
+        answer = _text(_object(row["chosen_response"], "chosen_response"), "content")
+    elif len(messages) > 1:
+        answer = _text(messages[-1], "content")
+    else:
+        raise _Wrong("chosen_response: it is missing, and messages has no answer")
+    asked = _text(messages[0], "content")
+    return None if CALL in answer else (asked, answer, _list(row, "tools"))
+
+
+def xlam_irrelevance(row: Json) -> Row | None:
+    """xLAM-irrelevance: `query`, with `tools` and `answers` as JSON text; the answer is no call."""
+    if _list(row, "answers"):
+        raise _Wrong("answers: must be empty, as no tool fits")
+    return _text(row, "query"), "", _list(row, "tools")
+
+
+SOURCES: dict[str, Callable[[Json], Row | None]] = {
+    "when2call": when2call,
+    "xlam-irrelevance": xlam_irrelevance,
+}
+
+
+def examples(source: str, path: Path) -> Iterator[Example | None]:
+    """The examples of an original file, and None for each row that calls a tool."""
+    for number, row in rows(path):
+        try:
+            found = SOURCES[source](_object(row, "row"))
+            yield found and _example(f"{source}/{number}", found)
+        except _Wrong as problem:
+            raise BadFile(f"{path}:{number}: {problem}") from None
+
+
+def rows(path: Path) -> Iterator[tuple[int, Any]]:
+    """The rows of a file, numbered: one per line, or all of them in one JSON list."""
+    try:
+        with path.open("rb") as file:
+            if file.read(1) == b"[":
+                yield from enumerate(_decoded(b"[" + file.read(), str(path)), 1)
+                return
+            file.seek(0)
+            for number, text in enumerate(file, 1):
+                if text.strip():
+                    yield number, _decoded(text, f"{path}:{number}")
+    except OSError as problem:
+        raise BadFile(f"{path}: {problem.strerror}") from None
+
+
+def _decoded(text: bytes, where: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as problem:
+        raise BadFile(f"{where}: {problem}") from None
+
+
+def _example(key: str, row: Row) -> Example:
+    asked, answer, tools = row
+    provenance: Json = {"made": "imported"}
+    if answer:
+        provenance["transcript"] = [
+            {"role": "system", "content": SYSTEM},
+            {"role": "user", "content": asked},
+            {"role": "assistant", "content": answer},
+        ]
+    return Example(
+        id=key,
+        kind="abstention",
+        server="",
+        server_version=0,
+        seed=0,
+        digest="",
+        system=SYSTEM,
+        turns=(Turn(text=asked),),
+        toolbox=ToolboxSpec(schemas=tuple(schema(_object(tool, "tools")) for tool in tools)),
+        provenance=provenance,
+    )
+
+
+def schema(tool: Json) -> Json:
+    """A tool as name, description and JSON schema.
+
+    The originals write types as Python does, and either a schema or bare arguments; what must be
+    given stands in a list of its own, or is all that has neither a default nor the mark "optional".
+    """
+    given = tool.get("parameters") or {}
+    bare = "properties" not in given and given.get("type") not in ("dict", "object")
+    described = _object(given if bare else given.get("properties") or {}, "tools: parameters")
+    listed = tool.get("required", None if bare else given.get("required"))
+    properties = {name: argument(part) for name, part in described.items()}
+    if not isinstance(listed, list):
+        listed = [name for name, part in described.items() if not _is_optional(part)]
+    return {
+        "name": re.sub(r"[^a-zA-Z0-9_-]", "_", _text(tool, "name"))[:64],
+        "description": str(tool.get("description") or ""),
+        "parameters": {
+            "type": "object",
+            "properties": properties,
+            "required": [name for name in listed if name in properties],
+        },
+    }
+
+
+def argument(part: Any) -> Json:
+    """The JSON schema of an argument; a type we do not know is left open."""
+    part = _object(part, "tools: parameters")
+    kept = {key: part[key] for key in ("description", "default", "enum") if key in part}
+    name = str(part.get("type") or "").casefold().removeprefix("typing.").removeprefix("optional[")
+    kind = TYPES.get(re.split(r"[^a-z]", name)[0])
+    found = {"type": kind, **kept} if kind else kept
+    if kind == "array" and isinstance(part.get("items"), dict):
+        found["items"] = argument(part["items"])
+    if kind == "object" and isinstance(part.get("properties"), dict):
+        found["properties"] = {n: argument(p) for n, p in part["properties"].items()}
+    return found
+
+
+def _is_optional(part: Any) -> bool:
+    kind = str(part.get("type") or "").casefold()
+    return "default" in part or "optional" in kind
+
+
+def _object(value: Any, field: str) -> Json:
+    if not isinstance(value, dict):
+        raise _Wrong(f"{field}: expected an object, found {type(value).__name__}")
+    return value
+
+
+def _list(row: Json, field: str) -> list[Any]:
+    """A list, or JSON text of one; a tool within may be JSON text as well."""
+    value = row.get(field)
+    try:
+        if isinstance(value, str):
+            value = msgspec.json.decode(value)
+        if isinstance(value, list):
+            return [msgspec.json.decode(v) if isinstance(v, str) else v for v in value]
+    except msgspec.DecodeError as problem:
+        raise _Wrong(f"{field}: {problem}") from None
+    raise _Wrong(f"{field}: expected a list" + ("" if field in row else ", and it is missing"))
+
+
+def _text(row: Json, field: str) -> str:
+    value = row.get(field)
+    if not isinstance(value, str) or not value.strip():
+        raise _Wrong(f"{field}: expected text" + ("" if field in row else ", and it is missing"))
+    return value
+
+
+def write_examples(source: str, path: Path, out: Path) -> tuple[int, int]:
+    """Write the examples of an original file; how many there are, and how many rows were left."""
+    kept = left = 0
+    part = out.with_name(f"{out.name}.part")
+    try:
+        with part.open("wb") as file:
+            for example in examples(source, path):
+                if example is None:
+                    left += 1
+                else:
+                    kept += 1
+                    file.write(line(example))
+        part.replace(out)
+    except OSError as problem:
+        raise BadFile(f"{out}: {problem.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)
+    return kept, left

@@ -1,0 +1,150 @@
+"""Which candidates a corpus keeps: exact counts, none too like another, nothing too often."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+from typing import NamedTuple
+
+import msgspec
+
+from provegym.policies.knowledge import literals
+from provegym.synth.kinds import SHARES, Shape
+from provegym.synth.perturb import SHARES as KNOB_SHARES
+from provegym.synth.talk import LEVELS
+from provegym.trace import Example
+
+NEAR_COPY = 0.70
+MOST_SEQUENCE = 0.02
+MOST_TOOL = 0.68
+SLACK = 0.002
+SYNTHESISED = ("multi_turn", "clarification")
+
+
+class Part(NamedTuple):
+    """One part of a corpus: how many examples, of which servers, in which mix."""
+
+    name: str
+    size: int
+    servers: tuple[str, ...]
+    mix: Mapping[str, int] = SHARES
+
+
+class Quotas:
+    """How many more of each sort are wanted: exactly so many per kind, evenly per server.
+
+    Knobs and information levels come to their shares within two thousandths.
+    """
+
+    def __init__(self, part: Part) -> None:
+        counts = share_out(part.size, part.mix)
+        kinds = [kind for kind, count in counts.items() for _ in range(count)]
+        Random(f"quotas {part.name}").shuffle(kinds)
+        self.left: Counter[object] = Counter()
+        for number, kind in enumerate(kinds):
+            self.left[part.servers[number % len(part.servers)], kind] += 1
+        slack = int(SLACK * part.size)
+        talks = sum(counts.get(kind, 0) for kind in SYNTHESISED)
+        for knob, share in KNOB_SHARES.items():
+            of = talks if knob == "irrelevance" else part.size
+            on = round(share * of)
+            self.left[knob, True], self.left[knob, False] = on + slack, part.size - on + slack
+        multi = counts.get("multi_turn", 0)
+        for level, wanted in share_out(multi, LEVELS).items():
+            self.left["level", level] = wanted + slack
+
+    def wants(self, server: str, shape: Shape) -> bool:
+        """Whether another one of this shape is wanted."""
+        return all(self.left[label] > 0 for label in labels(server, shape))
+
+    def take(self, server: str, shape: Shape) -> None:
+        """Count one that is kept."""
+        self.left.subtract(labels(server, shape))
+
+    def open(self, server: str) -> bool:
+        """Whether a server is to give more examples."""
+        return any(self.left[server, kind] > 0 for kind in SHARES)
+
+
+def labels(server: str, shape: Shape) -> Iterator[object]:
+    """What an example of some shape counts towards."""
+    yield server, shape.kind
+    for knob in KNOB_SHARES:
+        yield knob, knob in shape.knobs
+    if shape.level:
+        yield "level", shape.level
+
+
+def share_out(total: int, shares: Mapping[str, float]) -> dict[str, int]:
+    """Whole numbers that sum to a total, as near to the shares as can be."""
+    whole = sum(shares.values())
+    exact = {name: total * share / whole for name, share in shares.items()}
+    counts = {name: int(value) for name, value in exact.items()}
+    missing = total - sum(counts.values())
+    for name in sorted(exact, key=lambda name: counts[name] - exact[name])[:missing]:
+        counts[name] += 1
+    return counts
+
+
+class Keeper:
+    """Remembers what was kept, and objects to what is too like it."""
+
+    def __init__(self) -> None:
+        self.sets: list[frozenset[str]] = []
+        self.holders: dict[str, list[int]] = defaultdict(list)
+        self.texts: set[str] = set()
+        self.sequences: Counter[tuple[str, ...]] = Counter()
+        self.tools: Counter[str] = Counter()
+
+    def objection(self, example: Example, of_server: int) -> str:
+        """Why an example is not kept, where its server gives so many in all; or nothing."""
+        if _words(example) in self.texts:
+            return "the same words twice"
+        steps = example.paths[0].steps
+        if not steps:
+            return ""
+        if self.sequences[_sequence(example)] >= max(1, int(MOST_SEQUENCE * of_server)):
+            return "a common sequence of calls"
+        most = max(1, int(MOST_TOOL * of_server))
+        if any(self.tools[tool] >= most for tool in {step.tool for step in steps}):
+            return "a tool that is called too often"
+        return "a near copy" if self._is_near_copy(_calls(example)) else ""
+
+    def _is_near_copy(self, calls: frozenset[str]) -> bool:
+        shared = Counter(number for call in calls for number in self.holders.get(call, ()))
+        return any(
+            count / (len(calls) + len(self.sets[number]) - count) >= NEAR_COPY
+            for number, count in shared.items()
+        )
+
+    def keep(self, example: Example) -> None:
+        """Remember an example that is kept."""
+        self.texts.add(_words(example))
+        if not example.paths[0].steps:
+            return
+        calls = _calls(example)
+        for call in calls:
+            self.holders[call].append(len(self.sets))
+        self.sets.append(calls)
+        self.sequences[_sequence(example)] += 1
+        self.tools.update({step.tool for step in example.paths[0].steps})
+
+    def next_part(self) -> None:
+        """Count sequences and tools anew; what was kept stays known."""
+        self.sequences.clear()
+        self.tools.clear()
+
+
+def _calls(example: Example) -> frozenset[str]:
+    """An example's calls as they are compared."""
+    steps = example.paths[0].steps
+    given = [msgspec.json.encode(literals(step.arguments), order="sorted") for step in steps]
+    return frozenset(f"{step.tool}{args!r}" for step, args in zip(steps, given, strict=True))
+
+
+def _sequence(example: Example) -> tuple[str, ...]:
+    return (example.server, *(step.tool for step in example.paths[0].steps))
+
+
+def _words(example: Example) -> str:
+    texts: Sequence[str] = [turn.text.casefold() for turn in example.turns]
+    return " | ".join([example.server, *texts])

@@ -1,0 +1,235 @@
+"""How a user puts things: values, things and requests in words, from the server's asks.toml.
+
+Where the words differ from the value (a day as "next Friday", an enum as people say it) they are
+kept beside it, so that the contract can prove that the value follows from them.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any, NamedTuple
+
+from provegym.kernel import AnyServer, Tool
+from provegym.policies import when
+from provegym.policies.knowledge import normal
+from provegym.servers import asks
+from provegym.synth.ground import Thing, noun_of, relate
+from provegym.synth.style import expand, words
+from provegym.trace import Json
+
+RELATED = 0.08
+OWNED = 0.7
+PRONOUN = 0.75
+QUARTERS = (0, 15, 30, 45)
+CODE = re.compile(r"\S+@\S+\.\w+|(?=.*\d)[A-Z0-9]+(-[A-Z0-9]+)*|\d{3}-\d{3,4}")
+ISO = re.compile(r"\d{4}-\d\d-\d\d(T.*)?")
+
+
+class Phrase(NamedTuple):
+    """A value in words, and whether the words are other than the value itself."""
+
+    text: str
+    derived: bool = False
+
+
+class Said(NamedTuple):
+    """A request in words: the phrases that carry its values, and those that stand for others."""
+
+    text: str
+    slots: tuple[str, ...]
+    derived: dict[str, str]
+    missing: str | None = None
+    answer: str = ""
+    again: bool = False
+
+
+@dataclass
+class Voice:
+    """The user of one conversation, who knows the things of one world by name."""
+
+    server: AnyServer
+    things: dict[str, Thing]
+    chance: Random
+    now: datetime
+    held_out: bool = False
+    spoken_of: dict[str, str] = field(default_factory=dict)
+    pronouns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.table: Mapping[str, Any] = asks(self.server.name)
+        self.see(self.things)
+
+    def see(self, things: dict[str, Thing]) -> None:
+        """Take in what there is to speak of now."""
+        self.things = things
+        self.related = relate(self.server, things)
+        self.owners = owners(things)
+        self.named: dict[str, list[str]] = defaultdict(list)
+        for thing in things.values():
+            self.named[thing.noun].append(thing.key)
+
+    def thing(self, value: str) -> Thing | None:
+        """The thing a value is the key of, or the one it belongs to alone, as an address does."""
+        return self.things.get(value) or self.owners.get(value)
+
+    def call_it(self, key: str, noun: str, *, new: bool) -> None:
+        """Speak of a thing as "that account" from now on, as long as it is clear which."""
+        word = noun.replace("_", " ")
+        rivals = [k for k, n in self.spoken_of.items() if n == noun and k != key]
+        for rival in rivals:
+            self.pronouns.pop(rival, None)
+        self.spoken_of[key] = noun
+        if new:
+            self.pronouns[key] = (f"the new {word}", *((f"that {word}",) if not rivals else ()))
+        elif not rivals and key not in self.pronouns:
+            self.pronouns[key] = (f"that {word}", f"the same {word}")
+
+    def ask(self, tool: Tool, arguments: Json) -> Said | None:
+        """One of the ways people ask for a tool, with every argument said."""
+        said = self._phrases(tool, arguments)
+        ways = self.table["asks"][tool.name]
+        ways = ways[-1:] if self.held_out else ways[:-1]
+        if said is None:
+            return None
+        texts = {name: phrase.text for name, phrase in said.items()}
+        fitting = [text for way in ways if (text := fit(way, texts)) is not None]
+        if not fitting:
+            return None
+        derived = {name: phrase.text for name, phrase in said.items() if phrase.derived}
+        text = placed(self.chance.choice(fitting), derived)
+        return Said(text, tuple(texts.values()), derived)
+
+    def ask_short(self, tool: Tool, arguments: Json) -> Said | None:
+        """A request that leaves one required argument out, and what answers when asked for it."""
+        short: dict[str, list[str]] = self.table.get("short", {}).get(tool.name, {})
+        left_out = [name for name in short if name in arguments]
+        said = self._phrases(tool, arguments) if left_out else None
+        if said is None:
+            return None
+        missing = self.chance.choice(left_out)
+        answer = said.pop(missing)
+        texts = {name: phrase.text for name, phrase in said.items()}
+        fitting = [text for way in short[missing] if (text := fit(way, texts)) is not None]
+        if not fitting or normal(answer.text) in normal(" ".join(fitting)):
+            return None
+        derived = {name: phrase.text for name, phrase in said.items() if phrase.derived}
+        if answer.derived:
+            derived[missing] = answer.text
+        slots, text = tuple(texts.values()), placed(self.chance.choice(fitting), derived)
+        return Said(text, slots, derived, missing, answer.text)
+
+    def _phrases(self, tool: Tool, arguments: Json) -> dict[str, Phrase] | None:
+        said = {name: self.phrase(tool, name, value) for name, value in arguments.items()}
+        return None if None in said.values() else {n: p for n, p in said.items() if p is not None}
+
+    def phrase(self, tool: Tool, argument: str, value: Any) -> Phrase | None:
+        """A value of an argument as people say it, or None if they would not."""
+        spoken = self._entry("say", tool, argument)
+        if spoken is not None and (known := spoken.get(str(value).lower())):
+            return Phrase(self.chance.choice(known), derived=True)
+        if isinstance(value, list):
+            parts = [self.phrase(tool, argument, part) for part in value]
+            if not parts or any(part is None or part.derived for part in parts):
+                return None
+            return Phrase(listed([part.text for part in parts if part is not None]))
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            return None
+        if isinstance(value, str):
+            return self._text(tool, argument, value)
+        return Phrase(f"{value:.2f}" if value != int(value) else str(int(value)))
+
+    def _text(self, tool: Tool, argument: str, value: str) -> Phrase | None:
+        if value in self.things or noun_of(self.server, value):
+            return self._name(value)
+        if value in self.owners and self.chance.random() < OWNED:
+            return Phrase(self.chance.choice(self.owners[value].names))
+        part = tool.input_schema["properties"][argument]
+        if "format" in part and ISO.fullmatch(value):
+            words = when.say(value, self.now, self.chance)
+            return Phrase(words, derived=words != value)
+        if "enum" in part:
+            return Phrase(value.replace("_", " "))
+        return Phrase(value) if value.strip() and "\n" not in value else None
+
+    def _name(self, key: str) -> Phrase | None:
+        """How a thing is referred to: by a pronoun, its own name, or something that belongs to it.
+
+        A key that people chose themselves can always be said as it is.
+        """
+        thing = self.things.get(key)
+        names = list(self.pronouns.get(key, ()))
+        if thing is not None and (not names or self.chance.random() > PRONOUN):
+            names = list(thing.names)
+            for other in self.related.get(key, ()) if self.chance.random() < RELATED else ():
+                if not noun_of(self.server, thing.key):
+                    break
+                name = self.chance.choice(other.names)
+                names = [f"the {thing.noun.replace('_', ' ')} of {name}"]
+        if not noun_of(self.server, key) and (not names or self.chance.random() < RELATED):
+            return Phrase(key)
+        return Phrase(self.chance.choice(names)) if names else None
+
+    def make_up(self, tool: Tool, argument: str) -> Any:
+        """A value that a user makes up for an argument, or None if such come from the world."""
+        entry = self._entry("new", tool, argument)
+        if isinstance(entry, dict):
+            return self._moment(entry, tool.input_schema["properties"][argument])
+        if not entry:
+            return None
+        value = self.chance.choice(entry)
+        if not isinstance(value, str):
+            return value
+        own = self.table["new"].items()
+        lists = {name: list(map(str, values)) for name, values in own if name[0] == "_"}
+        return expand(value, {**words(), **lists}, self.chance)
+
+    def _moment(self, bounds: Json, part: Json) -> str:
+        day = self.now + timedelta(days=self.chance.randint(*bounds["days"]))
+        if part.get("format") == "date":
+            return f"{day:%Y-%m-%d}"
+        hour = self.chance.randint(*bounds.get("hours", (8, 20)))
+        moment = day.replace(hour=hour, minute=self.chance.choice(QUARTERS), second=0)
+        return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+    def _entry(self, table: str, tool: Tool, argument: str) -> Any:
+        entries = self.table.get(table, {})
+        return entries.get(f"{tool.name}.{argument}", entries.get(argument))
+
+
+def owners(things: Mapping[str, Thing]) -> dict[str, Thing]:
+    """The things that alone have some address or code, by it."""
+    found: dict[str, list[Thing]] = defaultdict(list)
+    for thing in things.values():
+        for value in thing.fields.values():
+            if isinstance(value, str) and value != thing.key and CODE.fullmatch(value):
+                found[value].append(thing)
+    return {value: held[0] for value, held in found.items() if len(held) == 1}
+
+
+def placed(text: str, derived: Mapping[str, str]) -> str:
+    """A text with "on" and "at" as the phrases for days and times in it take them."""
+    for phrase in derived.values():
+        if phrase in text:
+            text = when.placed(text, phrase)
+    return text
+
+
+def listed(parts: list[str]) -> str:
+    """Several things in a row: "a, b and c"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def fit(way: str, values: Mapping[str, str]) -> str | None:
+    """A way of asking with its slots filled: all that have a value, and no other."""
+    kept = re.sub(r"\[([^\]]*)\]", lambda part: _optional(part[1], values), way)
+    slots = set(re.findall(r"\{(\w+)\}", kept))
+    if slots != set(values):
+        return None
+    return re.sub(r"\{(\w+)\}", lambda slot: values[slot[1]], kept)
+
+
+def _optional(part: str, values: Iterable[str]) -> str:
+    return part if set(re.findall(r"\{(\w+)\}", part)) <= set(values) else ""

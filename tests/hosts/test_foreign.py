@@ -1,0 +1,381 @@
+"""Anybody's MCP server: the same sessions, forks and diffs as ours, and no harm where it fails."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hosts.running import Host
+from provegym import servers
+from provegym.fuzz import Fuzzer
+from provegym.fuzz.pool import Pool
+from provegym.hosts import foreign
+from provegym.hosts.foreign import ForeignServer, HostError, Lost, NoStart, Options, connect
+from provegym.hosts.foreign_reply import shorten
+from provegym.hosts.foreign_schema import tidy
+from provegym.kernel import Session
+from provegym.kernel.session import MAX_RESULT_BYTES
+from provegym.rewards.success import same_outcome
+from provegym.synth.graph import build
+from provegym.toolbox import Toolbox
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "foreign"
+FIXTURE = f"{sys.executable} {Path(__file__).parent / 'foreign_fixture.py'}"
+READS = {"list_boxes", "open_box", "tell", "crash", "hang"}
+FULL = '{"box_40": "spoons", "box_41": "string"}'
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two boxes to start from."""
+    folder = tmp_path_factory.mktemp("shelf")
+    (folder / "boxes.json").write_text(FULL)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reader(shelf: Path) -> Iterator[ForeignServer]:
+    """The fixture, to be read only."""
+    with connect(f"{FIXTURE} {shelf}", Options(call_seconds=2)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def writer(shelf: Path) -> Iterator[ForeignServer]:
+    """The fixture with a fresh copy of the folder at each start."""
+    options = Options(allow_writes=True, fresh_from=shelf)
+    with connect(f"{FIXTURE} {{fresh}}", options) as server:
+        yield server
+
+
+def labels(session: Session) -> list[str]:
+    """What stands on the shelf in a session."""
+    return [box["label"] for box in session.call("list_boxes", {}).value["items"]]
+
+
+def test_without_leave_to_write_only_reads_are_there(reader: ForeignServer) -> None:
+    assert reader.tools.keys() == READS
+    assert not any(tool.writes for tool in reader.tools.values())
+    assert reader.left_out == ["add_box", "break_box", "stamp"]
+    assert "--allow-writes" in next(reader.notes())
+    assert Session([reader]).call("add_box", {"label": "tea"}).error == "not_found"
+
+
+def test_a_user_can_vouch_for_a_tool_that_says_nothing_of_itself(shelf: Path) -> None:
+    with connect(f"{FIXTURE} {shelf}", Options(reads=("stamp",))) as server:
+        assert server.tools.keys() == READS | {"stamp"}
+        assert server.left_out == ["add_box", "break_box"]
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "says"),
+    [
+        ("x", Options(allow_writes=True), "a way to start anew"),
+        ("http://x/{fresh}", Options(allow_writes=True), "a way to start anew"),
+        ("x", Options(fresh_from=ROOT), "without {fresh}"),
+        ("x {fresh}", Options(fresh_from=ROOT / "none"), "no folder"),
+        ("", Options(), "empty"),
+        ("x 'y", Options(), "cannot be read"),
+    ],
+)
+def test_what_cannot_be_done_safely_is_not_begun(target: str, options: Options, says: str) -> None:
+    with pytest.raises(HostError, match=says):
+        connect(target, options)
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "says"),
+    [
+        ("no-such-program --at-all", Options(), "No such file"),
+        (f"{sys.executable} -c 'raise SystemExit(\"not today\")'", Options(), "said: not today"),
+        (
+            f"{sys.executable} -c 'print(1, flush=True); __import__(\"time\").sleep(60)'",
+            Options(start_seconds=1),
+            "shake hands",
+        ),
+        ("http://127.0.0.1:9/mcp", Options(), "connection attempts failed"),
+        ("x", Options(allow_writes=True, reset="false"), "reset command ended with 1"),
+        ("x", Options(allow_writes=True, reset="no-such-program"), "reset command failed"),
+    ],
+)
+def test_a_server_that_does_not_start_is_one_sentence(
+    target: str, options: Options, says: str
+) -> None:
+    with pytest.raises(NoStart, match=says) as problem:
+        connect(target, options)
+    assert "\n" not in str(problem.value)
+
+
+def test_results_are_json_whatever_the_server_says(reader: ForeignServer) -> None:
+    session = Session([reader])
+    assert labels(session) == ["spoons", "string"]
+    assert session.call("open_box", {"boxId": "box_41"}).value == {"text": "string"}
+    picture = session.call("tell", {"what": "picture"}).value
+    assert picture == {"type": "image", "mime_type": "image/png"}
+    long = session.call("tell", {"what": "long"})
+    assert len(long.text) <= MAX_RESULT_BYTES
+    assert "cut: the whole result has" in long.value["note"]
+    assert long.value["items"][0]["label"] == "x" * 40
+
+
+def test_errors_have_kinds(reader: ForeignServer) -> None:
+    session = Session([reader])
+    assert session.call("open_box", {"boxId": "box_7"}).error == "not_found"
+    assert session.call("tell", {"what": "wrong"}).error == "rejected"
+    assert session.call("open_box", {"boxId": 7}).error == "invalid_argument"
+    assert session.call("open_box", {}).error == "invalid_argument"
+    assert session.call("open_box", "[1]").error == "invalid_argument"
+    assert session.call("open_box", "{").error == "invalid_argument"
+
+
+def test_it_sees_next_to_nothing_of_our_environment(
+    reader: ForeignServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROVEGYM_TOKEN", "secret")
+    seen = Session([reader]).call("tell", {"what": "environment"}).value
+    ours = {"PATH", "HOME", "LANG"}
+    harmless = {"LOGNAME", "SHELL", "TERM", "USER", "LC_CTYPE"}
+    assert ours <= seen.keys() <= ours | harmless
+    assert seen["HOME"] != os.environ["HOME"]
+
+
+def test_forks_go_their_own_way(writer: ForeignServer) -> None:
+    session = Session([writer])
+    assert session.call("add_box", {"label": "tea"}).value == {"text": "made box_42"}
+    twin = session.fork()
+    twin.call("add_box", {"label": "jam"})
+    session.call("add_box", {"label": "nails"})
+    assert labels(session) == ["spoons", "string", "tea", "nails"]
+    assert labels(twin) == ["spoons", "string", "tea", "jam"]
+    assert session.digest() != twin.digest()
+    session.reset()
+    assert labels(session) == ["spoons", "string"]
+    assert session.digest() == Session([writer]).digest()
+
+
+def test_a_diff_is_the_writes_in_any_order(writer: ForeignServer) -> None:
+    one, two = Session([writer]), Session([writer])
+    for session, order in ((one, ("tea", "jam")), (two, ("jam", "tea"))):
+        for label in order:
+            session.call("add_box", {"label": label})
+    assert same_outcome(one.diff(), two.diff())
+    assert [change.table for change in one.changes("add_box")] == ["add_box"]
+    one.call("list_boxes", {})
+    assert one.changes("list_boxes") == []
+    one.call("add_box", {"label": "tea"})
+    assert not same_outcome(one.diff(), two.diff())
+
+
+def test_a_failed_write_leaves_no_trace(writer: ForeignServer) -> None:
+    session = Session([writer])
+    before = session.digest()
+    assert session.call("break_box", {"boxId": "box_40"}).error == "rejected"
+    assert labels(session) == ["spoons", "string"]
+    assert session.digest() == before
+    assert session.diff() == []
+
+
+def test_known_answers_are_not_asked_for_again(writer: ForeignServer) -> None:
+    Session([writer]).call("add_box", {"label": "once"})
+    starts = writer.pool.starts
+    for _ in range(5):
+        Session([writer]).call("add_box", {"label": "once"})
+    assert writer.pool.starts == starts
+
+
+def test_an_answer_that_differs_when_replayed_is_noted(shelf: Path) -> None:
+    options = Options(allow_writes=True, fresh_from=shelf, processes=1)
+    with connect(f"{FIXTURE} {{fresh}}", options) as server:
+        session = Session([server])
+        session.call("stamp", {})
+        Session([server]).call("list_boxes", {})
+        labels(session)
+        assert any("stamp" in note for note in server.notes())
+
+
+def test_a_fresh_folder_is_always_under_the_same_name(shelf: Path) -> None:
+    program = shutil.which("env")
+    options = Options(allow_writes=True, fresh_from=shelf)
+    with connect(f"{program} BOXES={{fresh}}/in {FIXTURE} {{fresh}}", options) as server:
+        seen = Session([server]).call("tell", {"what": "environment"}).value
+    assert seen["BOXES"] == "/workspace/in"
+
+
+def test_a_reset_command_runs_before_each_start(tmp_path: Path, shelf: Path) -> None:
+    kept = tmp_path / "boxes.json"
+    kept.write_text('{"box_1": "rust"}')
+    reset = f"cp {shelf / 'boxes.json'} {kept}"
+    options = Options(allow_writes=True, reset=reset)
+    with connect(f"{FIXTURE} {tmp_path}", options) as server:
+        session = Session([server])
+        session.call("add_box", {"label": "tea"})
+        assert labels(Session([server])) == ["spoons", "string"]
+        assert labels(session) == ["spoons", "string", "tea"]
+        assert server.pool.most == 1
+
+
+def test_a_crash_is_one_sentence_with_its_last_words(reader: ForeignServer) -> None:
+    with pytest.raises(Lost, match=r"ended while it ran crash; .*about to \[31mfall over") as lost:
+        Session([reader]).call("crash", {})
+    assert "\x1b" not in str(lost.value)
+    assert labels(Session([reader])) == ["spoons", "string"]
+
+
+def test_a_hang_is_cut_short_and_its_children_end(shelf: Path) -> None:
+    with connect(f"{FIXTURE} {shelf}", Options(call_seconds=0.5)) as server:
+        with pytest.raises(Lost, match=r"did not answer hang within 0\.5 s.*child \d+") as lost:
+            Session([server]).call("hang", {})
+        child = int(str(lost.value).rpartition("child ")[2])
+        assert labels(Session([server])) == ["spoons", "string"]
+    for _ in range(50):
+        if not is_running(child):
+            return
+        time.sleep(0.1)
+    raise AssertionError("the child of a server that hung is still running")
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is there and no zombie."""
+    done = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()[:1] not in ("", "Z")
+
+
+def test_a_tool_that_keeps_crashing_is_left_alone(shelf: Path) -> None:
+    with connect(f"{FIXTURE} {shelf}", Options(processes=1)) as server:
+        for _ in range(3):
+            with pytest.raises(Lost, match="ended"):
+                Session([server]).call("crash", {})
+        starts = server.pool.starts
+        with pytest.raises(Lost, match="not called again"):
+            Session([server]).call("crash", {})
+        assert server.pool.starts == starts
+
+
+def test_closing_twice_is_fine(shelf: Path) -> None:
+    server = connect(f"{FIXTURE} {shelf}")
+    server.close()
+    server.close()
+
+
+def test_a_url_is_a_server_too(host: Host) -> None:
+    url = f"{host.url}/s/{host.open(servers=['banking'], seed=7)['id']}/banking/mcp"
+    with connect(url) as server:
+        assert server.name == "banking_mcp"
+        ours = servers.load("banking")
+        assert server.tools.keys() == {t.name for t in ours.tools.values() if not t.writes}
+        same = [Session([s], 7).call("list_accounts", {}).value for s in (server, ours)]
+    assert same[0] == same[1]
+
+
+def test_the_graph_of_a_server_that_crashes_and_hangs(shelf: Path) -> None:
+    with connect(f"{FIXTURE} {shelf}", Options(call_seconds=0.3)) as server:
+        found = build(server)
+        assert ("list_boxes", "open_box") in found.pairs("explicit")
+        assert any("crash" in note and "hang" in note for note in server.notes())
+    (edge,) = [edge for edge in found.edges if edge.target == "open_box"]
+    assert (edge.argument, edge.pointer) == ("boxId", "/items/*/id")
+
+
+def test_a_server_found_at_run_time_can_be_loaded(reader: ForeignServer) -> None:
+    servers.add(reader)
+    assert servers.load(reader.name) is reader
+    assert reader.name not in servers.names()
+    box = Toolbox(servers.load(reader.name).tools.values())
+    assert labels(box.session(0)) == ["spoons", "string"]
+    with pytest.raises(ValueError, match="a server of ours"):
+        servers.add(servers.load("banking"))
+
+
+def test_schemas_are_tidied_and_never_compiled() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "id": {"$ref": "#/$defs/id"},
+            "kind": {"oneOf": [{"const": "a"}, {"type": "null"}]},
+            "tags": {"type": "array"},
+            "place": {"allOf": [{"$ref": "#/$defs/place"}], "description": "Where."},
+            "self": {"$ref": "#/$defs/loop"},
+            "odd": {"type": "wondrous", "format": "uri"},
+        },
+        "required": ["id", "ghost"],
+        "$defs": {
+            "id": {"type": "string", "pattern": "(unclosed"},
+            "place": {"properties": {"x": {"type": "number"}}, "required": ["x"]},
+            "loop": {"type": "object", "properties": {"self": {"$ref": "#/$defs/loop"}}},
+        },
+    }
+    tidied = tidy(schema)
+    parts = tidied["properties"]
+    assert tidied["required"] == ["id"]
+    assert parts["id"] == {"type": "string", "description": "(pattern: (unclosed)"}
+    assert parts["kind"] == {"enum": ["a"], "type": ["string", "null"]}
+    assert parts["tags"]["items"] == {}
+    assert parts["place"]["properties"] == {"x": {"type": "number"}}
+    assert parts["odd"] == {"description": "(format: uri)"}
+    assert "$ref" not in msgspec.json.encode(tidied).decode()
+
+
+def test_the_fuzzer_draws_from_schemas_that_say_little(reader: ForeignServer) -> None:
+    fuzzer = Fuzzer(reader, "little")
+    fuzzer.pool = Pool(Session([reader]).now, ())
+    schema = {"properties": {"some": {"type": "array", "items": {}}, "count": {"type": "integer"}}}
+    for _ in range(50):
+        drawn = fuzzer.value("all", {"type": "object", **schema})
+        assert all(isinstance(part, str) for part in drawn.get("some", ()))
+        assert 0 <= drawn.get("count", 0) <= 1_000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"text": "é" * 9_000},
+        {"items": [["x" * 30] * 20] * 40},
+        {f"key {n}": n for n in range(2_000)},
+        {"deep": {"deeper": {"list": list(range(5_000))}}},
+        {"text": '"' * 9_000},
+    ],
+)
+def test_whatever_is_too_long_is_cut(value: dict[str, object]) -> None:
+    text = shorten(value)
+    assert len(text.encode()) <= MAX_RESULT_BYTES
+    assert msgspec.json.decode(text)
+
+
+def test_the_command_line_warns_of_real_data(shelf: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "provegym", "graph", "--timeout", "0.3"]
+    done = subprocess.run(
+        [*command, "--mcp", f"{FIXTURE} {shelf}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+    )
+    assert "list_boxes  boxId = /items/*/id" in done.stdout
+    assert foreign.WARNING in done.stderr
+    assert "read-only: left out add_box" in done.stderr
+
+
+@pytest.mark.conformance
+def test_the_shipped_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = f"{EXAMPLE / 'node_modules' / '.bin'}{os.pathsep}{os.environ['PATH']}"
+    program = shutil.which("mcp-server-memory", path=path)
+    if program is None or shutil.which("node") is None:
+        pytest.skip("mcp-server-memory is not installed: npm install --prefix examples/foreign")
+    options = Options(allow_writes=True, fresh_from=EXAMPLE / "world")
+    with connect(f"env MEMORY_FILE_PATH={{fresh}}/memory.jsonl {program}", options) as server:
+        found = build(server)
+    assert {
+        ("read_graph", "add_observations"),
+        ("search_nodes", "add_observations"),
+    } <= found.pairs("explicit")
+    assert ("create_entities", "add_observations") in found.pairs("implicit")
+    assert not any(target.startswith("delete") for _, target in found.pairs())
