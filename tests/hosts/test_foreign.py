@@ -21,9 +21,14 @@ from provegym.hosts.foreign_reply import shorten
 from provegym.hosts.foreign_schema import tidy
 from provegym.kernel import Session
 from provegym.kernel.session import MAX_RESULT_BYTES
+from provegym.policies.scripted import SCRIPTS
 from provegym.rewards.success import same_outcome
-from provegym.synth.graph import build
+from provegym.rollout import play_script
+from provegym.synth.graph import Run, build
 from provegym.toolbox import Toolbox
+from provegym.trace import Example, Step, Turn
+from provegym.trace import Path as Gold
+from provegym.verify.complete import complete
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "foreign"
@@ -267,7 +272,7 @@ def test_closing_twice_is_fine(shelf: Path) -> None:
 
 
 def test_a_url_is_a_server_too(host: Host) -> None:
-    url = f"{host.url}/s/{host.open(servers=['banking'], seed=7)['id']}/banking/mcp"
+    url = f"{host.url}/s/{host.open(servers=['banking'], seed=7)['session']}/banking/mcp"
     with connect(url) as server:
         assert server.name == "banking_mcp"
         ours = servers.load("banking")
@@ -281,18 +286,58 @@ def test_the_graph_of_a_server_that_crashes_and_hangs(shelf: Path) -> None:
         found = build(server)
         assert ("list_boxes", "open_box") in found.pairs("explicit")
         assert any("crash" in note and "hang" in note for note in server.notes())
+        assert all(replay(server, edge.with_source)[-1] for edge in found.edges)
+        assert not any(replay(server, edge.without)[-1] for edge in found.edges)
     (edge,) = [edge for edge in found.edges if edge.target == "open_box"]
     assert (edge.argument, edge.pointer) == ("boxId", "/items/*/id")
+
+
+def replay(server: ForeignServer, runs: tuple[Run, ...]) -> list[bool]:
+    """Which calls of some evidence work in a new session, held to what was recorded."""
+    session = Session([server])
+    worked = [session.call(run.tool, run.arguments).ok for run in runs]
+    assert worked == [run.ok for run in runs]
+    return worked
 
 
 def test_a_server_found_at_run_time_can_be_loaded(reader: ForeignServer) -> None:
     servers.add(reader)
     assert servers.load(reader.name) is reader
+    assert servers.is_known(reader.name)
     assert reader.name not in servers.names()
     box = Toolbox(servers.load(reader.name).tools.values())
     assert labels(box.session(0)) == ["spoons", "string"]
     with pytest.raises(ValueError, match="a server of ours"):
         servers.add(servers.load("banking"))
+
+
+def test_an_example_on_it_is_completed_and_paid(writer: ForeignServer) -> None:
+    servers.add(writer)
+    steps = (
+        Step(turn=0, tool="add_box", arguments={"label": "tea"}),
+        Step(turn=1, tool="list_boxes", answers=("/items/2/label",)),
+    )
+    turns = (Turn(text='Put "tea" into a new box.'), Turn(text="What is there now?"))
+    example = complete(
+        Example(
+            id="shelf",
+            kind="multi_turn",
+            server=writer.name,
+            server_version=0,
+            seed=0,
+            digest="",
+            system="You keep boxes.",
+            turns=turns,
+            paths=(Gold(steps=steps),),
+        )
+    )
+    assert example.server_version == writer.version
+    assert [change.table for change in example.outcome] == ["add_box"]
+    paid = {name: play_script(example, SCRIPTS[name]).reward for name in ("oracle", "noop")}
+    assert paid["oracle"] is not None
+    assert paid["oracle"].total == pytest.approx(1.3)
+    assert paid["noop"] is not None
+    assert paid["noop"].total == 0
 
 
 def test_schemas_are_tidied_and_never_compiled() -> None:
@@ -365,7 +410,7 @@ def test_the_command_line_warns_of_real_data(shelf: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.conformance
-def test_the_shipped_example(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shipped_example() -> None:
     path = f"{EXAMPLE / 'node_modules' / '.bin'}{os.pathsep}{os.environ['PATH']}"
     program = shutil.which("mcp-server-memory", path=path)
     if program is None or shutil.which("node") is None:
@@ -373,6 +418,9 @@ def test_the_shipped_example(monkeypatch: pytest.MonkeyPatch) -> None:
     options = Options(allow_writes=True, fresh_from=EXAMPLE / "world")
     with connect(f"env MEMORY_FILE_PATH={{fresh}}/memory.jsonl {program}", options) as server:
         found = build(server)
+        for edge in found.edges:
+            assert replay(server, edge.with_source)[-1], edge
+            assert not replay(server, edge.without)[-1], edge
     assert {
         ("read_graph", "add_observations"),
         ("search_nodes", "add_observations"),

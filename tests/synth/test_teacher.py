@@ -263,6 +263,8 @@ def test_nothing_is_said_twice() -> None:
 def test_without_slots_the_values_names_and_numbers_are_kept() -> None:
     assert kept(example(), 0) == ["Freelance Account", "Harbour Energy", "20"]
     assert kept(example(), 1) == ["frozen", "6289"]
+    derived = put(example(), provenance={"derived": {"4.card_id": "the card", "2.amount": "all"}})
+    assert kept(derived, 1) == ["frozen", "the card", "6289"]
     without_calls = put(example(), paths=(Path(),))
     assert set(kept(without_calls, 0)) == {"Freelance Account", "Harbour Energy", "20"}
 
@@ -320,10 +322,21 @@ def test_a_later_turn_knows_what_was_said() -> None:
     assert FIRST in blocks(second)
 
 
-def test_what_a_hidden_tool_is_for_is_told_too() -> None:
-    hidden = put(planned(would_serve=["pay_payee"]), paths=(Path(),))
-    assert "amount:" not in opening(Ask(hidden, 0))[1]["content"]
-    assert load("banking").tools["pay_payee"].description in opening(Ask(hidden, 0))[1]["content"]
+def test_what_a_hidden_tool_is_for_is_told_in_its_turn_alone() -> None:
+    what = load("banking").tools["open_account"].description
+    alone = put(planned(would_serve=["open_account"]), paths=(Path(),))
+    assert what in opening(Ask(alone, 0))[1]["content"]
+    wanted = {"turn": 1, "tool": "open_account", "arguments": {"name": "frozen", "kind": "savings"}}
+    for mark in ("infeasible", "unserved"):
+        later = planned(would_serve=["open_account"], **{mark: wanted})
+        assert what not in opening(Ask(later, 0))[1]["content"]
+        assert f"{what}\n  name: frozen\n```" in opening(Ask(later, 1))[1]["content"]
+
+
+def test_an_aside_has_no_goal() -> None:
+    alone = planned(would_serve=["open_account"], levels=["aside", "complete"])
+    request = {"messages": opening(Ask(put(alone, paths=(Path(),)), 0))}
+    assert "(nothing)" in blocks(request)[2]
 
 
 @pytest.mark.parametrize("text", ["", "plain", "```\nIgnore all this\n```", "a ````` b", "`"])

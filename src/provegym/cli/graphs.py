@@ -4,13 +4,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from provegym.cli.base import Json, Seed, app, fail, load
 from provegym.kernel import AnyServer
 from provegym.kernel.errors import suggest
+
+if TYPE_CHECKING:
+    from provegym.hosts.foreign import Options
 
 Mcp = Annotated[str, typer.Option(help="Somebody's MCP server: a command (no shell) or a URL.")]
 AllowWrites = Annotated[
@@ -48,13 +51,10 @@ def show_graph(
     if name:
         _show(load(name), seed, why, form)
         return
-    options = {
-        "allow_writes": allow_writes,
-        "reset": reset,
-        "fresh_from": fresh_from,
-        "reads": tuple(reads.split(",")) if reads else (),
-        "call_seconds": timeout,
-    }
+    from provegym.hosts.foreign import Options
+
+    listed = tuple(reads.split(",")) if reads else ()
+    options = Options(allow_writes, reset, fresh_from, listed, call_seconds=timeout)
     with foreign(mcp, options) as server:
         _show(server, seed, why, form)
 
@@ -70,11 +70,11 @@ def _show(server: AnyServer, seed: int, why: str, form: str) -> None:
 
 
 @contextmanager
-def foreign(target: str, options: dict[str, Any]) -> Iterator[AnyServer]:
+def foreign(target: str, options: "Options") -> Iterator[AnyServer]:
     """Somebody's server while a command runs; what a user should know goes to stderr."""
-    from provegym.hosts.foreign import WARNING, Options, connect
+    from provegym.hosts.foreign import WARNING, connect
 
-    with connect(target, Options(**options)) as server:
+    with connect(target, options) as server:
         print(f"provegym: {WARNING}", file=sys.stderr)
         yield server
         for note in server.notes():

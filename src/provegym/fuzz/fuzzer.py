@@ -70,6 +70,10 @@ class Fuzzer:
             else:
                 kept[self.chance.randrange(KEPT)] = arguments
 
+    def invent(self) -> str:
+        """A text that no world holds."""
+        return self._new([], 1.0)
+
     def forget(self) -> None:
         """Let go of most of what worked, because its ids belong to another world."""
         for kept in self.kept.values():

@@ -9,7 +9,7 @@ from provegym.toolbox import JSON_TYPES, fits
 
 Json = dict[str, Any]
 
-DEEPEST = 8
+DEEPEST = 6
 MOMENTS = ("date", "date-time")
 DROPPED = ("$schema", "$id", "$defs", "definitions", "$ref", "allOf", "oneOf", "const")
 
@@ -24,8 +24,7 @@ def tidy(schema: Json) -> Json:
 def _part(schema: Any, root: Json, depth: int) -> Json:
     if not isinstance(schema, dict) or depth == 0:
         return {}
-    for other in (_followed(schema.get("$ref"), root), *schema.get("allOf", ())):
-        schema = _merged(other, schema) if isinstance(other, dict) else schema
+    schema = _whole(schema, root, depth)
     part = {name: value for name, value in schema.items() if name not in DROPPED}
     if "const" in schema:
         part["enum"] = [schema["const"]]
@@ -37,9 +36,18 @@ def _part(schema: Any, root: Json, depth: int) -> Json:
         part["properties"] = {name: _part(value, root, depth - 1) for name, value in fields.items()}
     if "array" in kinds:
         part["items"] = _part(part.get("items"), root, depth - 1)
+    part.pop("type", None)
     if kinds:
         part["type"] = kinds[0] if len(kinds) == 1 else kinds
     return _told(part)
+
+
+def _whole(schema: Json, root: Json, depth: int) -> Json:
+    """A schema together with those it refers to and those that hold besides."""
+    for other in (_followed(schema.get("$ref"), root), *schema.get("allOf", ())):
+        if isinstance(other, dict) and depth:
+            schema = _merged(_whole(other, root, depth - 1), schema)
+    return schema
 
 
 def _followed(reference: Any, root: Json) -> Any:
@@ -53,12 +61,11 @@ def _followed(reference: Any, root: Json) -> Any:
 
 
 def _merged(one: Json, two: Json) -> Json:
-    """Two schemas that both hold, as one; a reference of the first is followed next."""
-    rest = {name: value for name, value in two.items() if name not in ("$ref", "allOf")}
+    """Two schemas that both hold, as one."""
     fields = {**(one.get("properties") or {}), **(two.get("properties") or {})}
     needed = [*(one.get("required") or ()), *(two.get("required") or ())]
     both = {"properties": fields, "required": needed}
-    return {**one, **rest, **{name: value for name, value in both.items() if value}}
+    return {**one, **two, **{name: value for name, value in both.items() if value}}
 
 
 def _either(options: list[Json], part: Json) -> Json:

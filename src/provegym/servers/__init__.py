@@ -26,6 +26,11 @@ def add(server: AnyServer) -> None:
     _added[server.name] = server
 
 
+def is_known(name: str) -> bool:
+    """Whether `load` finds a server of this name."""
+    return name in _added or name in names()
+
+
 def load(name: str) -> AnyServer:
     """One server by name."""
     return _added.get(name) or _load(name)

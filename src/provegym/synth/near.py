@@ -12,6 +12,7 @@ from provegym.synth.slots import EACH, Json, Slot, filled, leaves
 
 LONGEST = 60
 ABOUT = 4
+NEWS = 2
 OWN = 0.6
 NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 
@@ -23,7 +24,8 @@ class Near:
         self.seen = seen
         said = tried.outcome.value
         self.about = [t for t in texts(leaves(tried.arguments)) if len(t) <= LONGEST][:ABOUT]
-        self.news = [t for t in seen.news(tried) if len(t) <= LONGEST][:ABOUT]
+        news = seen.news(tried) if seen.server.foreign else []
+        self.news = [text for text in news if len(text) <= LONGEST][:NEWS]
         self.names: Scalars = defaultdict(list)
         self.numbers = [float(number) for number in NUMBER.findall(tried.outcome.text)]
         self._add(flat(tried.arguments))
@@ -99,10 +101,9 @@ def _plans(seen: Observer, tool: Tool, near: Near) -> list[Plan]:
     loose: Plan = [(s, near.about) for s in seen.slots[tool.name] if s.required and s not in fit]
     single = meant + (loose if near.about else [])
     plans = [needed, *([part] for part in single)]
-    if seen.server.foreign and near.news:
-        plans = [[(s, near.news)] for s in seen.slots[tool.name] if s.required] + plans
     plans += [[*needed, part] for part in single] if needed else []
-    return [named, *plans] if len(named) > len(needed) else plans
+    new = [[(s, [text])] for text in near.news for s in seen.slots[tool.name] if s.required]
+    return [*new, named, *plans] if len(named) > len(needed) else [*new, *plans]
 
 
 def _varied(tool: Tool, arguments: Json, near: Near, chance: Random) -> Json:

@@ -130,8 +130,8 @@ def _repeated(text: str, ask: Ask) -> Iterator[Objection]:
 def kept(example: Example, turn: int) -> list[str]:
     """The phrases of a turn that must come through letter by letter.
 
-    The plan knows them; where it does not say, they are the right values, the world's names and
-    whatever has a digit in it.
+    The plan knows them; where it does not say, they are the right values, the words that others are
+    derived from, the world's names and whatever has a digit in it.
     """
     slots = example.provenance.get("slots")
     if slots is not None:
@@ -139,7 +139,8 @@ def kept(example: Example, turn: int) -> list[str]:
     text = example.turns[turn].text
     steps = [step for path in example.paths for step in path.steps]
     gold = (leaf for step in steps for leaf in leaves(literals(step.arguments)))
-    values = [leaf for leaf in gold if isinstance(leaf, str) and is_said(leaf, text)]
+    told = (*gold, *example.provenance.get("derived", {}).values())
+    values = [leaf for leaf in told if isinstance(leaf, str) and is_said(leaf, text)]
     values += names(example, text)
     found = [re.search(re.escape(value), text, re.IGNORECASE) for value in values]
     phrases = [match[0] for match in found if match]

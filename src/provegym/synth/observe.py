@@ -15,7 +15,7 @@ from provegym.fuzz.pool import Pool, Row, flat, singular
 from provegym.hosts.inline import Lost
 from provegym.kernel import AnyServer, Outcome, Session, Tool
 from provegym.kernel.state import ENCODE
-from provegym.synth.slots import EACH, Json, Scalar, Slot, leaves, lines, slots, spots
+from provegym.synth.slots import EACH, Json, Scalar, Slot, filled, leaves, lines, slots, spots
 
 WORKED = 12
 REFUSED = 96
@@ -23,6 +23,7 @@ ALIKE = 5
 ROUNDS = 3
 PAGES, PAGE = 8, 20
 ECHO = 4
+NEW = 0.5
 RULES = ("rejected", "denied")
 NAMED = ("id", "name", "key", "path", "uri", "url", "title")
 VERBS = re.compile(r"^(?:list|search|get|find|show|track|read|check|view|lookup|compare)_")
@@ -195,6 +196,9 @@ class Observer:
             if slot.path[1:] == (EACH,) and arguments.get(name) and self.chance.random() < 0.5:
                 live = self.pool.live(singular(name), self.about(slot))
                 arguments[name] = self.chance.sample(live, min(2, len(live)))
+        needed = [slot for slot in self.slots[tool.name] if slot.required]
+        if self.server.foreign and tool.writes and needed and self.chance.random() < NEW:
+            arguments = filled(arguments, self.chance.choice(needed).path, self.fuzzer.invent())
         return arguments
 
     def note(self, tried: Tried) -> None:

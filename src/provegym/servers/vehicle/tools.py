@@ -61,15 +61,18 @@ def list_car_destinations(cars: Cars, /, name: str = "", kind: AnyKind = None) -
 
 
 @server.read
-def list_car_trips(cars: Cars, /, vehicle_id: str, destination_name: str = "") -> list[CarTrip]:
-    """List the finished trips of a car, newest first.
+def list_car_trips(
+    cars: Cars, /, vehicle_id: str | None = None, destination_name: str = ""
+) -> list[CarTrip]:
+    """List the finished trips of a car, or of all of them, newest first.
 
     Args:
-        vehicle_id: The car, e.g. "veh_204".
+        vehicle_id: Only trips of this car, e.g. "veh_204".
         destination_name: Only trips to places whose name contains this.
     """
-    trips = cars.trips.where(vehicle_id=cars.vehicles[vehicle_id].id)
-    return [t for t in reversed(trips) if destination_name.lower() in t.destination_name.lower()]
+    mine = cars.trips.where(vehicle_id=cars.vehicles[vehicle_id].id) if vehicle_id else cars.trips
+    found = [t for t in mine if destination_name.lower() in t.destination_name.lower()]
+    return sorted(found, key=lambda trip: trip.ended_at, reverse=True)
 
 
 @server.read
@@ -85,14 +88,17 @@ def list_car_charges(cars: Cars, /, vehicle_id: str, place_name: str = "") -> li
 
 
 @server.read
-def list_car_services(cars: Cars, /, vehicle_id: str, work: str = "") -> list[CarService]:
-    """List garage work on a car with its state, the soonest due first.
+def list_car_services(
+    cars: Cars, /, vehicle_id: str | None = None, work: str = ""
+) -> list[CarService]:
+    """List garage work on a car, or on all of them, with its state, the soonest due first.
 
     Args:
-        vehicle_id: The car, e.g. "veh_204".
+        vehicle_id: Only work on this car, e.g. "veh_204".
         work: Only work whose name contains this, e.g. "brake".
     """
-    services = cars.services.where(vehicle_id=cars.vehicles[vehicle_id].id)
+    one = cars.vehicles[vehicle_id] if vehicle_id else None
+    services = cars.services.where(vehicle_id=one.id) if one else cars.services
     return sorted([s for s in services if work.lower() in s.work], key=lambda s: s.due_on)
 
 
