@@ -20,14 +20,14 @@ from provegym import servers
 from provegym.hosts.foreign_pool import Log, Pool, Write
 from provegym.hosts.foreign_process import FRESH, NoStart, Options, is_url
 from provegym.hosts.foreign_schema import check, tidy
-from provegym.hosts.inline import HostError, Lost
+from provegym.hosts.inline import HostError
 from provegym.hosts.mcp import SENSITIVE_META
 from provegym.kernel import BadArguments, Change, Seed, Server, State, Tool
 from provegym.kernel.errors import quote
 from provegym.kernel.schema import MAX_ARGUMENT_BYTES, Arguments, Json
 from provegym.kernel.state import Written
 
-__all__ = ["ForeignServer", "ForeignState", "HostError", "Lost", "NoStart", "Options", "connect"]
+__all__ = ["ForeignServer", "ForeignState", "HostError", "NoStart", "Options", "connect"]
 
 WARNING = (
     "what this server returns is kept in graphs and examples made from it: "
@@ -140,6 +140,7 @@ class ForeignServer(Server[ForeignState]):
         except HostError:
             self.close()
             raise
+        listed = [tool for tool in listed if tool.name.isprintable()]
         self.reads = frozenset(options.reads)
         usable = [tool for tool in listed if options.allow_writes or not self._may_write(tool)]
         name = server_name(info.name if info else target)
@@ -190,8 +191,8 @@ class ForeignServer(Server[ForeignState]):
         """What a user should know of how it went."""
         if self.left_out:
             yield (f"read-only: left out {', '.join(self.left_out)}; {HOW_TO_USE}")
-        if self.pool.lost:
-            yield f"it crashed or hung in {', '.join(self.pool.lost)}"
+        for sentences in self.pool.lost.values():
+            yield sentences[-1]
         if self.pool.unstable:
             yield (
                 f"{', '.join(sorted(self.pool.unstable))}: replayed, the answer differs; "

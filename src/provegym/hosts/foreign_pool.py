@@ -5,16 +5,24 @@ same writes is in that state, one that has made only the first of them can catch
 can start over. What a call came to in some state is remembered and not asked for again.
 """
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Lock
 
 import mcp_types as types
 
-from provegym.hosts.foreign_process import FRESH, Background, NoStart, Options, Process, is_url
+from provegym.hosts.foreign_process import (
+    FRESH,
+    Background,
+    Lost,
+    NoStart,
+    Options,
+    Process,
+    is_url,
+)
 from provegym.hosts.foreign_reply import Answer
-from provegym.hosts.inline import Lost
+from provegym.kernel import BadArguments
 
 STRIKES = 3
 REMEMBERED = 20_000
@@ -46,7 +54,7 @@ class Pool:
     def __init__(self, target: str, options: Options) -> None:
         self.target = target
         self.options = options
-        self.lost: Counter[str] = Counter()
+        self.lost: dict[str, list[str]] = {}
         self.unstable: set[str] = set()
         self.starts = 0
         # Copies that share data outside their own fresh folder would see each other's writes.
@@ -74,8 +82,8 @@ class Pool:
         with self._lock:
             key = (log, call.tool, call.arguments)
             if key not in self._known:
-                if self.lost[call.tool] >= STRIKES:
-                    raise Lost(f"{call.tool} is not called again: {self.target} was lost in it")
+                if len(self.lost.get(call.tool, ())) >= STRIKES:
+                    raise BadArguments(f"{call.tool} is not called again: the server dies of it")
                 self._known[key] = self._run(log, call, writes=writes)
             self._known.move_to_end(key)
             if len(self._known) > REMEMBERED:
@@ -94,10 +102,10 @@ class Pool:
     def _ask(self, copy: Copy, call: Write) -> Answer:
         try:
             return self._background.run(copy.process.call(call.tool, call.arguments))
-        except Lost:
-            self.lost[call.tool] += 1
+        except Lost as lost:
+            self.lost.setdefault(call.tool, []).append(str(lost))
             self._drop(copy)
-            raise
+            raise BadArguments("the server crashed or hung in this call") from None
 
     def _at(self, log: Log) -> Copy:
         """A copy in the state of a log: one that is there, that can catch up, or a new one."""

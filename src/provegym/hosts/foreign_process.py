@@ -24,7 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from provegym.hosts.foreign_reply import Answer, read_error, read_result
-from provegym.hosts.inline import HostError, Lost
+from provegym.hosts.inline import HostError
 from provegym.kernel.errors import quote
 
 T = TypeVar("T")
@@ -42,6 +42,10 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 class NoStart(HostError):
     """The server could not be started, or does not speak MCP."""
+
+
+class Lost(Exception):
+    """The server crashed or hung in a call; the copy it happened in is gone."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,7 @@ class Process:
 
     async def call(self, tool: str, arguments: str) -> Answer:
         """Call a tool with JSON arguments; whatever the server answers is an answer."""
-        fresh = str(self._folder and self._folder / "fresh")
+        fresh = str(self._folder and self._folder / "fresh") if FRESH in self.target else ALIAS
         given = msgspec.json.decode(ALIASED.sub(fresh, arguments))
         params = types.CallToolRequestParams(name=tool, arguments=given)
         # The session's own `call_tool` would also hold results to a published output schema.
@@ -268,4 +272,5 @@ def _reason(problem: BaseException | None) -> str:
     """What went wrong, in one line; of a group of problems the first."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
-    return " ".join(str(problem).split())[:LAST_WIDTH] or type(problem).__name__
+    said = " ".join(str(problem).split())
+    return "".join(c for c in said if c.isprintable())[:LAST_WIDTH] or type(problem).__name__

@@ -27,12 +27,6 @@ class TooManySessions(HostError):
     status = 503
 
 
-class Lost(HostError):
-    """A foreign server crashed or hung in a call; the copy it happened in is gone."""
-
-    status = 502
-
-
 @dataclass(slots=True)
 class _Entry:
     session: Session

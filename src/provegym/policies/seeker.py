@@ -11,6 +11,8 @@ from functools import lru_cache
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
+import msgspec
+
 from provegym.kernel import Session
 from provegym.policies.knowledge import Scalar, leaves, normal
 from provegym.toolbox import Toolbox
@@ -31,7 +33,34 @@ class Read(NamedTuple):
     after: int | None
 
 
-Wanted = Callable[[Any], bool]
+class Wanted(NamedTuple):
+    """What a read is to yield: a test of its result, and JSON that it must hold to pass."""
+
+    test: Callable[[Any], bool]
+    json: str = ""
+
+
+class Seen:
+    """What a read returned, decoded when it is first looked into."""
+
+    __slots__ = ("_value", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._value: Any = None
+
+    @property
+    def value(self) -> Any:
+        """The result as data."""
+        if self._value is None:
+            self._value = msgspec.json.decode(self.text)
+        return self._value
+
+    def has(self, want: Wanted) -> bool:
+        """Whether this is what was wanted."""
+        return want.json in self.text and want.test(self.value)
+
+
 Road = tuple[Read, ...]
 
 
@@ -45,7 +74,7 @@ class Seeker:
     calls: int = 0
     tried: set[str] = field(default_factory=set)
     keys: set[Scalar] = field(default_factory=set)
-    seen: dict[str, dict[str, Any]] = field(default_factory=dict)
+    seen: dict[str, dict[str, Seen | None]] = field(default_factory=dict)
 
     def reads(self, said: list[Scalar], length: int) -> tuple[list[Read], list[Read]]:
         """Every read that what was said allows, and the useful ones, one step further included."""
@@ -54,7 +83,7 @@ class Seeker:
         if length > 1:
             marks = {normal(value) for value in said}
             for number, (_, result) in enumerate(first):
-                keys = [key for key in key_leaves(result, marks) if key not in self.keys]
+                keys = [key for key in key_leaves(result.value, marks) if key not in self.keys]
                 self.keys.update(keys)
                 useful += [read for read, _ in self._try(keys, number) if read.yields]
         return [read for read, _ in first], useful
@@ -68,22 +97,22 @@ class Seeker:
         first, useful = self.reads(said, length)
         return self._cover(first, useful[:MOST_READS], length)
 
-    def _try(self, known: list[Scalar], after: int | None) -> Iterator[tuple[Read, Any]]:
+    def _try(self, known: list[Scalar], after: int | None) -> Iterator[tuple[Read, Seen]]:
         for name, tool in self.toolbox.tools.items():
             if tool.writes or not (known or after is None):
                 continue
             for arguments in draws(self.toolbox.schemas[name], known, bare=after is None):
-                mark = f"{name}{sorted(arguments.items(), key=str)}"
+                mark = f"{name}{arguments}"
                 if mark in self.tried or self.calls >= MOST_CALLS:
                     continue
                 self.tried.add(mark)
                 self.calls += 1
-                value = self._result(tool.name, arguments, mark)
-                if value is not None:
-                    found = frozenset(n for n, want in enumerate(self.wanted) if want(value))
-                    yield Read(name, arguments, found, after), value
+                result = self._result(tool.name, arguments, mark)
+                if result is not None:
+                    found = frozenset(n for n, w in enumerate(self.wanted) if result.has(w))
+                    yield Read(name, arguments, found, after), result
 
-    def _result(self, tool: str, arguments: Json, mark: str) -> Any:
+    def _result(self, tool: str, arguments: Json, mark: str) -> Seen | None:
         """What a read returns, or None if it fails; equal worlds are asked once."""
         if tool not in self.session.tools:
             return None
@@ -93,7 +122,7 @@ class Seeker:
         seen = self.seen[server.name]
         if mark not in seen:
             outcome = self.session.call(tool, arguments)
-            seen[mark] = outcome.value if outcome.ok else None
+            seen[mark] = Seen(outcome.text) if outcome.ok else None
         return seen[mark]
 
     def _cover(self, first: list[Read], useful: list[Read], length: int) -> list[Road]:
@@ -110,7 +139,7 @@ class Seeker:
 
 
 @lru_cache(maxsize=WORLDS)
-def results_on(digest: str) -> dict[str, Any]:
+def results_on(digest: str) -> dict[str, Seen | None]:
     """What reads were seen to return on a world."""
     return {}
 
@@ -165,14 +194,15 @@ def yields_value(value: Scalar, known_by: Iterable[Scalar]) -> Wanted:
             return True
         return any(is_shown(part) for part in node.values())
 
-    return is_shown
+    return Wanted(is_shown, msgspec.json.encode(value).decode())
 
 
 def yields_answer(result: Json, pointers: Iterable[str], about: Iterable[Scalar]) -> Wanted:
     """What answers a question: the same fields with the same values, of the thing asked about."""
     names = {pointer.rpartition("/")[2]: point(result, pointer)[1] for pointer in pointers}
     forms = frozenset(normal(value) for value in about)
-    return lambda value: find_answer(value, names, forms) is not None
+    held = max((msgspec.json.encode(value).decode() for value in names.values()), key=len)
+    return Wanted(lambda value: find_answer(value, names, forms) is not None, held)
 
 
 def find_answer(

@@ -27,7 +27,7 @@ from provegym.trace import BadFile, Example, line, read
 from provegym.verify.complete import complete_and_replay
 from provegym.verify.contract import verify
 
-PER_ROUND = 6
+PER_ROUND = 8
 SHAPES = 4_000
 IDLE_ROUNDS = 25
 SHARD = 4_000

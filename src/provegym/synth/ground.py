@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from string import Formatter
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ PAGES = 4
 PAGE = 20
 MOST_VALUE = 60
 CLOSER_LOOKS = 8
+SURVEYS = 64
+CODE = re.compile(r"\S+@\S+\.\w+|(?=.*\d)[A-Z0-9]+(-[A-Z0-9]+)*|\d{3}-\d{3,4}")
 
 
 class Thing(NamedTuple):
@@ -60,9 +62,62 @@ def noun_of(server: AnyServer, key: object) -> str | None:
     return kinds(server).prefixes.get(key.partition("_")[0])
 
 
-def survey(session: Session) -> dict[str, Thing]:
-    """Everything the first server's reads show that people can refer to, by key."""
-    server = session.servers[0]
+class Survey:
+    """What a world holds that people can speak of, by key and in other orders."""
+
+    def __init__(self, server: AnyServer, things: dict[str, Thing]) -> None:
+        self.server = server
+        self.things = things
+
+    @cached_property
+    def named(self) -> dict[str, list[str]]:
+        """The keys of each kind of thing."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for thing in self.things.values():
+            found[thing.noun].append(thing.key)
+        return found
+
+    @cached_property
+    def related(self) -> dict[str, list[Thing]]:
+        """Which things belong to exactly one of another kind: "the account of my blue card"."""
+        found: dict[str, list[Thing]] = defaultdict(list)
+        for thing in self.things.values():
+            keys = {v for v in thing.fields.values() if noun_of(self.server, v) and v != thing.key}
+            nouns = Counter(noun_of(self.server, key) for key in keys)
+            for key in sorted(keys):
+                if key in self.things and nouns[noun_of(self.server, key)] == 1:
+                    found[key].append(thing)
+        return found
+
+    @cached_property
+    def owners(self) -> dict[str, Thing]:
+        """The things that alone have some address or code, by it."""
+        found: dict[str, list[Thing]] = defaultdict(list)
+        for thing in self.things.values():
+            for value in thing.fields.values():
+                if isinstance(value, str) and value != thing.key and CODE.fullmatch(value):
+                    found[value].append(thing)
+        return {value: held[0] for value, held in found.items() if len(held) == 1}
+
+
+_surveys: dict[str, Survey] = {}
+
+
+def survey(session: Session, name: str = "") -> Survey:
+    """Everything a server's reads show that people can refer to; the first server's, if unnamed.
+
+    A world is surveyed once: planning and the contract look at the same ones.
+    """
+    server = next(s for s in session.servers if name in ("", s.name))
+    digest = session.state(server).digest()
+    if digest not in _surveys:
+        if len(_surveys) == SURVEYS:
+            del _surveys[next(iter(_surveys))]
+        _surveys[digest] = Survey(server, _look_around(session, server))
+    return _surveys[digest]
+
+
+def _look_around(session: Session, server: AnyServer) -> dict[str, Thing]:
     seen: dict[str, dict[str, Json]] = {}
     tools = [tool for tool in server.tools.values() if not tool.writes]
     bare = [tool for tool in tools if not tool.input_schema["required"]]
@@ -134,18 +189,6 @@ def _name_all(server: AnyServer, seen: dict[str, dict[str, Json]]) -> dict[str, 
             names = tuple(text for each, text in own if each == noun)
             things[key] = Thing(noun, key, seen[key][noun], names)
     return things
-
-
-def relate(server: AnyServer, things: dict[str, Thing]) -> dict[str, list[Thing]]:
-    """Which things belong to exactly one of another kind: "the account of my blue card"."""
-    found: dict[str, list[Thing]] = defaultdict(list)
-    for thing in things.values():
-        keys = {v for v in thing.fields.values() if noun_of(server, v) and v != thing.key}
-        nouns = Counter(noun_of(server, key) for key in keys)
-        for key in sorted(keys):
-            if key in things and nouns[noun_of(server, key)] == 1:
-                found[key].append(thing)
-    return found
 
 
 def fill(way: str, fields: Json) -> str | None:

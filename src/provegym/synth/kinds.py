@@ -71,12 +71,12 @@ def scene(name: str, world: int) -> Scene:
     """The world several candidates share, looked at once."""
     server = servers.load(name)
     session = Session([server], world)
-    things = survey(session)
+    seen = survey(session)
     state = session.state(server)
     edges = cached(server).edges
     feeds = Counter(edge.source for edge in edges if edge.kind == "explicit")
     hub = feeds.most_common(1)[0][0] if feeds else ""
-    return Scene(server, world, things, Pool(state.now, state_rows(state)), edges, hub)
+    return Scene(server, world, seen, Pool(state.now, state_rows(state)), edges, hub)
 
 
 _chains: dict[str, tuple[Sampler, list[Chain]]] = {}
@@ -151,8 +151,8 @@ def _asks_back(place: Place, shape: Shape) -> Example | None:
     if not converse(talk) or talk.turns[0].asks is None:
         return None
     example = talk.finish()
-    said = {"slots": talk.slots[:1], "levels": talk.levels[:1], "why": "missing"}
-    provenance = {"made": "offline", "persona": talk.persona, **said}
+    said = {"slots": talk.slots[:1], "names": talk.names[:1], "levels": talk.levels[:1]}
+    provenance = {"made": "offline", "persona": talk.persona, "why": "missing", **said}
     turns = (example.turns[0],)
     return put(example, kind="abstention", turns=turns, paths=(Path(),), provenance=provenance)
 

@@ -126,6 +126,7 @@ def aside(talk: Talk) -> Literal["response"]:
         Turn(text=draw_aside(talk.chance.choice(ASIDES), talk.chance), minutes=talk.minutes)
     )
     talk.slots.append([])
+    talk.names.append([])
     talk.levels.append("aside")
     return "response"
 

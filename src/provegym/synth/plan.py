@@ -143,7 +143,7 @@ class Planner:
         noun = noun_of(self.server, value)
         if noun is None or value in self.voice.things or value in self.shown:
             return value
-        keys = self.voice.named.get(noun)
+        keys = self.voice.survey.named.get(noun)
         return self.chance.choice(keys) if keys else value
 
     def _telling(self, session: Session, tool: Tool, arguments: Json, outcome: Outcome) -> Json:
@@ -203,7 +203,7 @@ class Planner:
 
     def _marks(self, thing: Thing, said: set[str]) -> list[Scalar]:
         """What was said that shows which thing is meant: its own fields, or its relations'."""
-        others = self.voice.related.get(thing.key, ())
+        others = self.voice.survey.related.get(thing.key, ())
         about = [thing.fields, *(other.fields for other in others)]
         return [leaf for fields in about for leaf in leaves(fields) if normal(leaf) in said]
 

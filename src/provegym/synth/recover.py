@@ -16,6 +16,7 @@ from provegym.toolbox import Toolbox
 from provegym.trace import Json
 
 MOST_NEARBY = 12
+SOUGHT = 3
 
 
 class Attempt(NamedTuple):
@@ -73,6 +74,7 @@ class GiveUp(NamedTuple):
 
 def draw_refused(planner: Planner, session: Session, tool: Tool, toolbox: Toolbox) -> GiveUp | None:
     """A request that is refused for a reason which a lookup shows."""
+    sought = 0
     for _ in range(TRIES):
         arguments = planner.arguments(tool, {}, spare=False)
         outcome = session.fork().call(tool.name, arguments)
@@ -83,8 +85,9 @@ def draw_refused(planner: Planner, session: Session, tool: Tool, toolbox: Toolbo
         if said is None:
             continue
         unknown = planner.unknown(arguments)
-        if not unknown:
+        if not unknown or sought == SOUGHT:
             continue
+        sought += 1
         goal = Goal(tool.name, arguments, said, unknown)
         road = planner.lookups(session, [goal], toolbox, ())
         shown = _reason(session, goal, road, outcome.value["message"]) if road else None

@@ -13,7 +13,7 @@ from provegym.policies.seeker import Road
 from provegym.servers import people
 from provegym.synth.chains import Chain
 from provegym.synth.graph import Edge
-from provegym.synth.ground import Thing, noun_of, survey
+from provegym.synth.ground import Survey, noun_of, survey
 from provegym.synth.perturb import perturb
 from provegym.synth.plan import Goal, Planner
 from provegym.synth.recover import Attempt, GiveUp
@@ -26,6 +26,7 @@ from provegym.trace import Example, Json, Path, Step, Turn, point
 MOST_LENGTH = 10
 LEVELS = {"complete": 0.60, "missing": 0.20, "minimal": 0.20}
 PERSONAS = ("plain", "terse", "chatty", "formal", "typos", "non_native")
+CARELESS = ("terse", "typos")
 FOLLOWS = 0.75
 TWO_GOALS = 0.25
 AGAIN = 0.12
@@ -48,7 +49,7 @@ class Scene(NamedTuple):
 
     server: AnyServer
     seed: int
-    things: dict[str, Thing]
+    survey: Survey
     pool: Pool
     edges: tuple[Edge, ...]
     hub: str
@@ -73,9 +74,7 @@ class Talk:
         self.session = Session([scene.server], scene.seed)
         self.chain, self.level, self.hidden = chain, cast.level, cast.hidden
         self.persona = self.chance.choice(PERSONAS)
-        self.voice = Voice(
-            scene.server, dict(scene.things), self.chance, self.session.now, cast.held_out
-        )
+        self.voice = Voice(scene.server, scene.survey, self.chance, self.session.now, cast.held_out)
         self.planner = Planner(scene.server, self.voice, scene.pool)
         self.least, self.most = cast.turns
         self.aside_at = self.chance.randrange(2) if "irrelevance" in cast.knobs else -1
@@ -92,6 +91,7 @@ class Talk:
         self.tried: list[Attempt] = []
         self.results: dict[str, tuple[Json, Any]] = {}
         self.slots: list[list[str]] = []
+        self.names: list[list[tuple[str, str]]] = []
         self.levels: list[str] = []
         self.derived: dict[str, str] = {}
         self.attempts: list[Json] = []
@@ -138,7 +138,7 @@ class Talk:
         self.session.advance(minutes)
         self.voice.now = self.session.now
         if self.written or minutes:
-            self.voice.see(survey(self.session))
+            self.voice.survey = survey(self.session)
             self.written = False
         self.level = self._next_level()
         voice, planner = self.voice, self.planner
@@ -240,7 +240,7 @@ class Talk:
         tool = self.server.tools[goal.tool]
         for name, value in goal.arguments.items():
             noun = noun_of(self.server, value)
-            keys = [k for k in self.voice.named.get(noun or "", ()) if k != value]
+            keys = [k for k in self.voice.survey.named.get(noun or "", ()) if k != value]
             if not keys or not tool.writes:
                 continue
             key = self.chance.choice(keys)
@@ -251,7 +251,7 @@ class Talk:
                 spoken = self.chance.choice(names)
                 text = self.chance.choice(SAME).format(spoken)
                 derived = {n: w for n, w in goal.said.derived.items() if n != name}
-                again = Said(text, (spoken,), derived, again=True)
+                again = Said(text, (spoken,), derived, ((spoken, key),), again=True)
                 unknown = self.planner.unknown(arguments)
                 if unknown is not None:
                     self.goals.append(Goal(goal.tool, arguments, again, unknown))
@@ -262,11 +262,13 @@ class Talk:
         self.is_follow_up = True
         slots = [slot for each in said for slot in each.slots]
         text = join(said, self.chance)
-        slots = [capital(slot) if text.startswith(slot) else slot for slot in slots]
-        text, later = capital(text), bool(self.turns)
-        text = styled(text, self.persona, slots, self.chance, later=later)
+        text = styled(text, self.persona, slots, self.chance, later=bool(self.turns))
+        if self.persona not in CARELESS:
+            slots = [capital(slot) if text.startswith(slot) else slot for slot in slots]
+            text = capital(text)
         self.turns.append(Turn(text=text, minutes=self.minutes, asks=asks))
         self.slots.append(slots)
+        self.names.append([name for each in said for name in each.names])
         self.levels.append(self.level)
 
     def answer(self, goal: Goal) -> None:
@@ -281,6 +283,7 @@ class Talk:
         text = style_answer(said.answer, kind, self.persona, self.chance)
         self.turns.append(Turn(text=text))
         self.slots.append([said.answer])
+        self.names.append(list(said.answer_names))
         self.levels.append("answer")
 
     def call(self, tool: str, arguments: Json, answers: tuple[str, ...] = ()) -> None:
@@ -324,6 +327,7 @@ class Talk:
             "made": "offline",
             "persona": self.persona,
             "slots": self.slots,
+            "names": self.names,
             "levels": self.levels,
             **({"derived": self.derived} if self.derived else {}),
             **({"attempts": self.attempts} if self.attempts else {}),

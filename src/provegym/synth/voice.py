@@ -5,7 +5,6 @@ kept beside it, so that the contract can prove that the value follows from them.
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,33 +15,39 @@ from provegym.kernel import AnyServer, Tool
 from provegym.policies import when
 from provegym.policies.knowledge import normal
 from provegym.servers import asks
-from provegym.synth.ground import Thing, noun_of, relate
+from provegym.synth.ground import Survey, Thing, noun_of
 from provegym.synth.style import expand, words
 from provegym.trace import Json
 
 RELATED = 0.08
 OWNED = 0.7
+QUOTED = 0.15
 PRONOUN = 0.75
 QUARTERS = (0, 15, 30, 45)
-CODE = re.compile(r"\S+@\S+\.\w+|(?=.*\d)[A-Z0-9]+(-[A-Z0-9]+)*|\d{3}-\d{3,4}")
 ISO = re.compile(r"\d{4}-\d\d-\d\d(T.*)?")
 
 
 class Phrase(NamedTuple):
-    """A value in words, and whether the words are other than the value itself."""
+    """A value in words, whether they are other than the value itself, and who is named by them."""
 
     text: str
     derived: bool = False
+    names: tuple[tuple[str, str], ...] = ()
 
 
 class Said(NamedTuple):
-    """A request in words: the phrases that carry its values, and those that stand for others."""
+    """A request in words: the phrases that carry its values, and those that stand for others.
+
+    `names` are the things it calls by name, with their keys.
+    """
 
     text: str
     slots: tuple[str, ...]
     derived: dict[str, str]
+    names: tuple[tuple[str, str], ...] = ()
     missing: str | None = None
     answer: str = ""
+    answer_names: tuple[tuple[str, str], ...] = ()
     again: bool = False
 
 
@@ -51,7 +56,7 @@ class Voice:
     """The user of one conversation, who knows the things of one world by name."""
 
     server: AnyServer
-    things: dict[str, Thing]
+    survey: Survey
     chance: Random
     now: datetime
     held_out: bool = False
@@ -60,20 +65,15 @@ class Voice:
 
     def __post_init__(self) -> None:
         self.table: Mapping[str, Any] = asks(self.server.name)
-        self.see(self.things)
 
-    def see(self, things: dict[str, Thing]) -> None:
-        """Take in what there is to speak of now."""
-        self.things = things
-        self.related = relate(self.server, things)
-        self.owners = owners(things)
-        self.named: dict[str, list[str]] = defaultdict(list)
-        for thing in things.values():
-            self.named[thing.noun].append(thing.key)
+    @property
+    def things(self) -> dict[str, Thing]:
+        """The things of this world, by key."""
+        return self.survey.things
 
     def thing(self, value: str) -> Thing | None:
         """The thing a value is the key of, or the one it belongs to alone, as an address does."""
-        return self.things.get(value) or self.owners.get(value)
+        return self.things.get(value) or self.survey.owners.get(value)
 
     def call_it(self, key: str, noun: str, *, new: bool) -> None:
         """Speak of a thing as "that account" from now on, as long as it is clear which."""
@@ -100,7 +100,7 @@ class Voice:
             return None
         derived = {name: phrase.text for name, phrase in said.items() if phrase.derived}
         text = placed(self.chance.choice(fitting), derived)
-        return Said(text, tuple(texts.values()), derived)
+        return Said(text, tuple(texts.values()), derived, _names(said))
 
     def ask_short(self, tool: Tool, arguments: Json) -> Said | None:
         """A request that leaves one required argument out, and what answers when asked for it."""
@@ -119,7 +119,8 @@ class Voice:
         if answer.derived:
             derived[missing] = answer.text
         slots, text = tuple(texts.values()), placed(self.chance.choice(fitting), derived)
-        return Said(text, slots, derived, missing, answer.text)
+        names = _names(said), answer.names
+        return Said(text, slots, derived, names[0], missing, answer.text, names[1])
 
     def _phrases(self, tool: Tool, arguments: Json) -> dict[str, Phrase] | None:
         said = {name: self.phrase(tool, name, value) for name, value in arguments.items()}
@@ -134,7 +135,9 @@ class Voice:
             parts = [self.phrase(tool, argument, part) for part in value]
             if not parts or any(part is None or part.derived for part in parts):
                 return None
-            return Phrase(listed([part.text for part in parts if part is not None]))
+            told = [part for part in parts if part is not None]
+            named = tuple(name for part in told for name in part.names)
+            return Phrase(listed([part.text for part in told]), names=named)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             return None
         if isinstance(value, str):
@@ -144,8 +147,10 @@ class Voice:
     def _text(self, tool: Tool, argument: str, value: str) -> Phrase | None:
         if value in self.things or noun_of(self.server, value):
             return self._name(value)
-        if value in self.owners and self.chance.random() < OWNED:
-            return Phrase(self.chance.choice(self.owners[value].names))
+        if value in self.survey.owners and self.chance.random() < OWNED:
+            owner = self.survey.owners[value]
+            name = self.chance.choice(owner.names)
+            return Phrase(name, names=((name, owner.key),))
         part = tool.input_schema["properties"][argument]
         if "format" in part and ISO.fullmatch(value):
             words = when.say(value, self.now, self.chance)
@@ -159,18 +164,20 @@ class Voice:
 
         A key that people chose themselves can always be said as it is.
         """
-        thing = self.things.get(key)
-        names = list(self.pronouns.get(key, ()))
-        if thing is not None and (not names or self.chance.random() > PRONOUN):
-            names = list(thing.names)
-            for other in self.related.get(key, ()) if self.chance.random() < RELATED else ():
-                if not noun_of(self.server, thing.key):
-                    break
-                name = self.chance.choice(other.names)
-                names = [f"the {thing.noun.replace('_', ' ')} of {name}"]
-        if not noun_of(self.server, key) and (not names or self.chance.random() < RELATED):
-            return Phrase(key)
-        return Phrase(self.chance.choice(names)) if names else None
+        pronouns, thing = self.pronouns.get(key, ()), self.things.get(key)
+        if pronouns and (thing is None or self.chance.random() < PRONOUN):
+            return Phrase(self.chance.choice(pronouns))
+        is_id = noun_of(self.server, key)
+        if thing is None or (not is_id and self.chance.random() < QUOTED):
+            return None if is_id else Phrase(key)
+        others = self.survey.related.get(key) if is_id and self.chance.random() < RELATED else None
+        if others:
+            other = self.chance.choice(others)
+            name = self.chance.choice(other.names)
+            noun = thing.noun.replace("_", " ")
+            return Phrase(f"the {noun} of {name}", names=((name, other.key),))
+        name = self.chance.choice(thing.names)
+        return Phrase(name, names=((name, key),))
 
     def make_up(self, tool: Tool, argument: str) -> Any:
         """A value that a user makes up for an argument, or None if such come from the world."""
@@ -199,22 +206,16 @@ class Voice:
         return entries.get(f"{tool.name}.{argument}", entries.get(argument))
 
 
-def owners(things: Mapping[str, Thing]) -> dict[str, Thing]:
-    """The things that alone have some address or code, by it."""
-    found: dict[str, list[Thing]] = defaultdict(list)
-    for thing in things.values():
-        for value in thing.fields.values():
-            if isinstance(value, str) and value != thing.key and CODE.fullmatch(value):
-                found[value].append(thing)
-    return {value: held[0] for value, held in found.items() if len(held) == 1}
-
-
 def placed(text: str, derived: Mapping[str, str]) -> str:
     """A text with "on" and "at" as the phrases for days and times in it take them."""
     for phrase in derived.values():
         if phrase in text:
             text = when.placed(text, phrase)
     return text
+
+
+def _names(said: Mapping[str, Phrase]) -> tuple[tuple[str, str], ...]:
+    return tuple(name for phrase in said.values() for name in phrase.names)
 
 
 def listed(parts: list[str]) -> str:

@@ -11,7 +11,7 @@ from provegym.rewards.equality import equal
 from provegym.rollout import MakePolicy, play_script
 from provegym.toolbox import Toolbox, all_tools, gold_tools
 from provegym.trace import Call, Checks, Example, ToolboxSpec
-from provegym.verify import proofs
+from provegym.verify import claims, proofs
 from provegym.verify.replay import Played, Replay, made, replay
 
 MOST_LENGTH = 10
@@ -30,7 +30,7 @@ def verify(example: Example, gold: Replay | None = None) -> list[str]:
     if problems:
         return problems
     if not any(path.steps for path in example.paths):
-        return list(abstains(example))
+        return [*abstains(example), *claims.names(example), *claims.unserved(example)]
     gold = gold or replay(example, example.paths[0])
     for at, played in enumerate(gold.played):
         if not played.outcome.ok:
@@ -45,6 +45,10 @@ def verify(example: Example, gold: Replay | None = None) -> list[str]:
     problems += proofs.paths(example, gold)
     problems += proofs.alternatives(example, gold)
     problems += proofs.mentions(example, session)
+    problems += claims.names(example)
+    problems += claims.attempts(example, gold)
+    problems += claims.infeasible(example)
+    problems += claims.unserved(example)
     problems += asking(example, gold)
     problems += proofs.other_roads(example, gold)
     return problems

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from provegym.kernel import Session
+from provegym.policies import when
 from provegym.policies.knowledge import Scalar, is_said, leaves, normal, spoken_values
 from provegym.policies.seeker import Road, Seeker, Wanted, key_leaves, yields_answer, yields_value
 from provegym.rewards import score
+from provegym.rewards.equality import equal
 from provegym.rewards.success import same_outcome
 from provegym.toolbox import Toolbox
 from provegym.trace import Call, Example, Path, Step, point
@@ -16,18 +18,30 @@ MOST_PATHS = 8
 
 
 def derivable(example: Example, gold: Replay) -> Iterator[str]:
-    """Every gold value was said, returned by an earlier step, a default, or a named derivation."""
+    """Every gold value was said, returned by an earlier step, a default, or follows from words."""
     named = example.provenance.get("derived", {})
     for at, played in enumerate(gold.played):
         tool = played.before.tools[played.step.tool][0]
         for name, value in played.arguments.items():
             if played.known.has(value):
                 continue
+            words = named.get(f"{at}.{name}")
             default = tool.input_schema["properties"][name].get("default") == value
             if name in tool.arguments.sensitive:
                 yield f"step {at}: {name} is sensitive, and nobody gave {value!r}"
-            elif not default and f"{at}.{name}" not in named:
+            elif words is not None:
+                yield from _follows(words, value, played, f"step {at}: {name}")
+            elif not default:
                 yield f"step {at}: nothing says that {name} is {value!r}"
+
+
+def _follows(words: str, value: object, played: Played, where: str) -> Iterator[str]:
+    """Words that stand for a value were said; those for a day or time mean it, said then."""
+    if not is_said(words, played.known.text):
+        yield f"{where} is said to follow from {words!r}, which nobody said"
+    meant = when.read(words, played.before.now)
+    if meant is not None and not equal(meant, value):
+        yield f"{where} is {value!r}, but {words!r} means {meant!r}"
 
 
 def edges(gold: Replay) -> Iterator[str]:
@@ -214,7 +228,7 @@ def alternatives(example: Example, gold: Replay) -> Iterator[str]:
         wanted = list(wanted_of(played, taken_from(at, example, gold.played), known))
         for other in played.step.alternatives:
             outcome = played.before.fork().call(other.tool, other.arguments)
-            if not outcome.ok or not all(want(outcome.value) for want in wanted):
+            if not outcome.ok or not all(want.test(outcome.value) for want in wanted):
                 yield f"step {at}: {other.tool}{other.arguments} does not yield what it is for"
 
 

@@ -1,0 +1,75 @@
+"""What an example says of itself beyond its calls: who is named, what fails, what nobody can do."""
+
+from collections.abc import Iterator
+
+from provegym.kernel import Session
+from provegym.policies.knowledge import is_said, literals, normal
+from provegym.synth.ground import survey
+from provegym.toolbox import Toolbox
+from provegym.trace import Example
+from provegym.verify.replay import Replay
+from provegym.verify.serving import serving
+
+
+def world_at(example: Example, turn: int) -> Session:
+    """The world as a user turn finds it: time has passed, and the right calls before were made."""
+    session = Toolbox.of(example).session(example.seed)
+    for number, each in enumerate(example.turns[: turn + 1]):
+        session.advance(each.minutes)
+        for step in example.paths[0].steps:
+            if step.turn == number < turn:
+                session.call(step.tool, literals(step.arguments))
+    return session
+
+
+def names(example: Example) -> Iterator[str]:
+    """Every thing a turn names is there, and is the only one of its kind with that name."""
+    for number, named in enumerate(example.provenance.get("names", ())):
+        things = survey(world_at(example, number), example.server).things if named else {}
+        for phrase, key in named:
+            if not is_said(phrase, example.turns[number].text):
+                yield f"turn {number} does not say {phrase!r}"
+            called = {normal(name) for name in things[key].names} if key in things else set()
+            if normal(phrase) not in called:
+                yield f"turn {number}: {phrase!r} is not the name of {key} alone"
+
+
+def attempts(example: Example, gold: Replay) -> Iterator[str]:
+    """What is said to have been tried first fails, and for the reason that is given."""
+    for tried in example.provenance.get("attempts", ()):
+        if not 0 <= tried["before"] < len(gold.played):
+            yield f"nothing comes after the attempt at {tried['tool']}"
+            continue
+        session = gold.played[tried["before"]].before.fork()
+        error = session.call(tried["tool"], tried["arguments"]).error
+        if error != tried["error"]:
+            yield f"trying {tried['tool']} comes to {error or 'success'}, not to {tried['error']}"
+
+
+def infeasible(example: Example) -> Iterator[str]:
+    """What cannot be done is refused by a rule, and a read of that turn shows why."""
+    claim = example.provenance.get("infeasible")
+    if claim is None:
+        return
+    outcome = world_at(example, claim["turn"]).call(claim["tool"], claim["arguments"])
+    if outcome.error != "rejected":
+        yield f"{claim['tool']} comes to {outcome.error or 'success'}, so it is not infeasible"
+    steps = [step for step in example.paths[0].steps if step.turn == claim["turn"]]
+    if any(step.writes for step in steps) or not any(step.answers for step in steps):
+        yield f"turn {claim['turn']} is infeasible, and no read of it shows why"
+
+
+def unserved(example: Example) -> Iterator[str]:
+    """What is asked for in vain would work with a tool that is hidden, and with no other."""
+    claim = example.provenance.get("unserved")
+    if claim is None:
+        return
+    toolbox, world = Toolbox.of(example), world_at(example, claim["turn"])
+    if claim["tool"] in toolbox.tools:
+        yield f"{claim['tool']} would serve turn {claim['turn']} and is not hidden"
+    if not world.fork().call(claim["tool"], claim["arguments"]).ok:
+        yield f"turn {claim['turn']} could not be served by {claim['tool']} either"
+    for tool in sorted(serving(world, toolbox, claim["tool"], claim["arguments"])):
+        yield f"{tool} serves turn {claim['turn']} as well, and is not hidden"
+    if any(step.turn == claim["turn"] for step in example.paths[0].steps):
+        yield f"turn {claim['turn']} is not to be served, and has right calls"
