@@ -48,6 +48,19 @@ def flat(record: dict[str, Any]) -> Scalars:
     return fields
 
 
+def records(value: Any, noun: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every record in a result, with the noun that its place suggests."""
+    if isinstance(value, list):
+        for part in value:
+            yield from records(part, noun)
+    elif isinstance(value, dict):
+        if "items" not in value:
+            yield noun, value
+        for name, part in value.items():
+            if isinstance(part, dict | list):
+                yield from records(part, noun if name == "items" else singular(name))
+
+
 def state_rows(state: State) -> Iterator[tuple[Row, bool]]:
     """Every record of a state, and whether people chose its key themselves."""
     for name, spec in state.tables.items():

@@ -4,26 +4,22 @@ What shape a candidate has (kind, knobs, information level) is drawn first and c
 that a corpus can pass over shapes it needs no more of.
 """
 
-from collections import Counter
 from collections.abc import Callable
-from functools import lru_cache
 from random import Random
 from typing import NamedTuple
 
 from msgspec.structs import replace as put
 
 from provegym import servers
-from provegym.fuzz.pool import Pool, state_rows
-from provegym.kernel import Session
 from provegym.synth.chains import Chain, Sampler
 from provegym.synth.graph import cached
-from provegym.synth.ground import survey
+from provegym.synth.ground import scene
 from provegym.synth.machine import converse
 from provegym.synth.perturb import SHARES as KNOB_SHARES
 from provegym.synth.perturb import strangers
 from provegym.synth.style import draw as draw_aside
 from provegym.synth.style import styled
-from provegym.synth.talk import LEVELS, Cast, Scene, Talk
+from provegym.synth.talk import LEVELS, Cast, Talk
 from provegym.trace import Example, Path, Turn
 
 SHARES = {"multi_turn": 10_895, "clarification": 1_500, "abstention": 806, "irrelevance": 316}
@@ -64,19 +60,6 @@ def shape(place: Place) -> Shape:
     if kind != "multi_turn":
         knobs = [name for name in knobs if name != "irrelevance"]
     return Shape(kind, tuple(knobs), level if kind == "multi_turn" else "")
-
-
-@lru_cache(maxsize=48)
-def scene(name: str, world: int) -> Scene:
-    """The world several candidates share, looked at once."""
-    server = servers.load(name)
-    session = Session([server], world)
-    seen = survey(session)
-    state = session.state(server)
-    edges = cached(server).edges
-    feeds = Counter(edge.source for edge in edges if edge.kind == "explicit")
-    hub = feeds.most_common(1)[0][0] if feeds else ""
-    return Scene(server, world, seen, Pool(state.now, state_rows(state)), edges, hub)
 
 
 _chains: dict[str, tuple[Sampler, list[Chain]]] = {}

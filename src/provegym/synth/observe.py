@@ -6,12 +6,11 @@ which output yields which value is kept; the dependency graph is proven from it.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from random import Random
 from typing import Any, NamedTuple
 
 from provegym.fuzz import Fuzzer
-from provegym.fuzz.pool import Pool, Row, flat, singular
+from provegym.fuzz.pool import Pool, Row, flat, records, singular
 from provegym.kernel import AnyServer, Outcome, Session, Tool
 from provegym.synth.slots import EACH, Json, Scalar, Slot, filled, leaves, lines, slots, spots
 
@@ -271,19 +270,6 @@ def complaint(outcome: Outcome) -> str:
     message = str(outcome.value["message"])
     plain = re.sub(r"'[^']*'|\"[^\"]*\"|\S*\d\S*", "", message)
     return " ".join(word for word in plain.split() if not word[0].isupper())
-
-
-def records(value: Any, noun: str) -> Iterator[tuple[str, Json]]:
-    """Every record in a result, with the noun that its place suggests."""
-    if isinstance(value, list):
-        for part in value:
-            yield from records(part, noun)
-    elif isinstance(value, dict):
-        if "items" not in value:
-            yield noun, value
-        for name, part in value.items():
-            if isinstance(part, dict | list):
-                yield from records(part, noun if name == "items" else singular(name))
 
 
 def key_of(record: Json) -> str | None:

@@ -9,17 +9,16 @@ from random import Random
 from typing import NamedTuple
 
 from provegym.fuzz import Fuzzer
-from provegym.fuzz.pool import Pool
+from provegym.fuzz.pool import Pool, records
 from provegym.kernel import AnyServer, Outcome, Session, Tool
 from provegym.policies.knowledge import Scalar, leaves, normal, spoken_values
+from provegym.policies.names import Thing, kinds, noun_of
 from provegym.policies.seeker import Read, Road, Seeker, key_leaves, yields_value
-from provegym.synth.ground import Thing, kinds, noun_of
-from provegym.synth.observe import records
 from provegym.synth.voice import Said, Voice
 from provegym.toolbox import Toolbox
 from provegym.trace import Json
 
-TRIES = 40
+TRIES, LINKED_TRIES = 40, 12
 MOST_LOOKUPS = 3
 MOST_ANSWERS = 4
 OPTIONAL = 0.35
@@ -69,8 +68,9 @@ class Planner:
 
     def draw(self, session: Session, tool: Tool, level: str, fixed: Json) -> Goal | None:
         """Arguments for which a tool succeeds, and changes the world if it writes, and words."""
-        for number in range(TRIES):
-            spare = level == "complete" or number > TRIES // 4
+        tries = LINKED_TRIES if fixed else TRIES
+        for number in range(tries):
+            spare = level == "complete" or number > tries // 4
             arguments = self.arguments(tool, fixed, spare=spare)
             twin = session.fork()
             outcome = twin.call(tool.name, arguments)

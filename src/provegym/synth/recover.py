@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from provegym.kernel import Session, Tool
 from provegym.policies.knowledge import is_said, leaves, normal
+from provegym.policies.names import noun_of
 from provegym.policies.seeker import Read, Road
-from provegym.synth.ground import noun_of
 from provegym.synth.plan import TRIES, Goal, Planner
 from provegym.toolbox import Toolbox
 from provegym.trace import Json

@@ -1,19 +1,20 @@
 """One conversation while it is made: its live world, its user, its turns and its right calls."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace as put
 
-from provegym.fuzz.pool import Pool
-from provegym.kernel import AnyServer, Seed, Session, Tool
+from provegym.fuzz.pool import snake
+from provegym.kernel import Seed, Session, Tool
 from provegym.policies.knowledge import leaves
+from provegym.policies.names import noun_of, survey
 from provegym.policies.seeker import Road
 from provegym.servers import people
 from provegym.synth.chains import Chain
 from provegym.synth.graph import Edge
-from provegym.synth.ground import Survey, noun_of, survey
+from provegym.synth.ground import Scene
 from provegym.synth.perturb import perturb
 from provegym.synth.plan import Goal, Planner
 from provegym.synth.recover import Attempt, GiveUp
@@ -27,12 +28,13 @@ MOST_LENGTH = 10
 LEVELS = {"complete": 0.60, "missing": 0.20, "minimal": 0.20}
 PERSONAS = ("plain", "terse", "chatty", "formal", "typos", "non_native")
 CARELESS = ("terse", "typos")
-FOLLOWS = 0.75
+FOLLOWS = 0.85
 TWO_GOALS = 0.25
 AGAIN = 0.12
 READS = 0.3
 GOALS = 8
 AVOIDS = 0.35
+TAKING, BARE = 0.5, 0.15
 AND_THEN = ("Then", "After that,", "Also,", "And", "Next,", "When that's done,", "And then")
 SAME = (
     "Same for {}.",
@@ -42,17 +44,6 @@ SAME = (
     "Then do exactly that for {}.",
     "And the same again for {}.",
 )
-
-
-class Scene(NamedTuple):
-    """The world a conversation plays in, as far as several conversations share it."""
-
-    server: AnyServer
-    seed: int
-    survey: Survey
-    pool: Pool
-    edges: tuple[Edge, ...]
-    hub: str
 
 
 class Cast(NamedTuple):
@@ -79,8 +70,7 @@ class Talk:
         self.least, self.most = cast.turns
         self.aside_at = self.chance.randrange(2) if "irrelevance" in cast.knobs else -1
         self.unserved_at = self.chance.randrange(self.least) if cast.hidden else -1
-        self.wanted = [t for t in chain.tools[:-1] if self.server.tools[t].writes]
-        self.wanted += chain.tools[-1:]
+        self.wanted = self._goals_of(chain)
         self.avoid = scene.hub if self.chance.random() < AVOIDS else ""
         self.minutes = self.asked = self.start = 0
         self.turns: list[Turn] = []
@@ -111,6 +101,16 @@ class Talk:
             knobs=cast.knobs,
         )
         self.hide(cast.hidden)
+
+    def _goals_of(self, chain: Chain) -> list[str]:
+        """What of a chain a user would ask for: changes, the end, and some questions on the way."""
+        goals = []
+        for name in chain.tools[:-1]:
+            tool = self.server.tools[name]
+            asked = TAKING if tool.input_schema["required"] else BARE
+            if tool.writes or self.chance.random() < asked:
+                goals.append(name)
+        return [*goals, *chain.tools[-1:]]
 
     def _system(self, seed: int) -> str:
         user = people.acting_user(Seed(seed))
@@ -189,11 +189,10 @@ class Talk:
         for tool in self._candidates():
             if tool.name in taken or (level == "missing" and not tool.writes):
                 continue
-            goal = self.planner.draw(session, tool, level, self._link(tool))
-            if goal is None:
-                goal = self.planner.draw(session, tool, level, {})
-            if goal is not None and not self._was_asked(goal):
-                return goal
+            for fixed in self._links(tool):
+                goal = self.planner.draw(session, tool, level, fixed)
+                if goal is not None and not self._was_asked(goal):
+                    return goal
         return None
 
     def _was_asked(self, goal: Goal) -> bool:
@@ -215,24 +214,34 @@ class Talk:
         fitting = [n for n in unique if self.server.tools[n].writes != reads or n in rest]
         return [self.server.tools[name] for name in (fitting or unique)[:GOALS]]
 
-    def _link(self, tool: Tool) -> Json:
-        """Arguments taken from earlier calls, where an edge leads from one of them to this tool."""
-        fixed: Json = {}
+    def _links(self, tool: Tool) -> Iterator[Json]:
+        """Arguments to begin with, the most telling first: taken from what was called before,
+        with what the edges of the chain were proven with; then taken alone; then none."""
         parts = tool.input_schema["properties"]
+        shared: Json = {}
         for edge in self.edges:
-            if edge.target != tool.name or edge.source not in self.results:
-                continue
-            arguments, value = self.results[edge.source]
-            if edge.kind == "explicit":
-                found, taken = point(value, edge.pointer)
-                if found and edge.argument in parts:
-                    lists = "items" in parts[edge.argument]
-                    fixed.setdefault(edge.argument, [taken] if lists else taken)
-            else:
-                for name, given in arguments.items():
-                    if name in parts and noun_of(self.server, given):
-                        fixed.setdefault(name, given)
-        return fixed
+            if edge.target == tool.name and edge.source in self.results:
+                shared = {**self._taken(edge, parts), **shared}
+        proven: Json = {}
+        for edge in self.chain.edges:
+            for run in edge.with_source[-2:]:
+                if run.tool == tool.name:
+                    proven |= {n: v for n, v in run.arguments.items() if _is_choice(parts.get(n))}
+        for fixed in ({**proven, **shared}, shared):
+            if fixed:
+                yield fixed
+        yield {}
+
+    def _taken(self, edge: Edge, parts: Json) -> Json:
+        """What an edge hands on from the call that was made: the value it proves, or the things."""
+        arguments, value = self.results[edge.source]
+        if edge.kind == "implicit":
+            held = {str(v): v for v in leaves(arguments) if noun_of(self.server, v)}
+            return {n: v for n, v in arguments.items() if n in parts and str(v) in held}
+        found, taken = point(value, edge.pointer)
+        if not found or edge.argument not in parts:
+            return {}
+        return {edge.argument: [taken] if "items" in parts[edge.argument] else taken}
 
     def _same_again(self, session: Session) -> None:
         """A second goal that is the first one again, about another thing of the same kind."""
@@ -308,17 +317,17 @@ class Talk:
             return
         self.written = True
         for change in session.changes(tool):
-            noun = noun_of(self.server, change.key)
-            if change.before is None and noun and change.key in self.planner.shown:
+            noun = snake(self.server.state.tables[change.table])
+            if change.before is None and change.key in self.planner.shown:
                 self.voice.call_it(change.key, noun, new=True)
 
     def remember(self) -> None:
         """What the turn was about can be spoken of with a pronoun from now on."""
         for goal in self.goals:
-            for leaf in leaves(goal.arguments):
-                noun = noun_of(self.server, leaf)
-                if noun and leaf in self.planner.shown:
-                    self.voice.call_it(str(leaf), noun, new=False)
+            for leaf in map(str, leaves(goal.arguments)):
+                thing = self.voice.things.get(leaf)
+                if thing is not None and leaf in self.planner.shown:
+                    self.voice.call_it(leaf, thing.noun, new=False)
         self.goals, self.road = [], ()
 
     def finish(self) -> Example:
@@ -335,6 +344,13 @@ class Talk:
         }
         path = Path(steps=tuple(self.steps))
         return put(self.example, turns=tuple(self.turns), paths=(path,), provenance=provenance)
+
+
+def _is_choice(part: Json | None) -> bool:
+    """Whether an argument is chosen from few values, rather than names something."""
+    return part is not None and (
+        "enum" in part or "boolean" in (part.get("type"), *part.get("type", ()))
+    )
 
 
 def capital(text: str) -> str:

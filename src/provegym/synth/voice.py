@@ -5,7 +5,7 @@ kept beside it, so that the contract can prove that the value follows from them.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from provegym.kernel import AnyServer, Tool
 from provegym.policies import when
 from provegym.policies.knowledge import normal
+from provegym.policies.names import Survey, Thing, fill, noun_of
 from provegym.servers import asks
-from provegym.synth.ground import Survey, Thing, noun_of
 from provegym.synth.style import expand, words
 from provegym.trace import Json
 
@@ -77,7 +77,7 @@ class Voice:
 
     def call_it(self, key: str, noun: str, *, new: bool) -> None:
         """Speak of a thing as "that account" from now on, as long as it is clear which."""
-        word = noun.replace("_", " ")
+        word = self._word(key, noun)
         rivals = [k for k, n in self.spoken_of.items() if n == noun and k != key]
         for rival in rivals:
             self.pronouns.pop(rival, None)
@@ -86,6 +86,12 @@ class Voice:
             self.pronouns[key] = (f"the new {word}", *((f"that {word}",) if not rivals else ()))
         elif not rivals and key not in self.pronouns:
             self.pronouns[key] = (f"that {word}", f"the same {word}")
+
+    def _word(self, key: str, noun: str) -> str:
+        """What a kind of thing is called: its noun, or another word that the server gives it."""
+        fields = self.things[key].fields if key in self.things else {}
+        way = self.table.get("call", {}).get(noun, noun.replace("_", " "))
+        return fill(way, fields) or noun.replace("_", " ")
 
     def ask(self, tool: Tool, arguments: Json) -> Said | None:
         """One of the ways people ask for a tool, with every argument said."""
@@ -132,17 +138,27 @@ class Voice:
         if spoken is not None and (known := spoken.get(str(value).lower())):
             return Phrase(self.chance.choice(known), derived=True)
         if isinstance(value, list):
-            parts = [self.phrase(tool, argument, part) for part in value]
-            if not parts or any(part is None or part.derived for part in parts):
-                return None
-            told = [part for part in parts if part is not None]
-            named = tuple(name for part in told for name in part.names)
-            return Phrase(listed([part.text for part in told]), names=named)
+            return self._several(tool, argument, value, listed)
+        if isinstance(value, dict):
+            return self._several(tool, argument, list(value.values()), " at ".join)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             return None
         if isinstance(value, str):
             return self._text(tool, argument, value)
-        return Phrase(f"{value:.2f}" if value != int(value) else str(int(value)))
+        if value == int(value):
+            return Phrase(str(int(value)))
+        return Phrase(f"{value:.2f}" if round(value, 2) == value else str(value))
+
+    def _several(
+        self, tool: Tool, argument: str, values: list[Any], join: Callable[[list[str]], str]
+    ) -> Phrase | None:
+        parts = [self.phrase(tool, argument, value) for value in values]
+        told = [part for part in parts if part is not None]
+        if not told or len(told) < len(parts):
+            return None
+        names = tuple(name for part in told for name in part.names)
+        derived = any(part.derived for part in told)
+        return Phrase(join([part.text for part in told]), derived, names)
 
     def _text(self, tool: Tool, argument: str, value: str) -> Phrase | None:
         if value in self.things or noun_of(self.server, value):
@@ -174,7 +190,7 @@ class Voice:
         if others:
             other = self.chance.choice(others)
             name = self.chance.choice(other.names)
-            noun = thing.noun.replace("_", " ")
+            noun = self._word(key, thing.noun)
             return Phrase(f"the {noun} of {name}", names=((name, other.key),))
         name = self.chance.choice(thing.names)
         return Phrase(name, names=((name, key),))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from provegym.kernel import Session
 from provegym.policies.knowledge import is_said, literals, normal
-from provegym.synth.ground import survey
+from provegym.policies.names import survey
 from provegym.toolbox import Toolbox
 from provegym.trace import Example
 from provegym.verify.replay import Replay

@@ -1,0 +1,222 @@
+"""What there is to talk about in a live world, and what people call it (§3.2, grounding).
+
+The world is read through its read-only tools, first those that need nothing, then those that take
+what the first ones showed. A thing is kept if people have a way to refer to it, written in the
+server's asks.toml, that no other thing of its kind in this world shares.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import cache, cached_property
+from string import Formatter
+from typing import Any, NamedTuple
+
+from provegym.fuzz.pool import records, snake
+from provegym.kernel import AnyServer, Session, Tool
+from provegym.servers import asks
+from provegym.trace import Json
+
+PAGES = 4
+PAGE = 20
+MOST_VALUE = 60
+CLOSER_LOOKS = 8
+SURVEYS = 64
+CODE = re.compile(r"\S+@\S+\.\w+|(?=.*\d)[A-Z0-9]+(-[A-Z0-9]+)*|\d{3}-\d{3,4}")
+
+
+class Thing(NamedTuple):
+    """Something in a world that a user can speak of: its key, its fields and its unique names."""
+
+    noun: str
+    key: str
+    fields: Json
+    names: tuple[str, ...]
+
+
+class Kinds(NamedTuple):
+    """What the keys of a server stand for: by prefix of an id, and by field where people chose."""
+
+    prefixes: dict[str, str]
+    chosen: dict[str, list[str]]
+
+
+@cache
+def kinds(server: AnyServer) -> Kinds:
+    """The kinds of things a server knows: {"acc": "account"}, {"path": ["node"]}."""
+    found = Kinds({}, defaultdict(list))
+    for spec in server.state.tables.values():
+        if spec.prefix:
+            found.prefixes[spec.prefix] = snake(spec)
+        elif snake(spec) in asks(server.name).get("refer", {}):
+            found.chosen[spec.key].append(snake(spec))
+    return found
+
+
+def noun_of(server: AnyServer, key: object) -> str | None:
+    """What kind of thing a key stands for, if it looks like one of the server's ids."""
+    if not isinstance(key, str) or not re.fullmatch(r"[a-z]+_\d+", key):
+        return None
+    return kinds(server).prefixes.get(key.partition("_")[0])
+
+
+class Survey:
+    """What a world holds that people can speak of, by key and in other orders."""
+
+    def __init__(self, server: AnyServer, things: dict[str, Thing]) -> None:
+        self.server = server
+        self.things = things
+
+    @cached_property
+    def named(self) -> dict[str, list[str]]:
+        """The keys of each kind of thing."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for thing in self.things.values():
+            found[thing.noun].append(thing.key)
+        return found
+
+    @cached_property
+    def related(self) -> dict[str, list[Thing]]:
+        """Which things belong to exactly one of another kind: "the account of my blue card"."""
+        found: dict[str, list[Thing]] = defaultdict(list)
+        for thing in self.things.values():
+            keys = {v for v in thing.fields.values() if noun_of(self.server, v) and v != thing.key}
+            nouns = Counter(noun_of(self.server, key) for key in keys)
+            for key in sorted(keys):
+                if key in self.things and nouns[noun_of(self.server, key)] == 1:
+                    found[key].append(thing)
+        return found
+
+    @cached_property
+    def owners(self) -> dict[str, Thing]:
+        """The things that alone have some address or code, by it."""
+        found: dict[str, list[Thing]] = defaultdict(list)
+        for thing in self.things.values():
+            for value in thing.fields.values():
+                if isinstance(value, str) and value != thing.key and CODE.fullmatch(value):
+                    found[value].append(thing)
+        return {value: held[0] for value, held in found.items() if len(held) == 1}
+
+
+_surveys: dict[str, Survey] = {}
+
+
+def survey(session: Session, name: str = "") -> Survey:
+    """Everything a server's reads show that people can refer to; the first server's, if unnamed.
+
+    A world is surveyed once: planning and the contract look at the same ones.
+    """
+    server = next(s for s in session.servers if name in ("", s.name))
+    digest = session.state(server).digest()
+    if digest not in _surveys:
+        if len(_surveys) == SURVEYS:
+            del _surveys[next(iter(_surveys))]
+        _surveys[digest] = Survey(server, _look_around(session, server))
+    return _surveys[digest]
+
+
+def _look_around(session: Session, server: AnyServer) -> dict[str, Thing]:
+    seen: dict[str, dict[str, Json]] = {}
+    tools = [tool for tool in server.tools.values() if not tool.writes]
+    bare = [tool for tool in tools if not tool.input_schema["required"]]
+    for tool in bare:
+        _note(server, _pages(session, tool, {}), seen)
+    for tool in tools:
+        for argument, nouns in _takes(server, tool):
+            keys = [key for key, known in seen.items() if nouns & known.keys()]
+            for key in keys[:CLOSER_LOOKS]:
+                _note(server, _pages(session, tool, {argument: key}), seen)
+    return _name_all(server, seen)
+
+
+def _takes(server: AnyServer, tool: Tool) -> Iterator[tuple[str, set[str]]]:
+    """The arguments with which alone a read looks closer at a thing, and what it may be."""
+    required = set(tool.input_schema["required"])
+    for argument in tool.input_schema["properties"]:
+        if not required <= {argument}:
+            continue
+        if argument.endswith("_id") and required:
+            yield argument, {argument.removesuffix("_id")}
+        for field, nouns in kinds(server).chosen.items():
+            if argument == field or argument.endswith(f"_{field}"):
+                yield argument, set(nouns)
+
+
+def _pages(session: Session, tool: Tool, given: Json) -> Iterator[Any]:
+    offset: int | None = 0
+    for _ in range(PAGES):
+        more = {"limit": PAGE, "offset": offset} if tool.paged else {}
+        outcome = session.call(tool.name, {**given, **more})
+        if not outcome.ok:
+            return
+        yield outcome.value
+        offset = outcome.value.get("next_offset") if tool.paged else None
+        if offset is None:
+            return
+
+
+def _note(server: AnyServer, results: Iterable[Any], seen: dict[str, dict[str, Json]]) -> None:
+    """Remember the fields of whatever records of a known kind the results hold, by key and noun."""
+    chosen = kinds(server).chosen
+    for result in results:
+        for _, record in records(result, ""):
+            named = [("id", noun)] if (noun := noun_of(server, record.get("id"))) else []
+            named += [(field, noun) for field, nouns in chosen.items() for noun in nouns]
+            for field, noun in named:
+                key = record.get(field)
+                if isinstance(key, str) and key:
+                    known = seen.setdefault(key, {})
+                    known[noun] = {**record, **known.get(noun, {})}
+
+
+def _name_all(server: AnyServer, seen: dict[str, dict[str, Json]]) -> dict[str, Thing]:
+    """Give each thing the references that are its own alone."""
+    ways: dict[str, list[str]] = asks(server.name).get("refer", {})
+    said: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for key, known in seen.items():
+        for noun, fields in known.items():
+            for way in ways.get(noun, ()):
+                if (text := fill(way, fields)) is not None:
+                    said[key].append((noun, text))
+    counts = Counter((noun, text.casefold()) for named in said.values() for noun, text in named)
+    things = {}
+    for key, named in said.items():
+        own = [(noun, text) for noun, text in named if counts[noun, text.casefold()] == 1]
+        if own:
+            noun = own[0][0]
+            names = tuple(text for each, text in own if each == noun)
+            things[key] = Thing(noun, key, seen[key][noun], names)
+    return things
+
+
+def fill(way: str, fields: Json) -> str | None:
+    """A way of speaking with its slots filled, or None if some field is not there to say.
+
+    `{at:date}` is said as a day and `{at:time}` as a time of day.
+    """
+    said = ""
+    for before, slot, form, _ in Formatter().parse(way):
+        said += before
+        if slot is None:
+            continue
+        text = _said(fields.get(slot), form or "")
+        if text is None:
+            return None
+        said += text
+    return said
+
+
+def _said(value: object, form: str) -> str | None:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return None
+    if form:
+        try:
+            moment = datetime.fromisoformat(str(value))
+        except ValueError:
+            return None
+        return f"{moment.day} {moment:%B}" if form == "date" else f"{moment:%H:%M}"
+    text = f"{value:.2f}" if isinstance(value, float) else str(value)
+    if re.fullmatch(r"[a-z]+(_[a-z]+)+", text):
+        text = text.replace("_", " ")
+    return text if 0 < len(text) <= MOST_VALUE else None
