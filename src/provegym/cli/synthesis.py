@@ -1,5 +1,6 @@
 """The command that makes corpora."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -16,12 +17,11 @@ def synthesise(
     seed: Seed = 0,
     names: Annotated[str, typer.Option("--servers", help="Comma-separated; all if left out.")] = "",
     workers: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
-    mix: Annotated[
-        str, typer.Option(help="paper: all its kinds; or multi_turn.")
-    ] = "paper",
+    mix: Annotated[str, typer.Option(help="paper: all its kinds; or multi_turn.")] = "paper",
     split: Annotated[str, typer.Option(help="servers: hold four of them out.")] = "",
 ) -> None:
     """Make verified examples from live worlds, offline: the same seed gives the same bytes."""
+    from provegym.synth.card import card
     from provegym.synth.corpus import MIXES, Corpus, Order
 
     if mix not in MIXES:
@@ -34,5 +34,7 @@ def synthesise(
         funnel = corpus.make(bar)
     for part, counts in funnel.items():
         print(f"{part}: " + ", ".join(f"{count} {what}" for what, count in counts.most_common()))
+    total = sum(funnel.values(), Counter[str]())
+    (out / "README.md").write_text(card(out, total, corpus.order), "utf-8")
     if missing := corpus.missing():
         fail(missing)

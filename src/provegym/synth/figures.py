@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from provegym import servers
+from provegym.kernel import Session
+from provegym.policies.knowledge import leaves, literals
 from provegym.synth.graph import cached
 from provegym.synth.transcript import together
 from provegym.trace import Example, Json, Step
@@ -102,11 +104,34 @@ class Tally:
         self.seen["later"] += len(example.turns) - 1
         linked = {s.turn for s in steps for e in s.needs if steps[e.step].turn < s.turn}
         self.seen["linked"] += len(linked)
+        self.edges[example.server] |= handed_on(example)
+
+
+def handed_on(example: Example) -> Pairs:
+    """Which tools hand something on to which: a value that is taken, or the state that is needed.
+
+    Whatever would have served a step as well hands on the same.
+    """
+    steps = example.paths[0].steps
+    pairs: Pairs = set()
+    if not servers.is_known(example.server):
+        return pairs
+    session = Session([servers.load(example.server)], example.seed)
+    shown: list[set[str]] = []
+    for number, turn in enumerate(example.turns):
+        session.advance(turn.minutes)
         for step in steps:
-            for edge in step.needs:
-                source = steps[edge.step]
-                tools = {source.tool, *(other.tool for other in source.alternatives)}
-                self.edges[example.server] |= {(tool, step.tool) for tool in tools}
+            if step.turn != number:
+                continue
+            arguments = literals(step.arguments)
+            taken = {leaf for leaf in leaves(arguments) if isinstance(leaf, str)}
+            sources = {at for at, values in enumerate(shown) if taken & values}
+            for at in sources | {edge.step for edge in step.needs}:
+                tools = {steps[at].tool, *(other.tool for other in steps[at].alternatives)}
+                pairs |= {(tool, step.tool) for tool in tools}
+            result = session.call(step.tool, arguments).value
+            shown.append({leaf for leaf in leaves(result) if isinstance(leaf, str)})
+    return pairs
 
 
 def mask(text: str, slots: Sequence[str]) -> str:
