@@ -11,6 +11,7 @@ from provegym.cli import corpora, graphs, rollouts, synthesis, worlds
 from provegym.cli.base import app, fail
 from provegym.config import BadRecipe
 from provegym.hosts.inline import HostError
+from provegym.synth.teacher import TeacherError
 from provegym.trace import BadFile
 
 __all__ = ["app", "corpora", "graphs", "main", "rollouts", "synthesis", "worlds"]
@@ -34,7 +35,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except typer.TyperException as problem:
         fail(problem.format_message())
-    except (HostError, BadFile, BadRecipe) as problem:
+    except (HostError, BadFile, BadRecipe, TeacherError) as problem:
         fail(str(problem))
     except (KeyboardInterrupt, typer.Abort):
         code = 130

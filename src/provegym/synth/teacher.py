@@ -7,7 +7,7 @@ the plan, asked for again with the objection, and proven again as a whole before
 import asyncio
 import re
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -167,7 +167,7 @@ async def _all_words(example: Example, teacher: Teacher, *, rephrase: bool) -> l
 
 async def teach_all(
     examples: Iterable[Example], teacher: LLM, *, rephrase: bool, concurrency: int = 8
-) -> AsyncIterator[tuple[Example | None, str]]:
+) -> AsyncGenerator[tuple[Example | None, str], None]:
     """Teach many examples, so many at a time; what comes of them comes in their order.
 
     So whoever writes it down can stop anywhere, and go on with the examples that come after.
