@@ -1,11 +1,14 @@
-"""The documents: their snippets run, their commands exist, their links lead somewhere."""
+"""The documents: snippets run, commands exist, links lead somewhere, pictures are up to date."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from provegym.synth.machine import STATES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -38,6 +41,13 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
+
+
+def test_the_picture_of_the_machine_is_what_the_code_draws() -> None:
+    drawn = runpy.run_path(str(ROOT / "docs" / "machine.py"))["draw"]()
+    assert drawn == (ROOT / "docs" / "machine.svg").read_text("utf-8"), "run docs/machine.py"
+    for name in STATES:
+        assert f">{name}</text>" in drawn
 
 
 def test_the_changelog_has_the_version() -> None:

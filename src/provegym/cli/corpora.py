@@ -1,4 +1,4 @@
-"""Commands about corpora: write them as trainers read them, bring in those of others."""
+"""Commands about corpora: read some of one, write it as trainers do, bring in those of others."""
 
 from pathlib import Path
 from typing import Annotated
@@ -44,3 +44,24 @@ def import_corpus(
         fail(f"no source {source!r}; {suggest(source, list(SOURCES))}")
     kept, left = write_examples(source, file, out)
     print(f"{kept} examples in {out}; {left} rows call a tool and were left out")
+
+
+@app.command("samples")
+def show_samples(
+    data: Annotated[Path, typer.Argument(help="A corpus's folder, or a JSONL file of examples.")],
+    count: Annotated[int, typer.Option(help="How many examples.", min=1)] = 50,
+    seed: Annotated[int, typer.Option(help="Which ones.", min=0)] = 0,
+) -> None:
+    """Print examples drawn at random as Markdown, played on their worlds, for people to read."""
+    from provegym.synth.samples import sample, tell
+    from provegym.trace import Example, read
+
+    drawn = sample(read(data, Example), count, seed)
+    if not drawn.examples:
+        fail(f"{data} holds no examples")
+    print("# Samples\n")
+    print(f"{len(drawn.examples)} of {drawn.total:,} examples, drawn at random and played on their")
+    print(f"worlds by `provegym samples FOLDER --count {count} --seed {seed}`.")
+    for example in drawn.examples:
+        print()
+        print("\n".join(tell(example)).rstrip())

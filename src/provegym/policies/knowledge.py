@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 
 from provegym.kernel import Session, State
 from provegym.kernel.state import ENCODE
+from provegym.policies import when
 from provegym.trace import Json
 
 Scalar = str | int | float | bool
@@ -52,6 +54,11 @@ def is_said(value: Scalar, text: str) -> bool:
     if isinstance(value, str):
         return re.search(rf"(?<![\w.-]){re.escape(wanted)}(?![\w-]|\.\d)", normal(text)) is not None
     return any(normal(number) == wanted for number in numbers(text))
+
+
+def with_dates(text: str, now: datetime) -> str:
+    """A text with the days and times it names, as they are written: "tomorrow" is a date."""
+    return "\n".join([text, *(moment for _, moment in when.find(text, now))])
 
 
 def numbers(text: str) -> Iterator[int | float]:
@@ -104,6 +111,7 @@ def spoken_values(session: Session, text: str) -> list[Scalar]:
                     found[form] = leaf
     for value in (
         *numbers(text),
+        *(moment for _, moment in when.find(text, session.now)),
         *re.findall(r"\d{4}-\d\d-\d\d(?:T[\d:]+Z?)?", text),
         *re.findall(r'"([^"]+)"', text),
     ):

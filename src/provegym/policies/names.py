@@ -23,7 +23,9 @@ PAGE = 20
 MOST_VALUE = 60
 CLOSER_LOOKS = 8
 SURVEYS = 64
-CODE = re.compile(r"\S+@\S+\.\w+|(?=.*\d)[A-Z0-9]+(-[A-Z0-9]+)*|\d{3}-\d{3,4}")
+CODE = re.compile(
+    r"(?!\d{4}-\d\d-\d\d)(?:\S+@\S+\.\w+|(?=.*\d)[A-Z0-9]+(-[A-Z0-9]+)*|\d{3}-\d{3,4})"
+)
 
 
 class Thing(NamedTuple):

@@ -238,5 +238,5 @@ def answer_pointers(result: Json, arguments: Json, question: str) -> tuple[str, 
         and name not in PAGING
         and not name.endswith("_id")
     ]
-    asked = [name for name in told if any(p[:5] in question for p in name.split("_") if len(p) > 2)]
+    asked = [name for name in told if any(p[:4] in question for p in name.split("_") if len(p) > 2)]
     return tuple(f"/{name}" for name in (asked or told)[:MOST_ANSWERS])

@@ -109,7 +109,7 @@ def _reason(
             told = [
                 f"{place}/{name}"
                 for name, value in record.items()
-                if _tells(value)
+                if _tells(name, value)
                 and normal(value) not in keys
                 and is_said(value, message)
                 and not is_said(value, goal.said.text)
@@ -119,7 +119,10 @@ def _reason(
     return None
 
 
-def _tells(value: Any) -> bool:
+def _tells(name: str, value: Any) -> bool:
+    """Whether a field may tell why: what a thing is called does not."""
+    if name in ("name", "title") or name.endswith(("_name", "_id")):
+        return False
     return isinstance(value, int | float | str) and not isinstance(value, bool) and value != ""
 
 

@@ -1,5 +1,6 @@
 """One conversation while it is made: its live world, its user, its turns and its right calls."""
 
+import re
 from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any, NamedTuple
@@ -258,7 +259,7 @@ class Talk:
             names = self.voice.things[key].names if key in self.voice.things else ()
             if names and twin.call(goal.tool, arguments).ok and twin.changes(goal.tool):
                 spoken = self.chance.choice(names)
-                text = self.chance.choice(SAME).format(spoken)
+                text = capital(self.chance.choice(SAME).format(spoken))
                 derived = {n: w for n, w in goal.said.derived.items() if n != name}
                 again = Said(text, (spoken,), derived, ((spoken, key),), again=True)
                 unknown = self.planner.unknown(arguments)
@@ -273,8 +274,7 @@ class Talk:
         text = join(said, self.chance)
         text = styled(text, self.persona, slots, self.chance, later=bool(self.turns))
         if self.persona not in CARELESS:
-            slots = [capital(slot) if text.startswith(slot) else slot for slot in slots]
-            text = capital(text)
+            text, slots = sentences(text, slots)
         self.turns.append(Turn(text=text, minutes=self.minutes, asks=asks))
         self.slots.append(slots)
         self.names.append([name for each in said for name in each.names])
@@ -351,6 +351,17 @@ def _is_choice(part: Json | None) -> bool:
     return part is not None and (
         "enum" in part or "boolean" in (part.get("type"), *part.get("type", ()))
     )
+
+
+def sentences(text: str, slots: Sequence[str]) -> tuple[str, list[str]]:
+    """A text whose sentences begin with a capital, also where a slot begins them, and its slots."""
+    said = []
+    for slot in slots:
+        begins = rf"(?:(?<=^)|(?<=[.!?] )){re.escape(slot)}"
+        large = capital(slot)
+        said.append(large if re.search(begins, text) else slot)
+        text = large.join(re.split(begins, text))
+    return capital(text), said
 
 
 def capital(text: str) -> str:

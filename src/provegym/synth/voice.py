@@ -19,7 +19,7 @@ from provegym.servers import asks
 from provegym.synth.style import expand, words
 from provegym.trace import Json
 
-RELATED = 0.08
+RELATED = 0.04
 OWNED = 0.7
 QUOTED = 0.15
 PRONOUN = 0.75

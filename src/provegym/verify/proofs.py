@@ -1,10 +1,12 @@
 """What an example claims, proven on its own world: values, edges, necessity, paths, other roads."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
+from provegym import servers
 from provegym.kernel import Session
 from provegym.policies import when
-from provegym.policies.knowledge import Scalar, is_said, leaves, normal, spoken_values
+from provegym.policies.knowledge import Scalar, is_said, leaves, normal, spoken_values, with_dates
 from provegym.policies.seeker import Road, Seeker, Wanted, key_leaves, yields_answer, yields_value
 from provegym.rewards import score
 from provegym.rewards.equality import equal
@@ -92,8 +94,12 @@ def taken_from(number: int, example: Example, played: list[Played]) -> list[Scal
 
 
 def said_by(example: Example, turn: int) -> str:
-    """Everything the user has said by a turn."""
-    return "\n".join(each.text for each in example.turns[: turn + 1])
+    """Everything the user has said by a turn, with the days and times that were meant."""
+    now, said = servers.load(example.server).world(example.seed).now, []
+    for each in example.turns[: turn + 1]:
+        now += timedelta(minutes=each.minutes)
+        said.append(with_dates(each.text, now))
+    return "\n".join(said)
 
 
 def needs_state(gold: Replay, pair: tuple[int, int]) -> bool:

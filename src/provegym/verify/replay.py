@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from provegym.kernel import Change, Outcome, Session
-from provegym.policies.knowledge import Knowledge
+from provegym.policies.knowledge import Knowledge, with_dates
 from provegym.policies.seeker import Road
 from provegym.rewards.align import resolve
 from provegym.toolbox import Toolbox
@@ -79,7 +79,7 @@ def replay(
     served: list[int | None] = [None] * len(path.steps)
     for number, turn in enumerate(example.turns):
         session.advance(turn.minutes)
-        known.hear(turn.text)
+        known.hear(with_dates(turn.text, session.now))
         for at in order or range(len(path.steps)):
             step = path.steps[at]
             if step.turn != number or at in leave_out:
