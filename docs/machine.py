@@ -14,16 +14,16 @@ from typing import NamedTuple, get_args, get_type_hints
 
 from provegym.synth import machine
 
-WIDE, HIGH, LINE, LETTERS = 290, 88, 16, 40
-GAP_X, GAP_Y = 74, 48
-LEFT, TOP, RIGHT, BOTTOM = 76, 78, 58, 112
+WIDE, HIGH, LINE, LETTERS = 296, 102, 18, 38
+GAP_X, GAP_Y = 70, 48
+LEFT, TOP, RIGHT, BOTTOM = 54, 78, 48, 112
 LANE, BEND, SHIFT = 26, 10, 8
 PITCH = HIGH + GAP_Y
 STYLE = """
 text { font-family: 'DejaVu Sans Mono', 'Fira Code', Menlo, Consolas, monospace; fill: #c5c8c6; }
 .title { font: bold 18px sans-serif; }
-.name { font-size: 17px; font-weight: bold; }
-.says { font: 13px sans-serif; fill: #b4b7b5; }
+.name { font-size: 18px; font-weight: bold; }
+.says { font: 15px sans-serif; fill: #b4b7b5; }
 .road rect { fill: #2c3a40; stroke: #68a0b3; } .road .name { fill: #8fc6d9; }
 .detour rect { fill: #3a362a; stroke: #d0b344; } .detour .name { fill: #e2ca6b; }
 .end rect { fill: #333a2a; stroke: #98a84b; } .end .name { fill: #b9ca67; }
@@ -143,7 +143,7 @@ def box(name: str, spot: Spot, kind: str, drops: bool) -> str:
     """A state with what it says of itself; a tag where a candidate may be given up."""
     says = wrap((machine.STATES[name].__doc__ or "").strip())
     top = spot.y - HIGH / 2
-    first = spot.y + 12 - (len(says) - 1) * LINE / 2
+    first = spot.y + 14 - (len(says) - 1) * LINE / 2
     lines = "".join(
         f'<text class="says" x="{spot.west + 14:g}" y="{first + 4 + number * LINE:g}">'
         f"{escape(line)}</text>"
@@ -152,7 +152,7 @@ def box(name: str, spot: Spot, kind: str, drops: bool) -> str:
     gone = tag(spot.east - 48, top) if drops else ""
     return (
         f'<g class="{kind}"><rect x="{spot.west:g}" y="{top:g}" width="{WIDE}" height="{HIGH}" '
-        f'rx="8"/><text class="name" x="{spot.west + 14:g}" y="{first - 16:g}">{name}</text>'
+        f'rx="8"/><text class="name" x="{spot.west + 14:g}" y="{first - 18:g}">{name}</text>'
         f"{lines}</g>{gone}"
     )
 

@@ -1,33 +1,43 @@
 """Recipes: TOML files read into the frozen settings that stand beside the code they configure."""
 
 import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from provegym.rewards import WEIGHTS, Scheme
+from provegym.kernel.errors import suggest
+from provegym.rewards import WEIGHTS
+from provegym.train.engine import Limits
+from provegym.train.recipe import Recipe, Table
+
+EXTENDS = "extends"
+Toml = dict[str, Any]
 
 
 class BadRecipe(Exception):
     """A recipe that cannot be used; the message names file and field."""
 
 
-class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One run's settings; a table per layer."""
-
-    reward: Scheme = Scheme()
-
-
-def load_recipe(path: Path) -> Recipe:
-    """Read a recipe, or say what is wrong with it."""
+def load_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
+    """Read a recipe and whatever it extends, with changes such as `grpo.steps=20` on top."""
+    table = _read(path, ())
+    for change in changes:
+        _change(table, change)
     try:
-        recipe = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Recipe)
-    except OSError as problem:
-        raise BadRecipe(f"{path}: {problem.strerror}") from None
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
+        for key in _keys(table):
+            if not _is_known(key):
+                raise BadRecipe(f"no setting {key!r}; {suggest(key, KNOWN)}")
+        recipe = msgspec.convert(table, Recipe)
+        check_weights(recipe.reward.weights)
+        _check(recipe)
+    except msgspec.ValidationError as problem:
+        raise BadRecipe(f"{path}: {_sentence(str(problem))}") from None
+    except BadRecipe as problem:
         raise BadRecipe(f"{path}: {problem}") from None
-    check_weights(recipe.reward.weights)
     return recipe
 
 
@@ -40,3 +50,111 @@ def check_weights(weights: object) -> None:
     for part, weight in weights.items():
         if not isfinite(weight):
             raise BadRecipe(f"the weight of {part} is {weight}; it must be a number")
+
+
+def write_recipe(recipe: Recipe) -> str:
+    """A recipe as TOML, every setting written out; reading it gives the same recipe."""
+    return "\n".join(_tables(msgspec.to_builtins(recipe), ""))
+
+
+def _read(path: Path, above: tuple[Path, ...]) -> Toml:
+    """The tables of a file over those of the file it extends."""
+    if path.resolve() in above:
+        raise BadRecipe(f"{path} extends itself")
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except OSError as problem:
+        raise BadRecipe(f"{path}: {problem.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise BadRecipe(f"{path}: {problem}") from None
+    base = table.pop(EXTENDS, None)
+    if base is None:
+        return table
+    return _over(_read(path.parent / str(base), (*above, path.resolve())), table)
+
+
+def _over(base: Toml, table: Toml) -> Toml:
+    merged = dict(base)
+    for key, value in table.items():
+        held = base.get(key)
+        both = isinstance(value, dict) and isinstance(held, dict)
+        merged[key] = _over(held, value) if both and held is not None else value
+    return merged
+
+
+def _change(table: Toml, change: str) -> None:
+    """Set one key; what is no TOML value is taken as text, so that names need no quotes."""
+    key, equals, text = change.partition("=")
+    if not equals:
+        raise BadRecipe(f"--set takes key=value, such as grpo.steps=20, not {change!r}")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *tables, last = key.strip().split(".")
+    for name in tables:
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise BadRecipe(f"--set {change}: {name} is no table")
+    table[last] = value
+
+
+def _known(kind: Any, prefix: str = "") -> Iterator[str]:
+    """The names of all settings, with the tables they are in."""
+    for name, hint in get_type_hints(kind).items():
+        yield prefix + name
+        for part in (hint, *get_args(hint)):
+            if isinstance(part, type) and issubclass(part, Table | Limits):
+                yield from _known(part, f"{prefix}{name}.")
+        if prefix + name == "reward":
+            yield from (f"reward.{field}" for field in get_type_hints(hint))
+
+
+def _keys(table: Toml, prefix: str = "") -> Iterator[str]:
+    for name, value in table.items():
+        yield prefix + name
+        if isinstance(value, dict):
+            yield from _keys(value, f"{prefix}{name}.")
+
+
+def _is_known(key: str) -> bool:
+    return key in KNOWN or key.startswith("reward.weights.")
+
+
+def _check(recipe: Recipe) -> None:
+    """Refuse what no type can: numbers that do not go together."""
+    for name, value in asdict(recipe.limits).items():
+        if value < 1:
+            raise BadRecipe(f"limits.{name} is {value}; it must be at least 1")
+    if recipe.sft and recipe.grpo:
+        raise BadRecipe("a recipe has [sft] or [grpo], not both; the second starts from the first")
+    if recipe.sft and recipe.sft.together % recipe.sft.batch:
+        raise BadRecipe(
+            f"sft.together ({recipe.sft.together}) must be a multiple of sft.batch"
+            f" ({recipe.sft.batch})"
+        )
+    if recipe.grpo and recipe.grpo.sequences % recipe.grpo.batch:
+        raise BadRecipe(
+            f"grpo.prompts_per_step times grpo.rollouts ({recipe.grpo.sequences}) must be a"
+            f" multiple of grpo.batch ({recipe.grpo.batch})"
+        )
+
+
+def _sentence(problem: str) -> str:
+    """msgspec's complaint, beginning with the key it is about."""
+    what, _, where = problem.partition(" - at `$")
+    return f"{where.strip('.`')}: {what[:1].lower()}{what[1:]}" if where else problem
+
+
+def _tables(table: Toml, prefix: str) -> Iterator[str]:
+    """The lines of a table: its values, then its tables; what is None is left out."""
+    for key, value in table.items():
+        if not isinstance(value, dict) and value is not None:
+            yield f"{key} = {msgspec.json.encode(value).decode()}"
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield f"\n[{prefix}{key}]"
+            yield from _tables(value, f"{prefix}{key}.")
+
+
+KNOWN = sorted(_known(Recipe))

@@ -1,6 +1,6 @@
 """Goals and candidates that several tests look at, each drawn once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from random import Random
 from typing import NamedTuple
@@ -70,8 +70,8 @@ class Candidate(NamedTuple):
 
 
 def place(name: str, number: int, *, held_out: bool = False) -> Place:
-    """A place to draw a candidate at: a few share a world."""
-    world = number // 8 + (900 if held_out else 0)
+    """A place to draw a candidate at, on one of a few worlds."""
+    world = number % WORLDS + (900 if held_out else 0)
     return Place(name, world, 5, number, names(), held_out)
 
 
@@ -95,8 +95,10 @@ def _candidates(kind: str, per_server: int) -> Iterator[Candidate]:
                     yield Candidate(spot, sort, example)
 
 
-@cache
-def verified(kind: str, per_server: int = 4) -> tuple[Example, ...]:
-    """Candidates of one kind that keep the contract, completed."""
-    made = [complete_and_replay(each.example) for each in candidates(kind, per_server)]
-    return tuple(example for example, gold in made if not verify(example, gold))
+def verified(kind: str, wanted: Callable[[Example], object]) -> Iterator[Example]:
+    """The candidates of a kind that are wanted and keep the contract, completed."""
+    for each in candidates(kind):
+        if wanted(each.example):
+            example, gold = complete_and_replay(each.example)
+            if not verify(example, gold):
+                yield example

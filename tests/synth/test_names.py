@@ -34,8 +34,11 @@ def test_a_name_is_made_of_what_the_world_shows(name: str) -> None:
     """Each thing is in the world under its key, with the fields that its names speak of."""
     server = load(name)
     state = Session([server], 3).state(server)
-    keys = {str(getattr(row, spec.key)) for at, spec in state.tables.items() for row in
-            getattr(state, at)}
+    keys = {
+        str(getattr(row, spec.key))
+        for at, spec in state.tables.items()
+        for row in getattr(state, at)
+    }
     for thing in look(name).things.values():
         assert thing.key in keys or not noun_of(server, thing.key)
         said = {fill(way, thing.fields) for way in grounding.asks(name)["refer"][thing.noun]}

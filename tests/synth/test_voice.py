@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter, defaultdict
-from datetime import timedelta
+from collections.abc import Iterator
 from random import Random
 
 import jsonschema_rs
 import pytest
 
-from provegym.kernel import Session
+from provegym.kernel import Session, Tool
 from provegym.policies import when
 from provegym.policies.knowledge import is_said, leaves, normal
 from provegym.policies.names import noun_of, survey
@@ -19,7 +19,7 @@ from synth.talks import Drawn, every_goal, goals, planner
 
 LEVELS = ("complete", "missing", "minimal")
 INTERNAL = re.compile(r"\b[a-z]+_\d+\b")
-WORLDS = 12
+WORLDS = 60
 
 # The only tools with nothing to ask for on a fresh world, and why that is so. In a conversation
 # they follow a turn that made what they are about.
@@ -63,17 +63,23 @@ def test_several_things_are_said_in_a_row() -> None:
     assert listed(["a", "b", "c"]) == "a, b and c"
 
 
+def worlds_with(tool: Tool, level: str, worlds: range) -> Iterator[int]:
+    """The worlds on which a tool can be asked for."""
+    for world in worlds:
+        plan, session = planner(tool.server, world, level), Session([load(tool.server)], world)
+        if plan.draw(session, tool, level, {}):
+            yield world
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_tool_can_be_asked_for_at_every_level(level: str) -> None:
-    """On some of a few fresh worlds, but for the few that are listed."""
-    never: set[str] = set()
-    for name in names():
-        left = {tool.name for tool in load(name).tools.values() if level != "missing" or tool.writes}
-        for world in range(WORLDS):
-            plan, session = planner(name, world, level), Session([load(name)], world)
-            left -= {t for t in left if plan.draw(session, load(name).tools[t], level, {})}
-        never |= left
-    assert never == NEVER_AT_FIRST | (NOTHING_TO_LEAVE_OUT if level == "missing" else set())
+    """On some fresh world, but for the few that are listed."""
+    never = NEVER_AT_FIRST | (NOTHING_TO_LEAVE_OUT if level == "missing" else set())
+    for tool in (tool for name in names() for tool in load(name).tools.values()):
+        if tool.writes or level != "missing":
+            worlds = range(3) if tool.name in never else range(WORLDS)
+            found = next(worlds_with(tool, level, worlds), None)
+            assert (found is None) == (tool.name in never), tool.name
 
 
 def test_what_can_be_left_out_is_what_a_tool_takes() -> None:
@@ -178,7 +184,9 @@ def test_a_pronoun_means_one_thing_of_its_kind(name: str) -> None:
             latest[noun] = key
             assert not others & user.pronouns.keys()
             if others:
-                assert not [p for p in user.pronouns.get(key, ()) if p.startswith(("that", "the same"))]
+                assert not [
+                    p for p in user.pronouns.get(key, ()) if p.startswith(("that", "the same"))
+                ]
         meant: dict[tuple[str, str], set[str]] = defaultdict(set)
         for key, phrases in user.pronouns.items():
             for phrase in phrases:
@@ -222,7 +230,7 @@ def test_kinds_that_share_a_word_are_known() -> None:
         for thing in user.things.values():
             by_word[user._word(thing.key, thing.noun)].add(thing.noun)
         shared |= {(name, word) for word, nouns in by_word.items() if len(nouns) > 1}
-    assert shared == {("calendar", "event"), ("filesystem", "file")}
+    assert shared == {("calendar", "event"), ("filesystem", "file"), ("travel_booking", "booking")}
 
 
 @pytest.mark.parametrize("name", names())
@@ -242,9 +250,7 @@ def test_values_that_users_make_up_fit_the_schema(name: str) -> None:
                 value = user.make_up(tool, argument)
                 assert fits(value), (tool.name, argument, value)
                 if "format" in part:
-                    day = when.find(value, user.now)
-                    assert day
-                    assert value[:10] != f"{user.now - timedelta(days=4000):%Y-%m-%d}"
+                    assert when.find(value, user.now)
                 assert "{" not in str(value)
     assert {key for key in entries if not key.startswith("_")} == used
 

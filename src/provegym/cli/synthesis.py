@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from provegym.cli.base import Seed, app, fail, load, progress_bar
+from provegym.cli.base import app, fail, load, progress_bar
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def synthesise(
     size: Annotated[int, typer.Option(help="How many examples.", min=1)],
     out: Annotated[Path, typer.Option(help="The corpus's folder; an unfinished one goes on.")],
-    seed: Seed = 0,
+    seed: Annotated[int, typer.Option(help="Which corpus.", min=0)] = 0,
     names: Annotated[str, typer.Option("--servers", help="Comma-separated; all if left out.")] = "",
     workers: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
     mix: Annotated[str, typer.Option(help="paper: all its kinds; or multi_turn.")] = "paper",

@@ -10,6 +10,7 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -55,7 +56,8 @@ class Order:
     @property
     def parts(self) -> tuple[Part, ...]:
         """The parts of the corpus, in the order they are made."""
-        chosen, mix = self.servers or servers.names(), MIXES[self.mix]
+        chosen = tuple(dict.fromkeys(self.servers)) or servers.names()
+        mix = MIXES[self.mix]
         if not self.split:
             return (Part("train", self.size, chosen, mix),)
         train = tuple(name for name in chosen if name not in HELD_OUT)
@@ -63,7 +65,8 @@ class Order:
         if not train or not apart:
             raise BadFile(f"split by servers holds out {', '.join(HELD_OUT)}; name some of both")
         held_out = max(len(apart), self.size // 10)
-        return Part("train", self.size, train, mix), Part("heldout", held_out, apart, mix)
+        seen = tuple(name for name in servers.names() if name not in HELD_OUT)
+        return (Part("train", self.size, train, mix, seen), Part("heldout", held_out, apart, mix))
 
 
 class Job(NamedTuple):
@@ -90,7 +93,7 @@ def draw(job: Job) -> tuple[list[Made], int]:
     held_out = job.part.name == "heldout"
     span = ALL_WORLDS - TRAIN_WORLDS if held_out else TRAIN_WORLDS
     world = job.round % span + (TRAIN_WORLDS if held_out else 0)
-    others = servers.names() if held_out or len(job.part.servers) == 1 else job.part.servers
+    others = job.part.others or servers.names()
     made: list[Made] = []
     number = job.first
     while len(made) < PER_ROUND and number < job.first + SHAPES:
@@ -139,8 +142,8 @@ class Corpus:
         self.order = order
         self.state = order.out / "progress.json"
         self.keeper = Keeper()
-        self.at = 0
-        self._begin()
+        self.at = self.kept = 0
+        self.part = order.parts[0]
         self.funnel: dict[str, Counter[str]] = {part.name: Counter() for part in order.parts}
 
     def _begin(self) -> None:
@@ -157,10 +160,11 @@ class Corpus:
 
     def make(self, bar: Progress) -> dict[str, Counter[str]]:
         """Make the corpus, or go on with it; return what became of its candidates, by part."""
+        self._prove(bar)
+        self._begin()
         self._resume()
         done = sum(self.order.parts[at].size for at in range(self.at)) + self.kept
         total = sum(part.size for part in self.order.parts)
-        self._prove(bar)
         self.bar, self.task = bar, bar.add_task("examples", total=total, completed=done)
         with closing(Workers(self.order.workers)) as workers:
             while self.at < len(self.order.parts):
@@ -172,6 +176,7 @@ class Corpus:
                 self.at += 1
                 self.keeper.next_part()
                 self._begin()
+                self._save()
         return self.funnel
 
     def missing(self) -> str:
@@ -200,8 +205,9 @@ class Corpus:
     def _run(self, workers: "Workers") -> None:
         """One round: some candidates from every server that is to give more."""
         open_now = [name for name in self.part.servers if self.quotas.open(name)]
+        wanted = deepcopy(self.quotas)  # what is kept in this round must not change its own draws
         jobs = [
-            Job(self.part, name, self.order.seed, self.round, self.next[name], self.quotas)
+            Job(self.part, name, self.order.seed, self.round, self.next[name], wanted)
             for name in open_now
         ]
         before, funnel = self.kept, self.funnel[self.part.name]
@@ -223,8 +229,7 @@ class Corpus:
             return made.reason
         if self.kept == self.part.size or not self.quotas.wants(server, made.shape):
             return "enough of its kind"
-        share = -(-self.part.size // len(self.part.servers))
-        objection = self.keeper.objection(example, share)
+        objection = self.keeper.objection(example, self.quotas.of_server[server])
         if not objection:
             self.keeper.keep(example)
             self.quotas.take(server, made.shape)
@@ -266,7 +271,7 @@ class Corpus:
             saved = msgspec.json.decode(self.state.read_bytes(), type=Saved)
         except OSError as problem:
             raise BadFile(f"{self.order.out}: {problem.strerror}") from None
-        except msgspec.DecodeError as problem:
+        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
             raise BadFile(f"{self.state}: {problem}; remove the folder to start anew") from None
         if saved.asked != self.asked:
             raise BadFile(
@@ -284,8 +289,10 @@ class Corpus:
                 self.keeper.keep(example)
                 self.quotas.take(example.server, shape_of(example))
                 self.kept += 1
-        if self.kept != saved.kept:
-            raise BadFile(f"{self.order.out} holds {self.kept} examples, not {saved.kept}")
+            noted = saved.kept if self.at == saved.part else self.part.size
+            if self.kept != noted:
+                held = f"{self.kept} {self.part.name} examples, not {noted}"
+                raise BadFile(f"{self.order.out} holds {held}; remove it to start anew")
         self.round, self.idle, self.next = saved.round, saved.idle, dict(saved.next)
         self.funnel = {name: Counter(counts) for name, counts in saved.funnel.items()}
 
@@ -307,8 +314,6 @@ def _cut(folder: Path, name: str, size: int) -> None:
         kept = min(size, shard.stat().st_size)
         os.truncate(shard, kept)
         size -= kept
-        if not kept:
-            shard.unlink()
     if size:
         raise BadFile(f"{folder}: {size} bytes of {name} are gone; remove the folder to start anew")
 

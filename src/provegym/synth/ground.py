@@ -3,9 +3,9 @@
 A scene is looked at once and serves a handful of conversations; then comes another world (§3.2).
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from provegym import servers
@@ -24,6 +24,7 @@ class Scene(NamedTuple):
     pool: Pool
     edges: tuple[Edge, ...]
     hub: str
+    beyond: frozenset[str]
 
 
 @lru_cache(maxsize=48)
@@ -34,9 +35,27 @@ def scene(name: str, world: int) -> Scene:
     seen = survey(session)
     state = session.state(server)
     edges = cached(server).edges
-    feeds = Counter(edge.source for edge in edges if edge.kind == "explicit")
-    hub = feeds.most_common(1)[0][0] if feeds else ""
-    return Scene(server, world, seen, Pool(state.now, state_rows(state)), edges, hub)
+    pool = Pool(state.now, state_rows(state))
+    return Scene(server, world, seen, pool, edges, *hub_of(server))
+
+
+@cache
+def hub_of(server: AnyServer) -> tuple[str, frozenset[str]]:
+    """The lookup that feeds most tools, and the tools that are hard to have without it.
+
+    Those it feeds, and those of which some argument is fed by nothing else.
+    """
+    feeders: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for edge in cached(server).edges:
+        if edge.kind == "explicit" and not server.tools[edge.source].writes:
+            feeders[edge.target, edge.argument].add(edge.source)
+    bare = [n for n, t in server.tools.items() if not t.writes and not t.input_schema["required"]]
+    fed = {hub: {to for (to, _), sources in feeders.items() if hub in sources} for hub in bare}
+    hub = max(fed, key=lambda name: len(fed[name]), default="")
+    found = {hub, *fed.get(hub, ())}
+    while more := {to for (to, _), sources in feeders.items() if sources <= found} - found:
+        found |= more
+    return hub, frozenset(found)
 
 
 def aligned(scene: Scene, tools: Iterable[str]) -> dict[str, Thing]:

@@ -2,12 +2,16 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from math import sqrt
 from random import Random
+from statistics import median
 from typing import NamedTuple
 
 import msgspec
 
+from provegym import servers
 from provegym.policies.knowledge import literals
+from provegym.synth.graph import cached
 from provegym.synth.kinds import SHARES, Shape
 from provegym.synth.perturb import SHARES as KNOB_SHARES
 from provegym.synth.talk import LEVELS
@@ -17,20 +21,25 @@ NEAR_COPY = 0.70
 MOST_SEQUENCE = 0.02
 MOST_TOOL = 0.68
 SLACK = 0.002
+LEAST_WEIGHT, MOST_WEIGHT = 0.75, 1.4
 SYNTHESISED = ("multi_turn", "clarification")
 
 
 class Part(NamedTuple):
-    """One part of a corpus: how many examples, of which servers, in which mix."""
+    """One part of a corpus: how many examples, of which servers, in which mix.
+
+    `others` are the servers whose tools and topics may occur besides.
+    """
 
     name: str
     size: int
     servers: tuple[str, ...]
     mix: Mapping[str, int] = SHARES
+    others: tuple[str, ...] = ()
 
 
 class Quotas:
-    """How many more of each sort are wanted: exactly so many per kind, evenly per server.
+    """How many more of each sort are wanted: exactly so many per kind and per server.
 
     Knobs and information levels come to their shares within two thousandths.
     """
@@ -39,16 +48,17 @@ class Quotas:
         counts = share_out(part.size, part.mix)
         kinds = [kind for kind, count in counts.items() for _ in range(count)]
         Random(f"quotas {part.name}").shuffle(kinds)
+        self.of_server = Counter(spread(part))
         self.left: Counter[object] = Counter()
-        for number, kind in enumerate(kinds):
-            self.left[part.servers[number % len(part.servers)], kind] += 1
+        for name, kind in zip(spread(part), kinds, strict=True):
+            self.left[name, kind] += 1
         slack = int(SLACK * part.size)
         talks = sum(counts.get(kind, 0) for kind in SYNTHESISED)
-        for knob, share in KNOB_SHARES.items():
-            of = talks if knob == "irrelevance" else part.size
-            on = round(share * of)
-            self.left[knob, True], self.left[knob, False] = on + slack, part.size - on + slack
         multi = counts.get("multi_turn", 0)
+        for knob, share in KNOB_SHARES.items():
+            of, among = (talks, multi) if knob == "irrelevance" else (part.size, part.size)
+            on = round(share * of)
+            self.left[knob, True], self.left[knob, False] = on + slack, among - on + slack
         for level, wanted in share_out(multi, LEVELS).items():
             self.left["level", level] = wanted + slack
 
@@ -65,11 +75,21 @@ class Quotas:
         return any(self.left[server, kind] > 0 for kind in SHARES)
 
 
+def spread(part: Part) -> list[str]:
+    """The server of each example of a part: one with much to show gives up to twice another's."""
+    pairs = {name: len(cached(servers.load(name)).pairs()) or 1 for name in part.servers}
+    middle = median(pairs.values())
+    weights = {n: min(MOST_WEIGHT, max(LEAST_WEIGHT, sqrt(p / middle))) for n, p in pairs.items()}
+    counts = share_out(part.size, weights)
+    return [name for name in part.servers for _ in range(counts[name])]
+
+
 def labels(server: str, shape: Shape) -> Iterator[object]:
     """What an example of some shape counts towards."""
     yield server, shape.kind
     for knob in KNOB_SHARES:
-        yield knob, knob in shape.knobs
+        if knob != "irrelevance" or shape.kind == "multi_turn":  # no other kind can have it
+            yield knob, knob in shape.knobs
     if shape.level:
         yield "level", shape.level
 

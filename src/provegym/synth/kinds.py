@@ -24,6 +24,7 @@ from provegym.trace import Example, Path, Turn
 
 SHARES = {"multi_turn": 10_895, "clarification": 1_500, "abstention": 806, "irrelevance": 316}
 ALONE = 0.4
+ALONE_EVERY = 4
 WHYS = ("no_tool", "hidden", "missing", "knowledge", "beyond")
 
 
@@ -66,15 +67,15 @@ _chains: dict[str, tuple[Sampler, list[Chain]]] = {}
 
 
 def chain_of(name: str, index: int) -> Chain:
-    """The chain a candidate follows: by turns the next of the graph's, and a tool by itself."""
+    """The chain a candidate follows: the next of the graph's, and now and then a tool by itself."""
     server = servers.load(name)
-    if index % 2:
+    if index % ALONE_EVERY == 0:
         tools = list(server.tools)
-        return Chain((tools[index // 2 % len(tools)],), ())
+        return Chain((tools[index // ALONE_EVERY % len(tools)],), ())
     sampler, drawn = _chains.setdefault(name, (Sampler(cached(server), 0), []))
-    while len(drawn) <= index // 2:
+    while len(drawn) <= index:
         drawn.append(sampler.draw())
-    return drawn[index // 2]
+    return drawn[index]
 
 
 def multi_turn(place: Place, shape: Shape) -> Example | None:
@@ -100,7 +101,7 @@ def _hidden(
     writes = [tool.name for tool in server.tools.values() if tool.writes]
     hidden = writes[place.number % len(writes)]
     cast = Cast("complete", knobs, (hidden,), turns, _strangers(place), place.held_out)
-    chain = chain_of(place.server, place.number * 7 + 1)
+    chain = chain_of(place.server, place.number + 1)
     if hidden in chain.tools:
         chain = Chain((Random(place.key).choice([t for t in server.tools if t != hidden]),), ())
     talk = Talk(scene(place.server, place.world), place.key, chain, cast)
@@ -146,7 +147,8 @@ def _elsewhere(place: Place, shape: Shape, kind: str) -> Example | None:
     other = chance.choice(_strangers(place))
     writes = [tool.name for tool in servers.load(other).tools.values() if tool.writes]
     chain = Chain((chance.choice(writes),), ())
-    talk = Talk(scene(other, place.world), f"{place.key} elsewhere", chain, Cast(turns=(1, 1)))
+    cast = Cast(turns=(1, 1), held_out=place.held_out)
+    talk = Talk(scene(other, place.world), f"{place.key} elsewhere", chain, cast)
     if not converse(talk) or talk.attempts or "infeasible" in talk.provenance:
         return None
     text, slots = talk.turns[0].text, talk.slots[0]

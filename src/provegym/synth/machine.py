@@ -14,7 +14,7 @@ from provegym.trace import Turn
 from provegym.verify.serving import serving
 
 MINUTES = (0, 0, 0, 5, 15, 60)
-GOES_ON = 0.4
+GOES_ON, GOES_ON_WITH_FEW, FEW = 0.4, 0.75, 14
 RECOVERS = 0.09
 REFUSED = 0.04
 MOST_PLAN = 5
@@ -35,9 +35,9 @@ def state(function: State) -> State:
 def query(talk: Talk) -> Literal["turn", "aside", "unserved", "refusal", "dropped"]:
     """Some time passes; the user has something in mind that works, or cannot work, now."""
     talk.open_turn(talk.chance.choice(MINUTES) if talk.turns else 0)
-    if talk.aside_at == talk.asked:
+    if talk.is_due("aside"):
         return "aside"
-    if talk.unserved_at == talk.asked:
+    if talk.is_due("unserved"):
         return "unserved"
     if talk.chance.random() < REFUSED and (talk.is_follow_up or talk.level == "minimal"):
         tool = talk.chance.choice(talk.tools(writes=True))
@@ -163,8 +163,10 @@ def response(talk: Talk) -> Literal["continuation"]:
 def continuation(talk: Talk) -> Literal["query", "end"]:
     """The user goes on, less and less likely, or is done."""
     count = len(talk.turns)
-    due = max(talk.least, 1 + max(talk.aside_at, talk.unserved_at))
-    if count < due or (count < talk.most and talk.chance.random() < GOES_ON):
+    few = len(talk.server.tools) < FEW
+    if talk.due or count < talk.least:
+        return "query"
+    if count < talk.most and talk.chance.random() < (GOES_ON_WITH_FEW if few else GOES_ON):
         return "query"
     return "end"
 

@@ -83,6 +83,8 @@ class Planner:
                 continue
             question = said.text.casefold()
             answers = () if tool.writes else answer_pointers(outcome.value, arguments, question)
+            if fixed and outcome.value.get("items") == []:
+                answers = ("/total",)
             unknown = self.unknown(arguments)
             if unknown is not None and (tool.writes or answers):
                 return Goal(tool.name, arguments, said, unknown, answers)

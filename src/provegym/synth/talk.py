@@ -19,15 +19,14 @@ from provegym.synth.ground import Scene
 from provegym.synth.perturb import perturb
 from provegym.synth.plan import Goal, Planner
 from provegym.synth.recover import Attempt, GiveUp
+from provegym.synth.style import PERSONAS, styled
 from provegym.synth.style import answer as style_answer
-from provegym.synth.style import styled
 from provegym.synth.voice import Said, Voice
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Path, Step, Turn, point
 
 MOST_LENGTH = 10
 LEVELS = {"complete": 0.60, "missing": 0.20, "minimal": 0.20}
-PERSONAS = ("plain", "terse", "chatty", "formal", "typos", "non_native")
 CARELESS = ("terse", "typos")
 FOLLOWS = 0.85
 TWO_GOALS = 0.25
@@ -65,15 +64,19 @@ class Talk:
         self.server, self.edges, self.chance = scene.server, scene.edges, Random(key)
         self.session = Session([scene.server], scene.seed)
         self.chain, self.level, self.hidden = chain, cast.level, cast.hidden
-        self.persona = self.chance.choice(PERSONAS)
+        self.persona = self.chance.choice(list(PERSONAS))
         self.voice = Voice(scene.server, scene.survey, self.chance, self.session.now, cast.held_out)
         self.planner = Planner(scene.server, self.voice, scene.pool)
         self.least, self.most = cast.turns
-        self.aside_at = self.chance.randrange(2) if "irrelevance" in cast.knobs else -1
-        self.unserved_at = self.chance.randrange(self.least) if cast.hidden else -1
+        self.due = {}
+        if "irrelevance" in cast.knobs:
+            self.due["aside"] = self.chance.randrange(2)
+        if cast.hidden:
+            self.due["unserved"] = self.chance.randrange(self.least)
         self.wanted = self._goals_of(chain)
         self.avoid = scene.hub if self.chance.random() < AVOIDS else ""
-        self.minutes = self.asked = self.start = 0
+        self.beyond = scene.beyond if self.avoid else frozenset()
+        self.minutes = self.start = 0
         self.turns: list[Turn] = []
         self.steps: list[Step] = []
         self.goals: list[Goal] = []
@@ -135,7 +138,7 @@ class Talk:
 
     def open_turn(self, minutes: int) -> None:
         """Time passes; what there is to speak of is looked at again if it may have changed."""
-        self.minutes, self.asked = minutes, len(self.turns)
+        self.minutes = minutes
         self.session.advance(minutes)
         self.voice.now = self.session.now
         if self.written or minutes:
@@ -150,6 +153,13 @@ class Talk:
         shown, results, pronouns, spoken_of = self._before
         self.planner.shown, self.results = dict(shown), dict(results)
         self.voice.pronouns, self.voice.spoken_of = dict(pronouns), dict(spoken_of)
+
+    def is_due(self, what: str) -> bool:
+        """Whether it is time for something that is to happen once; then it is no longer due."""
+        if len(self.turns) < self.due.get(what, MOST_LENGTH):
+            return False
+        del self.due[what]
+        return True
 
     def has_time(self, more: int) -> bool:
         """Whether so many more user turns may be said."""
@@ -202,8 +212,10 @@ class Talk:
 
     def _candidates(self) -> list[Tool]:
         """Tools for the next goal: the chain's, then those that depend on what was called."""
-        if self.wanted:
-            return [self.server.tools[self.wanted.pop(0)]]
+        while self.wanted:
+            name = self.wanted.pop(0)
+            if name not in self.beyond:
+                return [self.server.tools[name]]
         reads = self.chance.random() < READS
         follows = [e.target for e in self.edges if e.source in self.results]
         self.chance.shuffle(follows)
@@ -211,7 +223,7 @@ class Talk:
         self.chance.shuffle(rest)
         names = [*follows, *rest] if self.chance.random() < FOLLOWS else rest
         hidden = self.example.toolbox.hidden
-        unique = [n for n in dict.fromkeys(names) if n not in hidden]
+        unique = [n for n in dict.fromkeys(names) if n not in hidden and n not in self.beyond]
         fitting = [n for n in unique if self.server.tools[n].writes != reads or n in rest]
         return [self.server.tools[name] for name in (fitting or unique)[:GOALS]]
 

@@ -34,6 +34,16 @@ def names(example: Example) -> Iterator[str]:
                 yield f"turn {number}: {phrase!r} is not the name of {key} alone"
 
 
+def aside(example: Example) -> Iterator[str]:
+    """Where a turn is said to be beside the point, there is one without right calls."""
+    if "irrelevance" not in example.knobs:
+        return
+    levels = example.provenance.get("levels", ())
+    called = {step.turn for step in example.paths[0].steps}
+    if not any(level == "aside" and at not in called for at, level in enumerate(levels)):
+        yield "no turn is beside the point, as the irrelevance knob says"
+
+
 def attempts(example: Example, gold: Replay) -> Iterator[str]:
     """What is said to have been tried first fails, and for the reason that is given."""
     for tried in example.provenance.get("attempts", ()):

@@ -1,0 +1,173 @@
+"""Commands that say how good a model is, and what changed from one to another."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from provegym.cli.base import Json, app, console, fail, print_json
+from provegym.kernel.errors import suggest
+
+if TYPE_CHECKING:
+    from provegym.evals.compare import Row
+    from provegym.evals.heldout import Play
+    from provegym.evals.measure import Estimate
+    from provegym.train.engine import Limits
+
+BENCHMARKS = ("heldout",)
+FEW, REPLY = 8, 256
+
+
+@app.command("eval")
+def evaluate_model(
+    benchmark: Annotated[str, typer.Argument(help="heldout.")],
+    model: Annotated[
+        str, typer.Option(help="embedded, a folder, a hub id, an endpoint's URL, or noop.")
+    ],
+    adapter: Annotated[Path | None, typer.Option(help="A LoRA adapter on top of it.")] = None,
+    name: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default",
+    data: Annotated[
+        Path | None, typer.Option(help="A split corpus or a file of examples; else made now.")
+    ] = None,
+    count: Annotated[int, typer.Option(help="Tasks of each group.", min=1)] = 128,
+    samples: Annotated[int, typer.Option(help="Rollouts of each task.", min=1)] = 1,
+    temperature: Annotated[float, typer.Option(help="0: always the likeliest.", min=0)] = 0,
+    tools: Annotated[
+        int | None, typer.Option(help="Most tools shown; 8 for the embedded model.", min=1)
+    ] = None,
+    prompt: Annotated[int, typer.Option(help="Most tokens before the first reply.")] = 2048,
+    completion: Annotated[int, typer.Option(help="Most tokens after that.")] = 2048,
+    batch: Annotated[int, typer.Option(help="Rollouts at a time.", min=1)] = 16,
+    vllm: Annotated[bool, typer.Option("--vllm", help="Sample with vLLM, on a GPU.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Where the rollouts go.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Play tasks that no training saw, and report every score with the noop's beside it."""
+    from provegym.evals.heldout import Local, evaluate, tasks
+    from provegym.train.data import show
+    from provegym.train.engine import Limits
+
+    if benchmark not in BENCHMARKS:
+        fail(f"no benchmark {benchmark!r}; {suggest(benchmark, list(BENCHMARKS))}")
+    if samples > 1 and not temperature:
+        fail(f"{samples} samples at temperature 0 are all the same; say --temperature 1")
+    if out is not None and out.exists():
+        fail(f"{out} exists; name another file")
+    limits = Limits(prompt=prompt, completion=completion, reply=min(completion, REPLY))
+    if model.startswith(("http://", "https://")) or model == "noop":
+        player = _remote(model, name, temperature, batch)
+    else:
+        player = _local((model, adapter, vllm), temperature, limits, batch)
+    if tools is None and model == "embedded":
+        tools = FEW
+    examples = [show(example, tools) for example in tasks(data, count)]
+    if isinstance(player, Local):
+        fitting = [example for example in examples if player.takes(example)]
+        if len(fitting) < len(examples):
+            long = len(examples) - len(fitting)
+            print(f"provegym: {long} prompts of over {prompt} tokens left out", file=sys.stderr)
+        examples = fitting
+    report = evaluate(examples, player, samples, out)
+    if as_json:
+        print_json(report)
+    else:
+        _print_scores(report)
+
+
+def _remote(model: str, name: str, temperature: float, batch: int) -> "Play":
+    from provegym.evals.heldout import Remote
+    from provegym.policies.endpoint import Endpoint, EndpointConfig
+    from provegym.policies.scripted import SCRIPTS
+
+    if model in SCRIPTS:
+        return Remote(model, SCRIPTS[model], batch)
+    endpoint = Endpoint(EndpointConfig(url=model, model=name, temperature=temperature))
+    return Remote(f"{name} at {model.rpartition('@')[2]}", endpoint, batch)
+
+
+def _local(
+    which: tuple[str, Path | None, bool], temperature: float, limits: "Limits", batch: int
+) -> "Play":
+    from provegym.evals.heldout import Local
+    from provegym.policies.local import Sampler, load, need
+    from provegym.train.codec import Codec
+
+    name, adapter, fast = which
+    torch: Any = need("torch")
+    policy = f"{name} with {adapter.name}" if adapter else name
+    if fast:
+        from provegym.evals.vllm import Vllm
+
+        tokenizer = load(name, None, "cpu")[1]
+        engine = Vllm(name, limits.prompt + limits.completion, temperature)
+        if adapter:
+            engine.wear(adapter)
+        return Local(policy, engine.generate, Codec(tokenizer, limits.prompt), limits, batch)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model, tokenizer = load(name, adapter, device)
+    sampler = Sampler(model, tokenizer, temperature, 0)
+    return Local(policy, sampler.generate, Codec(tokenizer, limits.prompt), limits, batch)
+
+
+def _print_scores(report: dict[str, Any]) -> None:
+    table = Table("", box=None)
+    for group, found in report.items():
+        table.add_column(f"{group} ({found['tasks']})", justify="right")
+        table.add_column("noop", justify="right")
+    names = dict.fromkeys(name for found in report.values() for name in found["scores"])
+    for name in names:
+        cells: list[str] = []
+        for found in report.values():
+            both = found["scores"].get(name)
+            cells += [_shown(both["model"]), f"{both['noop'].mean:.3f}"] if both else ["", ""]
+        table.add_row(name, *cells)
+    console.print(table)
+    if broken := sum(found["broken"] for found in report.values()):
+        console.print(f"\n{broken} rollouts went wrong and count as nothing")
+
+
+def _shown(value: "Estimate") -> str:
+    return f"{value.mean:.3f} [{value.low:.3f}, {value.high:.3f}]"
+
+
+@app.command("compare")
+def compare_runs(
+    first: Annotated[Path, typer.Argument(help="Rollouts of one model.")],
+    second: Annotated[Path, typer.Argument(help="Rollouts of another, on the same tasks.")],
+    most: Annotated[int, typer.Option(help="How many changed tasks to name.", min=0)] = 10,
+    as_json: Json = False,
+) -> None:
+    """Show what changed from one file of rollouts to another, task by task."""
+    from provegym.evals.compare import compare
+
+    found = compare(first, second, most)
+    if as_json:
+        print_json(found)
+        return
+    _print_rows(f"all ({found['tasks']} tasks)", found["all"])
+    for sort in ("kinds", "servers"):
+        for metric, rows in found[sort].items():
+            _print_rows(f"{metric} by {sort[:-1]}", rows)
+    if found["most_changed"]:
+        table = Table("most changed", "kind", "first", "second", box=None)
+        for each in found["most_changed"]:
+            table.add_row(each.id, each.kind, f"{each.first:.3f}", f"{each.second:.3f}")
+        console.print(table)
+    if found["only_first"] or found["only_second"]:
+        console.print(
+            f"\nleft out: {found['only_first']} tasks of the first file alone,"
+            f" {found['only_second']} of the second"
+        )
+
+
+def _print_rows(title: str, rows: "dict[str, Row]") -> None:
+    table = Table(title, "tasks", "first", "second", "difference [95 %]", box=None)
+    for name, row in rows.items():
+        change = row.difference
+        told = f"{change.mean:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
+        cells = (str(change.tasks), f"{row.first:.3f}", f"{row.second:.3f}", told)
+        table.add_row(name, *cells)
+    console.print(table)
+    console.print()

@@ -1,0 +1,85 @@
+"""The command that trains."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+from rich.table import Table
+
+from provegym.cli.base import app, console, fail, progress_bar
+
+if TYPE_CHECKING:
+    from provegym.train.recipe import Recipe
+
+SAMPLE = 120
+
+
+@app.command("train")
+def train_model(
+    recipe: Annotated[Path, typer.Argument(help="A recipe, such as recipes/embedded.toml.")],
+    out: Annotated[Path | None, typer.Option(help="The run's folder; else runs/RECIPE.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run.")] = False,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", help="Another value, e.g. grpo.steps=20.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Build all but the weights, and show it.")
+    ] = False,
+) -> None:
+    """Train a model by a recipe: a warm-up on transcripts, or GRPO against live worlds."""
+    from provegym.config import load_recipe, write_recipe
+    from provegym.policies.local import NotInstalled
+    from provegym.train.run import TrainError
+    from provegym.train.start import start
+
+    settings = load_recipe(recipe, changes or ())
+    folder = out or Path("runs") / recipe.stem
+    try:
+        if dry_run:
+            _show(settings)
+            return
+        if resume:
+            _check_same(settings, folder)
+        run = start(settings, folder, write_recipe(settings), resume, progress_bar())
+    except (NotInstalled, TrainError) as problem:
+        fail(str(problem))
+    print(f"{len(run.history)} steps in {folder}; its metrics, rollouts and plots are there")
+
+
+def _show(recipe: "Recipe") -> None:
+    """Print the forecast; where there is no corpus yet, of a small one that is made for it."""
+    from provegym.train.data import load
+    from provegym.train.forecast import forecast
+    from provegym.train.run import Run
+
+    data = recipe.data
+    if not data.corpus and data.size > SAMPLE:
+        console.print(f"a sample of {SAMPLE} examples stands for the {data.size:,} of the run")
+        data = msgspec.structs.replace(data, size=SAMPLE)
+    with TemporaryDirectory() as scratch, progress_bar() as bar:
+        run = Run(Path(scratch) / "run", recipe)
+        lines = forecast(recipe, run, load(data, Path(scratch) / "corpus", bar))
+    table = Table("what", "value", box=None, show_header=False)
+    for line in lines:
+        table.add_row(*line)
+    console.print(table, markup=False)
+
+
+def _check_same(recipe: "Recipe", folder: Path) -> None:
+    """A run goes on by its own recipe; only how long it is to last may change."""
+    from provegym.config import load_recipe, write_recipe
+
+    if not (folder / "recipe.toml").exists():
+        fail(f"{folder} holds no run to go on with; leave --resume out")
+    begun = load_recipe(folder / "recipe.toml")
+    if begun.grpo and recipe.grpo:
+        grpo = msgspec.structs.replace(begun.grpo, steps=recipe.grpo.steps)
+        begun = msgspec.structs.replace(begun, grpo=grpo)
+    if begun != recipe:
+        old, new = (set(write_recipe(each).splitlines()) for each in (begun, recipe))
+        fail(
+            f"{folder} was begun by another recipe ({'; '.join(sorted(old - new)[:3])}); give the"
+            " same one, or name another --out"
+        )

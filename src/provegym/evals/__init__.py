@@ -1,0 +1,1 @@
+"""How good a model is: one file per benchmark, and two runs side by side."""

@@ -1,0 +1,96 @@
+"""Two runs over the same tasks side by side: paired differences, and where they come from."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from provegym.evals.measure import METRICS, Estimate, by_task, estimate
+from provegym.trace import BadFile, Example, Rollout, read
+
+Key = Callable[[Example], str]
+
+
+class Changed(NamedTuple):
+    """A task on which the two runs were paid differently."""
+
+    id: str
+    kind: str
+    server: str
+    first: float
+    second: float
+
+
+class Row(NamedTuple):
+    """A metric in both runs, and the second less the first, task by task."""
+
+    first: float
+    second: float
+    difference: Estimate
+
+
+class Pair:
+    """The rollouts of two runs, on the tasks that both have."""
+
+    def __init__(self, first: Iterable[Rollout], second: Iterable[Rollout]) -> None:
+        runs = [list(first), list(second)]
+        known = [{rollout.example.id for rollout in run} for run in runs]
+        self.both = known[0] & known[1]
+        self.alone = tuple(len(ids - self.both) for ids in known)
+        self.runs = [[each for each in run if each.example.id in self.both] for run in runs]
+        self.examples = {each.example.id: each.example for each in self.runs[0]}
+
+    def rows(self) -> dict[str, Row]:
+        """Every metric over all tasks."""
+        found = {name: self._row(name, self.both) for name in METRICS}
+        return {name: row for name, row in found.items() if row is not None}
+
+    def by(self, key: Key, metric: str) -> dict[str, Row]:
+        """One metric for each sort of task."""
+        sorts: dict[str, set[str]] = {}
+        for example in self.examples.values():
+            sorts.setdefault(key(example), set()).add(example.id)
+        found = {name: self._row(metric, ids) for name, ids in sorted(sorts.items())}
+        return {name: row for name, row in found.items() if row is not None}
+
+    def most_changed(self, count: int) -> list[Changed]:
+        """The tasks whose reward differs most, most first."""
+        first, second = (by_task(run, METRICS["reward"]) for run in self.runs)
+        changed = [
+            Changed(each.id, each.kind, each.server, first[each.id], second[each.id])
+            for each in self.examples.values()
+            if first[each.id] != second[each.id]
+        ]
+        changed.sort(key=lambda each: (-abs(each.second - each.first), each.id))
+        return changed[:count]
+
+    def _row(self, metric: str, ids: set[str]) -> Row | None:
+        first, second = (by_task(run, METRICS[metric]) for run in self.runs)
+        chosen = [key for key in first if key in ids and key in second]
+        difference = estimate([second[key] - first[key] for key in chosen])
+        if difference is None:
+            return None
+        return Row(
+            _mean([first[k] for k in chosen]), _mean([second[k] for k in chosen]), difference
+        )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def compare(first: Path, second: Path, count: int = 10) -> dict[str, Any]:
+    """What changed from one file of rollouts to another."""
+    pair = Pair(read(first, Rollout), read(second, Rollout))
+    if not pair.both:
+        raise BadFile(f"{first} and {second} have no task in common; play both on the same data")
+    return {
+        "tasks": len(pair.both),
+        "only_first": pair.alone[0],
+        "only_second": pair.alone[1],
+        "all": pair.rows(),
+        "kinds": {m: pair.by(lambda example: example.kind, m) for m in ("success", "reward")},
+        "servers": {
+            m: pair.by(lambda example: example.server or "none", m) for m in ("success", "reward")
+        },
+        "most_changed": pair.most_changed(count),
+    }

@@ -1,0 +1,187 @@
+"""Tasks no model has trained on: on unseen servers, and on unseen worlds of seen ones.
+
+The names hold for a model trained on a corpus that was split by servers: four servers and the last
+hundred worlds of every other are kept out of training.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from msgspec.structs import replace
+
+from provegym import servers
+from provegym.evals.measure import Estimate, measure
+from provegym.policies.scripted import SCRIPTS
+from provegym.rollout import MakePolicy, play, play_all, play_script
+from provegym.synth.corpus import TRAIN_WORLDS, Job, Made, draw
+from provegym.synth.keeper import Keeper, Part, Quotas
+from provegym.synth.perturb import HELD_OUT
+from provegym.trace import BadFile, Example, Rollout, line, read
+from provegym.train.codec import Codec, TooLong
+from provegym.train.data import prompt
+from provegym.train.engine import Generate, Limits, run
+
+SERVERS, WORLDS, TRAINING = "unseen servers", "unseen worlds", "training worlds"
+SEED, IDLE = 0, 3
+Play = Callable[[Sequence[Example]], Iterator[Rollout]]
+
+
+def group(example: Example) -> str:
+    """What is new about an example for a model that was trained on a split corpus."""
+    if example.server in HELD_OUT:
+        return SERVERS
+    return WORLDS if example.seed >= TRAIN_WORLDS else TRAINING
+
+
+def tasks(data: Path | None, count: int) -> list[Example]:
+    """So many tasks of each group, the same every time.
+
+    A corpus's folder gives its held-out part; what it lacks is drawn now. A file is taken as it is.
+    """
+    found: list[Example] = []
+    if data is not None:
+        files = sorted(data.glob("heldout-*.jsonl")) if data.is_dir() else [data]
+        if not files:
+            raise BadFile(f"{data} has no heldout-*.jsonl; make it with `synth --split servers`")
+        found = [example for file in files for example in read(file, Example)]
+    if data is None or data.is_dir():
+        seen = tuple(name for name in servers.names() if name not in HELD_OUT)
+        found += [] if data else drawn(HELD_OUT, count)
+        found += drawn(seen, count)
+    by_group: dict[str, list[Example]] = {}
+    for example in found:
+        by_group.setdefault(group(example), []).append(example)
+    return [each for name in sorted(by_group) for each in _some(by_group[name], count)]
+
+
+def _some(examples: list[Example], count: int) -> list[Example]:
+    if len(examples) <= count:
+        return examples
+    return Random("heldout").sample(examples, count)
+
+
+def drawn(names: tuple[str, ...], count: int) -> list[Example]:
+    """Verified examples on worlds that no training part uses, in the paper's mix of kinds."""
+    drawer = Drawer(names)
+    while len(drawer.kept) < count:
+        before = len(drawer.kept)
+        drawer.fill(count - before)
+        if len(drawer.kept) == before:
+            raise BadFile(f"only {before} of {count} held-out tasks were found; ask for fewer")
+    return drawer.kept
+
+
+class Drawer:
+    """Draws held-out tasks of some servers, none like another."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.kept: list[Example] = []
+        self.names, self.keeper, self.round = names, Keeper(), 0
+        self.next = dict.fromkeys(names, 0)
+
+    def fill(self, count: int) -> None:
+        """Draw so many more, or fewer if some rounds give none: a rare shape may not be found."""
+        part = Part("heldout", count, self.names)
+        quotas, wanted, idle = Quotas(part), len(self.kept) + count, 0
+        while len(self.kept) < wanted and idle < IDLE:
+            before = len(self.kept)
+            for name in filter(quotas.open, self.names):
+                job = Job(part, name, SEED, self.round, self.next[name], quotas)
+                made, self.next[name] = draw(job)
+                for each in made:
+                    self._take(each, quotas, count)
+            self.round += 1
+            idle = 0 if len(self.kept) > before else idle + 1
+
+    def _take(self, made: Made, quotas: Quotas, count: int) -> None:
+        example = made.example
+        if example is None or not quotas.wants(example.server, made.shape):
+            return
+        if not self.keeper.objection(example, count):
+            self.keeper.keep(example)
+            quotas.take(example.server, made.shape)
+            self.kept.append(example)
+
+
+@dataclass(frozen=True)
+class Local:
+    """A model that is played here, a batch of rollouts at a time."""
+
+    name: str
+    generate: Generate
+    codec: Codec
+    limits: Limits
+    batch: int = 64
+
+    def takes(self, example: Example) -> bool:
+        """Whether the prompt of an example is not too long for it."""
+        try:
+            return bool(prompt(example, self.codec))
+        except TooLong:
+            return False
+
+    def __call__(self, examples: Sequence[Example]) -> Iterator[Rollout]:
+        """The rollouts, batch by batch."""
+        for at in range(0, len(examples), self.batch):
+            some = examples[at : at + self.batch]
+            for played in run(some, self.generate, self.codec, self.limits):
+                yield replace(played.rollout, policy=self.name)
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A policy that is asked over the network, some rollouts at a time."""
+
+    name: str
+    make: MakePolicy
+    concurrency: int = 8
+
+    def __call__(self, examples: Sequence[Example]) -> Iterator[Rollout]:
+        """The rollouts, in the order of the examples."""
+
+        def one(example: Example) -> Any:
+            return play(example, self.make(example), name=self.name)
+
+        with asyncio.Runner() as runner:
+            coming: AsyncIterator[Rollout] = play_all(examples, one, self.concurrency)
+            while (rollout := runner.run(_next(coming))) is not None:
+                yield rollout
+
+
+async def _next(coming: AsyncIterator[Rollout]) -> Rollout | None:
+    return await anext(coming, None)
+
+
+def evaluate(examples: Sequence[Example], player: Play, samples: int, out: Path | None) -> Any:
+    """Play every task so many times, keep the rollouts, and report."""
+    rollouts: list[Rollout] = []
+    file = out.open("wb") if out else None
+    for rollout in player([example for example in examples for _ in range(samples)]):
+        rollouts.append(rollout)
+        if file:
+            file.write(line(rollout))
+    if file:
+        file.close()
+    return report(rollouts)
+
+
+def report(rollouts: Sequence[Rollout]) -> dict[str, Any]:
+    """Every score by group, and the noop's beside it."""
+    groups: dict[str, list[Rollout]] = {}
+    for rollout in rollouts:
+        groups.setdefault(group(rollout.example), []).append(rollout)
+    return {name: _scores(groups[name]) for name in sorted(groups)}
+
+
+def _scores(rollouts: list[Rollout]) -> dict[str, Any]:
+    examples = {rollout.example.id: rollout.example for rollout in rollouts}
+    idle = measure([play_script(example, SCRIPTS["noop"]) for example in examples.values()])
+    scores: dict[str, dict[str, Estimate]] = {
+        name: {"model": value, "noop": idle[name]} for name, value in measure(rollouts).items()
+    }
+    broken = sum(rollout.reward is None for rollout in rollouts)
+    return {"tasks": len(examples), "rollouts": len(rollouts), "broken": broken, "scores": scores}

@@ -1,0 +1,1 @@
+"""Training: the warm-up, GRPO against live worlds, and what a run leaves behind."""

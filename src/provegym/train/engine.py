@@ -1,0 +1,152 @@
+"""Rollouts of a batch that advance together, each with its own world, session and tokens.
+
+All that wait for a reply are sampled at once; the loop that plays them is the one of `rollout`.
+"""
+
+from collections.abc import Coroutine, Generator, Sequence
+from dataclasses import dataclass, field
+from types import coroutine
+from typing import Any
+
+import msgspec
+
+from provegym.policies.local import Generate, Sampled
+from provegym.rewards import PAPER, Scheme
+from provegym.rollout import Caps, play
+from provegym.trace import Example, Json, Reply, Rollout
+from provegym.train.codec import Codec
+
+__all__ = ["Generate", "Limits", "Sampled", "Trajectory", "run"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a rollout may get, in tokens, turns and calls."""
+
+    prompt: int = 2048
+    completion: int = 2048
+    reply: int = 256
+    user_turns: int = 5
+    assistant_turns: int = 10
+    calls: int = 64
+
+
+@dataclass
+class Trajectory:
+    """A rollout and its tokens; the mask is 1 where the model wrote, 0 where the world did."""
+
+    example: Example
+    prompt: list[int]
+    completion: list[int]
+    mask: list[int]
+    logprobs: list[float]
+    rollout: Rollout
+
+
+@dataclass
+class Seat:
+    """The policy of one rollout: keeps its tokens, and waits for the batch to be sampled."""
+
+    codec: Codec
+    limits: Limits
+    prompt: list[int] = field(default_factory=list)
+    completion: list[int] = field(default_factory=list)
+    mask: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    heard: int = 0
+    full: bool = False
+
+    @property
+    def room(self) -> int:
+        """How many tokens are left."""
+        return self.limits.completion - len(self.completion)
+
+    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
+        """What the model says next; a reply over the cap on tokens ends the rollout."""
+        self._hear(messages, tools)
+        over = self.limits.completion + 1
+        if self.full:
+            return Reply(tokens=over)
+        room = self.room
+        sampled = await _sample(self)
+        ids = sampled.ids[:room]
+        self._append(ids, 1, sampled.logprobs[:room])
+        reply = self.codec.reply(ids)
+        if not self.room and not self._ended():
+            return msgspec.structs.replace(reply, tokens=over)
+        return reply
+
+    def _hear(self, messages: Sequence[Json], tools: list[Json]) -> None:
+        """Append what was said since the last reply, all of it or, without room, nothing."""
+        if not self.prompt:
+            system, user = messages
+            self.prompt = self.codec.open(system["content"], user["content"], tools)
+        else:
+            ids = self.codec.after(messages[self.heard + 1 :], self._ended())
+            if len(ids) >= self.room:
+                self.full = True
+                return
+            self._append(ids, 0, [0.0] * len(ids))
+        self.heard = len(messages)
+
+    def _ended(self) -> bool:
+        return bool(self.completion) and self.completion[-1] == self.codec.end
+
+    def _append(self, ids: list[int], own: int, logprobs: list[float]) -> None:
+        self.completion += ids
+        self.mask += [own] * len(ids)
+        self.logprobs += logprobs
+
+    def trajectory(self, rollout: Rollout) -> Trajectory:
+        """The finished rollout with its tokens; an empty reply for want of room was never said."""
+        messages = rollout.messages[:-1] if self.full else rollout.messages
+        rollout = msgspec.structs.replace(rollout, messages=messages, tokens=sum(self.mask))
+        return Trajectory(
+            rollout.example, self.prompt, self.completion, self.mask, self.logprobs, rollout
+        )
+
+
+def run(
+    examples: Sequence[Example],
+    generate: Generate,
+    codec: Codec,
+    limits: Limits,
+    scheme: Scheme = PAPER,
+) -> list[Trajectory]:
+    """Play every example once, all of them side by side; a repeated one is another rollout."""
+    caps = Caps(limits.user_turns, limits.assistant_turns, limits.calls, limits.completion)
+    seats = [Seat(codec, limits) for _ in examples]
+    plays = [
+        play(example, seat, name=codec.name, caps=caps, scheme=scheme)
+        for example, seat in zip(examples, seats, strict=True)
+    ]
+    done: dict[int, Rollout] = {}
+    waiting = _advance(plays, dict.fromkeys(range(len(plays))), done)
+    while waiting:
+        asking = [seats[at] for at in waiting]
+        most = min(limits.reply, max(seat.room for seat in asking))
+        samples = generate([seat.prompt + seat.completion for seat in asking], most)
+        waiting = _advance(plays, dict(zip(waiting, samples, strict=True)), done)
+    return [seat.trajectory(done[at]) for at, seat in enumerate(seats)]
+
+
+@coroutine
+def _sample(seat: Seat) -> Generator[Seat, Sampled, Sampled]:
+    """Wait for the batch."""
+    return (yield seat)
+
+
+def _advance(
+    plays: Sequence[Coroutine[Any, Any, Rollout]],
+    given: dict[int, Sampled | None],
+    done: dict[int, Rollout],
+) -> list[int]:
+    """Give each rollout its sample; those that ask for another."""
+    waiting = []
+    for at, sampled in given.items():
+        try:
+            plays[at].send(sampled)
+            waiting.append(at)
+        except StopIteration as end:
+            done[at] = end.value
+    return waiting

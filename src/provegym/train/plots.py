@@ -1,0 +1,61 @@
+"""The curves of a run as pictures: reward, its parts, and calls per task."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from provegym.policies.local import need
+from provegym.rewards import COMPONENTS
+
+WINDOW = 10
+SIZE = (7.0, 4.0)
+FORMATS = ("png", "svg")
+
+History = Sequence[Mapping[str, Any]]
+
+
+def draw(history: History, folder: Path) -> list[Path]:
+    """Draw what the history has figures for; each picture as PNG and SVG."""
+    pictures = {
+        "reward": ("mean reward per step", ["reward"]),
+        "parts": ("parts of the reward, unweighted", list(COMPONENTS)),
+        "calls": ("calls per task", ["calls"]),
+        "loss": ("loss", ["loss"]),
+    }
+    made: list[Path] = []
+    for name, (title, keys) in pictures.items():
+        known = [key for key in keys if any(key in line for line in history)]
+        if known:
+            made += _picture(history, known, title, folder / name)
+    return made
+
+
+def smooth(values: Sequence[float], window: int = WINDOW) -> list[float]:
+    """The mean of each value and those before it, as far as the window reaches."""
+    ends = range(1, len(values) + 1)
+    spans = [values[max(0, end - window) : end] for end in ends]
+    return [sum(span) / len(span) for span in spans]
+
+
+def _picture(history: History, keys: Sequence[str], title: str, path: Path) -> list[Path]:
+    """One figure: a faint line for every step and a strong one for the mean of the last ten."""
+    # A bare figure needs neither a display nor a choice of backend.
+    figure = need("matplotlib.figure").Figure(figsize=SIZE, layout="constrained")
+    axes = figure.subplots()
+    for number, key in enumerate(keys):
+        points = [(line["step"], line[key]) for line in history if key in line]
+        steps, values = [step for step, _ in points], [value for _, value in points]
+        colour = f"C{number}"
+        axes.plot(steps, values, color=colour, alpha=0.25, linewidth=1)
+        label = f"{key} ({values[-1]:.3f} at the end)"
+        axes.plot(steps, smooth(values), color=colour, linewidth=1.8, label=label)
+    axes.set_xlabel("step")
+    axes.set_title(title, loc="left")
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize="small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files = [path.with_suffix(f".{form}") for form in FORMATS]
+    for file in files:
+        figure.savefig(file, dpi=150)
+    return files

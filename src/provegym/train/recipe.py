@@ -1,0 +1,133 @@
+"""What a training run is told: frozen settings, a table of the recipe each.
+
+Every setting of a trainer that changes the result is named here with a value of its own, so that a
+trainer's default never decides. The defaults are the paper's (§4.1), and verl's where the paper is
+silent, because it trained with verl.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from provegym.rewards import Scheme
+from provegym.trace import ExampleKind
+from provegym.train.engine import Limits
+
+Count = Annotated[int, Meta(ge=1)]
+Whole = Annotated[int, Meta(ge=0)]
+Positive = Annotated[float, Meta(gt=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Amount = Annotated[float, Meta(ge=0)]
+Schedule = Literal["constant", "linear", "cosine"]
+LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of a recipe."""
+
+
+class Lora(Table, frozen=True):
+    """A low-rank adapter: the only weights that are trained, where there is one."""
+
+    r: Count = 16
+    alpha: Count = 32
+    dropout: Share = 0.0
+    targets: tuple[str, ...] = LINEAR
+
+
+class Model(Table, frozen=True):
+    """The policy: "embedded", a folder or a hub id, and the adapter it starts from.
+
+    `dtype` is what a GPU computes in; weights are kept in 32 bits.
+    """
+
+    name: str = "embedded"
+    adapter: str = ""
+    dtype: Literal["bfloat16", "float32"] = "bfloat16"
+    lora: Lora | None = None
+
+
+class Data(Table, frozen=True):
+    """The examples: a corpus, or how many to make; all servers and kinds, if none is named."""
+
+    corpus: str = ""
+    size: Count = 13_517
+    seed: Whole = 0
+    split: Literal["", "servers"] = ""
+    servers: tuple[str, ...] = ()
+    kinds: tuple[ExampleKind, ...] = ()
+    limit: Count | None = None
+    most: Count | None = None
+
+
+class Optimiser(Table, frozen=True):
+    """AdamW, how it is paced, and how a run is kept."""
+
+    lr: Positive = 1e-6
+    schedule: Schedule = "constant"
+    warmup: Whole = 0
+    weight_decay: Amount = 0.01
+    max_grad_norm: Positive = 1.0
+    batch: Count = 8
+    checkpointing: bool = True
+    save_every: Count = 10
+    keep: Count = 2
+    report: tuple[Literal["tensorboard", "trackio", "wandb"], ...] = ("tensorboard",)
+    seed: Whole = 0
+
+
+class Sft(Optimiser, frozen=True):
+    """Learning from transcripts; `together` transcripts per update, `batch` of them at a time."""
+
+    lr: Positive = 1e-5
+    schedule: Schedule = "cosine"
+    epochs: Positive = 3.0
+    together: Count = 32
+    max_tokens: Count = 16_384
+    save_every: Count = 100
+
+
+class Grpo(Optimiser, frozen=True):
+    """Group-relative policy optimisation: so many rollouts of each prompt, `batch` at a time."""
+
+    steps: Count = 350
+    prompts_per_step: Count = 16
+    rollouts: Annotated[int, Meta(ge=2)] = 16
+    beta: Amount = 0.01
+    epsilon: Positive = 0.2
+    epsilon_high: Positive = 0.2
+    iterations: Count = 1
+    loss_type: Literal["grpo", "dapo", "dr_grpo", "bnpo", "cispo"] = "dapo"
+    scale_rewards: Literal["group", "batch", "none"] = "group"
+    importance_level: Literal["token", "sequence"] = "token"
+    unbiased_kl: bool = False
+    mask_truncated: bool = False
+    temperature: Positive = 1.0
+    top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    top_k: Whole = 0
+    use_vllm: bool = True
+    vllm_mode: Literal["colocate", "server"] = "colocate"
+    vllm_server: str = ""
+    vllm_memory: Annotated[float, Meta(gt=0, lt=1)] = 0.3
+    vllm_parallel: Count = 1
+    vllm_correction: Literal["none", "token_truncate", "sequence_mask"] = "token_truncate"
+    sample_every: Count = 10
+    samples: Count = 16
+    patience: Count = 10
+
+    @property
+    def sequences(self) -> int:
+        """Rollouts of one step."""
+        return self.prompts_per_step * self.rollouts
+
+
+class Recipe(Table, frozen=True):
+    """One run's settings: a warm-up where it has [sft], GRPO where it has [grpo]."""
+
+    model: Model = Model()
+    data: Data = Data()
+    sft: Sft | None = None
+    grpo: Grpo | None = None
+    reward: Scheme = Scheme()
+    limits: Limits = Limits(prompt=12_384, completion=16_384, reply=2_048)

@@ -1,0 +1,290 @@
+"""A run's folder: recipe, versions, metrics, sampled rollouts, checkpoints and plots.
+
+A trainer calls `note` with the rollouts of a step and carries `watch()` among its callbacks; all
+else follows from the two. A run that was killed goes on from its last whole checkpoint, and what
+was recorded after it is taken back.
+"""
+
+import math
+import platform
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from statistics import fmean, pstdev
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from provegym.rewards import COMPONENTS
+from provegym.rewards.success import succeeded
+from provegym.trace import Json, Rollout, write
+from provegym.train.recipe import Grpo, Recipe, Sft
+
+if TYPE_CHECKING:
+    from provegym.train.engine import Trajectory
+
+PACKAGES = ("provegym", "torch", "transformers", "trl", "peft", "datasets", "accelerate", "vllm")
+LOGGED = ("loss", "grad_norm", "learning_rate", "kl", "entropy", "mean_token_accuracy", "epoch")
+CHECKPOINT = "checkpoint-"
+
+
+class TrainError(Exception):
+    """A run that cannot begin or go on; the message says what to change."""
+
+
+class Run:
+    """One run while it lasts."""
+
+    def __init__(
+        self, folder: Path, recipe: Recipe, toml: str = "", resume: bool = False, first: bool = True
+    ) -> None:
+        """Begin a run or go on with it; of several processes only the first writes."""
+        self.folder, self.recipe, self.first = folder, recipe, first
+        self.checkpoints = folder / "checkpoints"
+        self.metrics = folder / "metrics.jsonl"
+        self.history: list[Json] = []
+        self._noted: Json = {}
+        self._began = self._left = 0.0
+        if not first:
+            return
+        if self.metrics.exists() and not resume:
+            raise TrainError(
+                f"{folder} holds a run; go on with it by --resume, or name another --out"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        if resume:
+            self._take_back()
+        (folder / "recipe.toml").write_text(toml, "utf-8")
+        (folder / "versions.json").write_bytes(msgspec.json.format(msgspec.json.encode(versions())))
+
+    @property
+    def settings(self) -> Sft | Grpo:
+        """The table of the recipe that this run is about."""
+        settings = self.recipe.grpo or self.recipe.sft
+        assert settings is not None
+        return settings
+
+    def last(self) -> Path | None:
+        """The last whole checkpoint: its state is written after everything else."""
+        found = sorted(self.checkpoints.glob(f"{CHECKPOINT}*"), key=_number)
+        return next((path for path in reversed(found) if _is_whole(path)), None)
+
+    def note(
+        self, step: int, trajectories: "Sequence[Trajectory]", generation: float, world: float
+    ) -> dict[str, float]:
+        """Take in the rollouts of the step after this one, and what they took; return the figures.
+
+        `generation` and `world` are seconds: sampling tokens, and all the rest of playing.
+        """
+        rollouts = [trajectory.rollout for trajectory in trajectories]
+        sampled = sum(sum(trajectory.mask) for trajectory in trajectories)
+        told = sum(len(each.completion) for each in trajectories) - sampled
+        figures = summary(rollouts)
+        self._noted = {
+            **figures,
+            **tallies(rollouts),
+            "tokens": sampled,
+            "told_tokens": told,
+            "tokens_per_second": sampled / generation if generation else 0.0,
+            "generation_seconds": generation,
+            "world_seconds": world,
+        }
+        grpo = self.recipe.grpo
+        if grpo and self.first and (step + 1) % grpo.sample_every == 0:
+            apart = max(1, len(rollouts) // grpo.samples)
+            (self.folder / "rollouts").mkdir(exist_ok=True)
+            path = self.folder / "rollouts" / f"step-{step + 1:06}.jsonl"
+            write(path, rollouts[::apart][: grpo.samples])
+        return figures
+
+    def begin(self) -> None:
+        """A step begins."""
+        self._began = perf_counter()
+
+    def finish(self, step: int, steps: int, logs: Mapping[str, float]) -> None:
+        """A step is done: record it, say so, and stop where going on is no use."""
+        seconds = perf_counter() - self._began
+        known = {name: logs[name] for name in LOGGED if name in logs}
+        line = {"step": step, **self._noted, **known, "seconds": seconds}
+        if self._noted:
+            apart = self._noted["generation_seconds"] + self._noted["world_seconds"]
+            line["training_seconds"] = max(0.0, seconds - apart)
+        self._noted = {}
+        self.history.append(line)
+        with self.metrics.open("ab") as out:
+            out.write(msgspec.json.encode(line) + b"\n")
+        recent = [past["seconds"] for past in self.history[-20:]]
+        print(progress(line, steps, fmean(recent) * (steps - step)), file=sys.stderr, flush=True)
+        self._check(line)
+
+    def plot(self) -> None:
+        """Draw the curves so far."""
+        from provegym.train.plots import draw
+
+        draw(self.history, self.folder / "plots")
+
+    def watch(self) -> Any:
+        """A callback by which a trainer of transformers tells this run about its steps."""
+        from transformers import TrainerCallback
+
+        run = self
+
+        class Watch(TrainerCallback):  # type: ignore[misc, unused-ignore]
+            def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                run.begin()
+
+            def on_log(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+                if state.is_world_process_zero and "loss" in more["logs"]:
+                    run.finish(state.global_step, state.max_steps, more["logs"])
+
+            def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                if state.is_world_process_zero:
+                    run.plot()
+
+        return Watch()
+
+    @contextmanager
+    def guard(self) -> Iterator[None]:
+        """Turn what a trainer dies of into a sentence that says what to change."""
+        try:
+            yield
+        except RuntimeError as problem:
+            # Torch's own error is a RuntimeError; so is what an allocator of the CPU raises.
+            if "out of memory" not in str(problem) and "allocate memory" not in str(problem):
+                raise
+            table = "grpo" if self.recipe.grpo else "sft"
+            raise TrainError(
+                f"out of memory after step {len(self.history)}; lower {table}.batch (now"
+                f" {self.settings.batch}){_shorter(self.recipe)}, then --resume"
+            ) from None
+
+    def _check(self, line: Json) -> None:
+        for name in ("loss", "grad_norm"):
+            if not math.isfinite(line.get(name, 0.0)):
+                raise TrainError(
+                    f"{name} is {line[name]} at step {line['step']}; lower lr (now"
+                    f" {self.settings.lr}) or set model.dtype=float32, and start from the last"
+                    " good checkpoint"
+                )
+        if self.recipe.grpo is None:
+            return
+        patience = self.recipe.grpo.patience
+        recent = self.history[-patience:]
+        if len(recent) == patience and all(past.get("equal_groups") == 1 for past in recent):
+            reward = fmean(past["reward"] for past in recent)
+            raise TrainError(
+                f"for {patience} steps all rollouts of each group were paid the same (mean"
+                f" {reward:.2f}), so there is nothing to learn from; warm the model up by [sft],"
+                " raise grpo.temperature or choose other examples"
+            )
+
+    def _take_back(self) -> None:
+        """Forget what was recorded after the last whole checkpoint."""
+        kept = _number(last) if (last := self.last()) else 0
+        for path in self.checkpoints.glob(f"{CHECKPOINT}*"):
+            if _number(path) > kept:
+                shutil.rmtree(path)
+        for path in self.folder.glob("rollouts/step-*.jsonl"):
+            if _number(path.with_suffix("")) > kept:
+                path.unlink()
+        if self.metrics.exists():
+            lines = self.metrics.read_bytes().split(b"\n")
+            self.history = [past for past in map(_decode, lines) if past and past["step"] <= kept]
+            text = b"".join(msgspec.json.encode(past) + b"\n" for past in self.history)
+            self.metrics.write_bytes(text)
+
+
+def summary(rollouts: Sequence[Rollout]) -> dict[str, float]:
+    """The figures of a batch of rollouts; a part is the mean over those that have it."""
+    rewards = [paid(rollout) for rollout in rollouts]
+    figures = {"reward": fmean(rewards), "reward_std": pstdev(rewards)}
+    for part in COMPONENTS:
+        values = [r.reward.parts[part] for r in rollouts if r.reward and part in r.reward.parts]
+        if values:
+            figures[part] = fmean(values)
+    calls = [call for rollout in rollouts for call in rollout.calls]
+    groups: dict[str, set[float]] = {}
+    for rollout, reward in zip(rollouts, rewards, strict=True):
+        groups.setdefault(rollout.example.id, set()).add(reward)
+    return {
+        **figures,
+        "success": fmean(map(succeeded, rollouts)),
+        "calls": len(calls) / len(rollouts),
+        "valid_calls": fmean(call.checks.ran for call in calls) if calls else 0.0,
+        "equal_groups": fmean(len(rewards) == 1 for rewards in groups.values()),
+    }
+
+
+def paid(rollout: Rollout) -> float:
+    """What a rollout was paid; nothing, if it went wrong."""
+    return rollout.reward.total if rollout.reward else 0.0
+
+
+def tallies(rollouts: Sequence[Rollout]) -> Json:
+    """How rollouts ended, and which errors their calls met."""
+    errors = Counter(call.error for rollout in rollouts for call in rollout.calls if call.error)
+    return {"errors": dict(errors), "ended": dict(Counter(r.ended for r in rollouts))}
+
+
+def progress(line: Mapping[str, Any], steps: int, left: float) -> str:
+    """A step in one line."""
+    told = [f"step {line['step']}/{steps}"]
+    if "reward" in line:
+        told.append(f"reward {line['reward']:.3f} ± {line['reward_std']:.3f}")
+        told += [f"{part} {line[part]:.2f}" for part in COMPONENTS if part in line]
+        told.append(f"calls {line['calls']:.1f}, success {line['success']:.0%}")
+        told.append(f"{line['tokens_per_second']:,.0f} tokens/s")
+    told.append(f"loss {line['loss']:.4f}")
+    told.append(f"{line['seconds']:.1f} s, {_duration(left)} left")
+    return "  ".join(told)
+
+
+def versions() -> Json:
+    """What this runs on."""
+    found: Json = {"python": platform.python_version(), "machine": platform.platform()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def _duration(seconds: float) -> str:
+    minutes, hours = seconds / 60, seconds / 3600
+    return (
+        f"{hours:.1f} h"
+        if hours >= 1
+        else f"{minutes:.0f} min"
+        if minutes >= 2
+        else f"{seconds:.0f} s"
+    )
+
+
+def _shorter(recipe: Recipe) -> str:
+    if recipe.grpo is None:
+        return f" or sft.max_tokens (now {recipe.sft.max_tokens if recipe.sft else 0})"
+    vllm = f", grpo.vllm_memory (now {recipe.grpo.vllm_memory})" if recipe.grpo.use_vllm else ""
+    return f" or limits.completion (now {recipe.limits.completion}){vllm}"
+
+
+def _number(path: Path) -> int:
+    return int(path.name.rpartition("-")[2])
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    state = checkpoint / "trainer_state.json"
+    return state.exists() and bool(_decode(state.read_bytes()))
+
+
+def _decode(text: bytes) -> Json | None:
+    """A JSON object, or None where writing it was cut off."""
+    try:
+        return msgspec.json.decode(text, type=Json)
+    except msgspec.DecodeError:
+        return None

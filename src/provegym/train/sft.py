@@ -1,0 +1,132 @@
+"""The warm-up and the paper's baseline: learning from transcripts, token by token.
+
+A transcript is laid out as a rollout is: the ids of the prompt, of each reply, and of what the
+world said in between, with labels on the replies that a model should learn and nowhere else.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from provegym.policies.local import need
+from provegym.synth.transcript import transcript
+from provegym.toolbox import Toolbox
+from provegym.trace import Example, Json
+from provegym.train.codec import Codec, TooLong
+from provegym.train.recipe import Recipe, Sft
+from provegym.train.run import Run, TrainError
+
+IGNORED = -100
+
+
+class Row(NamedTuple):
+    """A transcript as a model reads it; a label is the token itself or `IGNORED`."""
+
+    input_ids: list[int]
+    labels: list[int]
+
+
+def encode(example: Example, codec: Codec, most: int) -> Row:
+    """The tokens of an example's transcript, ended after the last reply that fits."""
+    messages, learn = transcript(example)
+    tools = Toolbox.of(example).openai()
+    row = Row(codec.open(messages[0]["content"], messages[1]["content"], tools), [])
+    row.labels.extend([IGNORED] * len(row.input_ids))
+    whole = 0
+    for right, part in _parts(messages[2:], learn[2:]):
+        own = part[0]["role"] == "assistant"
+        ids = codec.say(part[0]) if own else codec.after(part)
+        row.input_ids.extend(ids)
+        row.labels.extend(ids if right else [IGNORED] * len(ids))
+        if len(row.input_ids) > most:
+            break
+        whole = len(row.input_ids) if own else whole
+    return Row(row.input_ids[:whole], row.labels[:whole])
+
+
+def _parts(messages: Sequence[Json], learn: Sequence[bool]) -> Iterable[tuple[bool, list[Json]]]:
+    """Replies one by one, and what is said between two of them together."""
+    pairs = zip(messages, learn, strict=True)
+    for own, run in groupby(pairs, key=lambda pair: pair[0]["role"] == "assistant"):
+        if own:
+            yield from ((right, [message]) for message, right in run)
+        else:
+            yield False, [message for message, _ in run]
+
+
+def rows(examples: Iterable[Example], codec: Codec, most: int) -> list[Row]:
+    """The transcripts that fit, with something to learn in each."""
+    found = []
+    for example in examples:
+        try:
+            row = encode(example, codec, most)
+        except TooLong:
+            continue
+        if any(label != IGNORED for label in row.labels):
+            found.append(row)
+    return found
+
+
+def train(
+    recipe: Recipe, run: Run, examples: Mapping[str, Example], model: Any, tokenizer: Any
+) -> None:
+    """Learn transcripts with TRL's SFTTrainer, which takes labels as they are."""
+    sft = recipe.sft
+    if sft is None:
+        raise TrainError("the recipe has no [sft] table; add one, or train its [grpo]")
+    data = rows(examples.values(), Codec(tokenizer, recipe.limits.prompt), sft.max_tokens)
+    if not data:
+        raise TrainError(
+            f"none of {len(examples)} transcripts fits: raise limits.prompt (now"
+            f" {recipe.limits.prompt}) or sft.max_tokens (now {sft.max_tokens})"
+        )
+    print(f"{len(data)} of {len(examples)} transcripts fit", file=sys.stderr)
+    dataset = need("datasets").Dataset.from_dict(
+        {"input_ids": [row.input_ids for row in data], "labels": [row.labels for row in data]}
+    )
+    trainer = need("trl").SFTTrainer(
+        model=model.float(),
+        args=arguments(recipe, run, model.device.type),
+        train_dataset=dataset,
+        processing_class=tokenizer,
+        callbacks=[run.watch()],
+    )
+    # The run prints its own line per step.
+    trainer.remove_callback(need("transformers").PrinterCallback)
+    last = run.last()
+    with run.guard():
+        trainer.train(resume_from_checkpoint=str(last) if last else None)
+    trainer.save_model(str(run.folder / "model"))
+
+
+def arguments(recipe: Recipe, run: Run, device: str) -> Any:
+    """TRL's settings for a recipe's."""
+    sft = recipe.sft or Sft()
+    args = need("trl").SFTConfig(
+        output_dir=str(run.checkpoints),
+        num_train_epochs=sft.epochs,
+        learning_rate=sft.lr,
+        lr_scheduler_type=sft.schedule,
+        warmup_steps=sft.warmup,
+        weight_decay=sft.weight_decay,
+        max_grad_norm=sft.max_grad_norm,
+        per_device_train_batch_size=sft.batch,
+        gradient_checkpointing=sft.checkpointing,
+        train_sampling_strategy="group_by_length",
+        dataset_kwargs={"skip_prepare_dataset": True},
+        max_length=None,
+        bf16=device == "cuda" and recipe.model.dtype == "bfloat16",
+        use_cpu=device == "cpu",
+        seed=sft.seed,
+        data_seed=sft.seed,
+        logging_steps=1,
+        logging_nan_inf_filter=False,
+        disable_tqdm=True,
+        report_to=list(sft.report),
+        save_strategy="steps",
+        save_steps=sft.save_every,
+        save_total_limit=sft.keep,
+    )
+    args.gradient_accumulation_steps = max(1, sft.together // (sft.batch * args.world_size))
+    return args

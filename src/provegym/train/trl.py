@@ -1,0 +1,268 @@
+"""GRPO on one machine: TRL's trainer, with rollouts of ours in place of its generation.
+
+TRL sees an example only by its id. What it gets back are tokens, which of them the model wrote, and
+what the rollout was paid; it never applies a template, and never tokenises.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from random import Random
+from time import perf_counter
+from typing import Any
+
+from provegym.policies.local import Generate, Sampled, Sampler, need
+from provegym.toolbox import Toolbox
+from provegym.trace import Example, Json
+from provegym.train import engine
+from provegym.train.codec import Codec, TooLong
+from provegym.train.engine import Trajectory
+from provegym.train.recipe import Grpo, Recipe
+from provegym.train.run import Run, TrainError
+
+ADAPTER = "default"
+STRIDE = 1_000_003
+
+
+def train(
+    recipe: Recipe, run: Run, examples: Mapping[str, Example], model: Any, tokenizer: Any
+) -> None:
+    """Train a model until the recipe's last step, or go on from the run's last checkpoint.
+
+    A model with an adapter is passed to TRL as it is, so that the reference of the KL term is the
+    adapter it came with. Weights are kept in 32 bits, whatever the model computes in: vLLM is sent
+    the adapter merged into the base and the base gets it subtracted again, at every step, which in
+    16 bits would wear the base down.
+    """
+    grpo = _settings(recipe)
+    codec = Codec(tokenizer, recipe.limits.prompt)
+    rows = list(islice(_rows(grpo.seed, codec, examples), grpo.steps * grpo.prompts_per_step))
+    if len(rows) < grpo.prompts_per_step:
+        raise TrainError(
+            f"{len(rows)} of {len(examples)} examples have prompts of at most"
+            f" {recipe.limits.prompt} tokens, and a step takes {grpo.prompts_per_step}: raise"
+            " limits.prompt, lower data.limit or lower grpo.prompts_per_step"
+        )
+    # TRL says at every start that it may change how rollouts are passed in.
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*rollout_func.*", UserWarning)
+        trainer = need("trl").GRPOTrainer(
+            model=model.float(),
+            args=arguments(recipe, run, model.device.type),
+            reward_funcs=reward,
+            rollout_func=Roller(recipe, run, examples, codec),
+            train_dataset=need("datasets").Dataset.from_dict({"prompt": rows}),
+            processing_class=tokenizer,
+            callbacks=[run.watch()],
+        )
+    last = run.last()
+    if last is not None:
+        _restore(model, last)
+    with run.guard():
+        trainer.train(resume_from_checkpoint=str(last) if last else None)
+    trainer.save_model(str(run.folder / "model"))
+
+
+class Roller:
+    """What TRL calls for the rollouts of a step."""
+
+    def __init__(
+        self, recipe: Recipe, run: Run, examples: Mapping[str, Example], codec: Codec
+    ) -> None:
+        self.recipe, self.run, self.examples, self.codec = recipe, run, examples, codec
+
+    # TRL looks for a name where it logs.
+    __name__ = "rollouts"
+
+    def __call__(self, ids: Sequence[str], trainer: Any) -> Json:
+        """Play these examples, each id once, and return their tokens and pay."""
+        step = trainer.state.global_step
+        watch = Stopwatch(self._generate(trainer, step))
+        began = perf_counter()
+        trajectories = engine.run(
+            [self.examples[each] for each in ids],
+            watch.generate,
+            self.codec,
+            self.recipe.limits,
+            self.recipe.reward,
+        )
+        world = perf_counter() - began - watch.seconds
+        figures = self.run.note(step, trajectories, watch.seconds, world)
+        return {**columns(trajectories, self.codec.end), "figures": figures}
+
+    def _generate(self, trainer: Any, step: int) -> Generate:
+        if trainer.use_vllm:
+            return vllm(trainer.vllm_generation)
+        # A seed of its own for every step: a run that goes on draws what it would have drawn.
+        seed = _settings(self.recipe).seed * STRIDE + step
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        seed = seed * STRIDE + trainer.accelerator.process_index
+        return Sampler(model, trainer.processing_class, trainer.temperature, seed).generate
+
+
+class Stopwatch:
+    """Counts the seconds that generation takes."""
+
+    def __init__(self, generate: Generate) -> None:
+        self._generate = generate
+        self.seconds = 0.0
+
+    def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
+        """Generate, and count."""
+        began = perf_counter()
+        samples = self._generate(contexts, most)
+        self.seconds += perf_counter() - began
+        return samples
+
+
+def vllm(backend: Any) -> Generate:
+    """Sample TRL's vLLM, which has the weights of this step; its log-probabilities are scaled."""
+
+    def generate(contexts: list[list[int]], most: int) -> list[Sampled]:
+        backend.max_completion_length = most
+        _, ids, logprobs, _ = backend.generate(prompts=contexts, images=None, num_generations=1)
+        return [
+            Sampled(list(row), [_number(best[0]) for best in values])
+            for row, values in zip(ids, logprobs, strict=True)
+        ]
+
+    return generate
+
+
+def columns(trajectories: Sequence[Trajectory], end: int) -> Json:
+    """Rollouts as TRL takes them; it has no place for one in which nothing was said."""
+    said = [bool(each.completion) for each in trajectories]
+    pairs = list(zip(trajectories, said, strict=True))
+    rewards = [each.rollout.reward for each in trajectories]
+    return {
+        "prompt_ids": [each.prompt or [end] for each in trajectories],
+        "completion_ids": [each.completion if full else [end] for each, full in pairs],
+        "env_mask": [each.mask if full else [0] for each, full in pairs],
+        "logprobs": [each.logprobs if full else [0.0] for each, full in pairs],
+        "paid": [None if paid is None else paid.total for paid in rewards],
+    }
+
+
+def reward(
+    paid: list[float | None],
+    figures: list[dict[str, float]],
+    log_metric: Callable[[str, float], None],
+    **_: Any,
+) -> list[float | None]:
+    """What the rollouts were paid; one that a server's bug ended counts for nothing."""
+    for name, value in figures[0].items():
+        log_metric(f"world/{name}", value)
+    return paid
+
+
+def arguments(recipe: Recipe, run: Run, device: str) -> Any:
+    """TRL's settings for a recipe's; each that changes the result is named."""
+    grpo, limits = _settings(recipe), recipe.limits
+    args = need("trl").GRPOConfig(
+        **_pace(grpo, run),
+        **_vllm_settings(recipe),
+        bf16=device == "cuda" and recipe.model.dtype == "bfloat16",
+        use_cpu=device == "cpu",
+        max_completion_length=limits.completion,
+        num_generations=grpo.rollouts,
+        generation_batch_size=grpo.sequences,
+        num_iterations=grpo.iterations,
+        beta=grpo.beta,
+        epsilon=grpo.epsilon,
+        epsilon_high=grpo.epsilon_high,
+        loss_type=grpo.loss_type,
+        scale_rewards=grpo.scale_rewards,
+        importance_sampling_level=grpo.importance_level,
+        use_bias_correction_kl=grpo.unbiased_kl,
+        mask_truncated_completions=grpo.mask_truncated,
+        temperature=grpo.temperature,
+        top_p=grpo.top_p,
+        top_k=grpo.top_k,
+        disable_dropout=True,
+        shuffle_dataset=False,
+    )
+    args.gradient_accumulation_steps = args.steps_per_generation
+    if args.world_size > 1 and (grpo.vllm_mode == "server" or grpo.vllm_parallel > 1):
+        raise TrainError(
+            "rollouts of several processes end at different times, and cannot share one vLLM: set"
+            ' grpo.vllm_mode="colocate" and grpo.vllm_parallel=1, or start one process'
+        )
+    return args
+
+
+def _pace(grpo: Grpo, run: Run) -> Json:
+    return {
+        "output_dir": str(run.checkpoints),
+        "max_steps": grpo.steps,
+        "learning_rate": grpo.lr,
+        "lr_scheduler_type": grpo.schedule,
+        "warmup_steps": grpo.warmup,
+        "weight_decay": grpo.weight_decay,
+        "max_grad_norm": grpo.max_grad_norm,
+        "per_device_train_batch_size": grpo.batch,
+        "gradient_checkpointing": grpo.checkpointing,
+        "seed": grpo.seed,
+        "data_seed": grpo.seed,
+        "logging_steps": 1,
+        "logging_nan_inf_filter": False,
+        "disable_tqdm": True,
+        "report_to": list(grpo.report),
+        "save_strategy": "steps",
+        "save_steps": grpo.save_every,
+        "save_total_limit": grpo.keep,
+    }
+
+
+def _vllm_settings(recipe: Recipe) -> Json:
+    grpo, limits = _settings(recipe), recipe.limits
+    if not grpo.use_vllm:
+        if grpo.top_p < 1 or grpo.top_k:
+            raise TrainError("grpo.top_p and grpo.top_k need grpo.use_vllm=true; leave them out")
+        return {"use_vllm": False}
+    corrected = grpo.vllm_correction != "none"
+    return {
+        "use_vllm": True,
+        "vllm_mode": grpo.vllm_mode,
+        "vllm_server_base_url": grpo.vllm_server or None,
+        "vllm_gpu_memory_utilization": grpo.vllm_memory,
+        "vllm_tensor_parallel_size": grpo.vllm_parallel,
+        "vllm_max_model_length": limits.prompt + limits.completion + limits.reply,
+        "vllm_importance_sampling_correction": corrected,
+        **({"vllm_importance_sampling_mode": grpo.vllm_correction} if corrected else {}),
+    }
+
+
+def _rows(seed: int, codec: Codec, examples: Mapping[str, Example]) -> Iterator[str]:
+    """The ids of examples that fit, in the order of this seed."""
+    order = sorted(examples)
+    Random(seed).shuffle(order)
+    for each in order:
+        example = examples[each]
+        try:
+            codec.open(example.system, example.turns[0].text, Toolbox.of(example).openai())
+        except TooLong:
+            continue
+        yield each
+
+
+def _restore(model: Any, checkpoint: Path) -> None:
+    """Put a checkpoint's adapter back.
+
+    The trainer of transformers does so only if it is alone: beside TRL's reference, it loads the
+    reference and leaves the adapter as it came.
+    """
+    peft = need("peft")
+    if isinstance(model, peft.PeftModel):
+        weights = peft.load_peft_weights(str(checkpoint), device="cpu")
+        peft.set_peft_model_state_dict(model, weights, ADAPTER)
+
+
+def _settings(recipe: Recipe) -> Grpo:
+    if recipe.grpo is None:
+        raise TrainError("the recipe has no [grpo] table; add one, or train its [sft]")
+    return recipe.grpo
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
