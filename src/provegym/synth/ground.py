@@ -46,11 +46,14 @@ def hub_of(server: AnyServer) -> tuple[str, frozenset[str]]:
     Those it feeds, and those of which some argument is fed by nothing else.
     """
     feeders: dict[tuple[str, str], set[str]] = defaultdict(set)
+    fed: dict[str, set[str]] = defaultdict(set)
     for edge in cached(server).edges:
-        if edge.kind == "explicit" and not server.tools[edge.source].writes:
+        source = server.tools[edge.source]
+        if edge.kind == "explicit" and not source.writes:
             feeders[edge.target, edge.argument].add(edge.source)
-    bare = [n for n, t in server.tools.items() if not t.writes and not t.input_schema["required"]]
-    fed = {hub: {to for (to, _), sources in feeders.items() if hub in sources} for hub in bare}
+            # It is the natural lookup of the things that its results are, not of those beside.
+            if edge.pointer.endswith("/id") and not source.input_schema["required"]:
+                fed[edge.source].add(edge.target)
     hub = max(fed, key=lambda name: len(fed[name]), default="")
     found = {hub, *fed.get(hub, ())}
     while more := {to for (to, _), sources in feeders.items() if sources <= found} - found:
