@@ -20,9 +20,11 @@ def test_the_bench_prints_every_figure_as_one_document() -> None:
         "sdk_memory_over_inline",
         "score_rollouts_per_s",
         "inline_rollouts_per_s",
+        "examples_per_s",
     }
     assert figures["tools_measured"] == 343
     assert figures["session_bytes"] <= 20_000
     assert figures["sessions_isolated"] == figures["sessions_live"] == 10_000
     assert figures["oracle_reward"] == 1.3
+    assert figures["candidates_verified"] > 0.6
     assert done.stderr == ""

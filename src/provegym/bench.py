@@ -22,7 +22,7 @@ from rich.console import Console
 
 from provegym import servers
 from provegym.bench_http import calls_per_second, peer_command, serve_command
-from provegym.bench_reward import measure_reward
+from provegym.bench_reward import measure_reward, measure_synthesis
 from provegym.fuzz import find_calls
 from provegym.hosts.mcp import own_sessions, sdk_server
 from provegym.kernel import AnyServer, Record, Seed, Session, State, Table, money, table
@@ -68,6 +68,7 @@ def measure(progress: Console) -> Figures:
         ("a world of 10,000 records", measure_large_world),
         (f"{SESSIONS:,} sessions", measure_sessions),
         ("rewards and rollouts", measure_reward),
+        ("synthesis", measure_synthesis),
         ("hosts", measure_hosts),
         ("HTTP", measure_http),
     ]

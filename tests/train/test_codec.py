@@ -1,0 +1,146 @@
+"""Messages become tokens once, in the form of the chat template, and tokens become messages."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+from examples import pay_example
+from provegym.synth.transcript import transcript
+from provegym.toolbox import Toolbox
+from provegym.trace import Example, Json, ToolCall, read
+from provegym.train.codec import Codec, TooLong
+from train.tiny import build_tokenizer
+
+DATA = Path(__file__).parents[1] / "data"
+EXAMPLES = [each for path in sorted(DATA.glob("*.jsonl")) for each in read(path, Example)][::9]
+# Another form: results of calls come as one message of the user, and turns end in another way.
+GROUPED = """{% if tools %}{{ tools | tojson }}{% endif %}{% for message in messages %}
+{%- if message.role == "tool" %}
+{%- if loop.first or messages[loop.index0 - 1].role != "tool" %}<|im_start|>user{% endif %}
+ [{{ message.content }}]
+{%- if loop.last or messages[loop.index0 + 1].role != "tool" %}<|im_end|> {% endif %}
+{%- else %}<|im_start|>{{ message.role }}: {{ message.content }}
+{%- for call in message.tool_calls or [] %}<tool_call>{{ call.function | tojson }}</tool_call>
+{%- endfor %}<|im_end|> {% endif %}{% endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant: {% endif %}"""
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return build_tokenizer([pay_example()])
+
+
+@pytest.fixture
+def codec(tokenizer: Any) -> Codec:
+    return Codec(tokenizer, 100_000)
+
+
+def lay_out(codec: Codec, messages: list[Json], tools: list[Json]) -> list[int]:
+    """A whole conversation, appended piece by piece."""
+    ids = codec.open(messages[0]["content"], messages[1]["content"], tools)
+    heard: list[Json] = []
+    for message in messages[2:]:
+        if message["role"] != "assistant":
+            heard.append(message)
+            continue
+        ids += codec.after(heard) if heard else []
+        ids += codec.say(message)
+        heard = []
+    return ids
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.id)
+@pytest.mark.parametrize("form", ["hermes", "grouped"])
+def test_pieces_add_up_to_what_the_template_writes(
+    tokenizer: Any, example: Example, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if form == "grouped":
+        monkeypatch.setattr(tokenizer, "chat_template", GROUPED)
+    codec = Codec(tokenizer, 100_000)
+    messages, tools = transcript(example).messages, Toolbox.of(example).openai()
+    whole = codec._render(_with_objects(messages), tools, reply=False)
+    assert tokenizer.decode(lay_out(codec, messages, tools)) == whole.rstrip()
+
+
+def _with_objects(messages: list[Json]) -> list[Json]:
+    """The messages with arguments as objects, as templates are given them."""
+    import json
+
+    return [
+        {
+            **message,
+            "tool_calls": [
+                {
+                    **call,
+                    "function": {
+                        **call["function"],
+                        "arguments": json.loads(call["function"]["arguments"]),
+                    },
+                }
+                for call in message["tool_calls"]
+            ],
+        }
+        if message.get("tool_calls")
+        else message
+        for message in messages
+    ]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.id)
+def test_a_reply_comes_back_as_it_was_said(codec: Codec, example: Example) -> None:
+    for message in transcript(example).messages:
+        if message["role"] != "assistant":
+            continue
+        ids = codec.say(message)
+        reply = codec.reply(ids)
+        asked = [call["function"] for call in message.get("tool_calls") or ()]
+        assert reply.text == message["content"]
+        assert [call.name for call in reply.calls] == [call["name"] for call in asked]
+        assert [_json(call.arguments) for call in reply.calls] == [
+            _json(call["arguments"]) for call in asked
+        ]
+        assert reply.tokens == len(ids)
+        assert ids[-1] == codec.end
+        assert ids.count(codec.end) == 1
+
+
+def _json(text: str) -> Any:
+    import json
+
+    return json.loads(text)
+
+
+def test_the_end_of_a_turn_is_added_only_where_the_model_left_it_out(codec: Codec) -> None:
+    heard = [{"role": "tool", "content": "3"}, {"role": "tool", "content": "4"}]
+    ended, cut = codec.after(heard), codec.after(heard, ended=False)
+    assert cut == [codec.end, *ended]
+    assert codec.tokenizer.decode(ended).count("<tool_response>") == 2
+    assert codec.tokenizer.decode(ended).endswith("<|im_start|>assistant\n")
+
+
+def test_a_reply_that_was_cut_off_is_read_as_far_as_it_goes(codec: Codec) -> None:
+    ids = codec.say({"role": "assistant", "content": 'Let me see. <tool_call>{"name": "li'})
+    reply = codec.reply(ids[:-1])
+    assert reply.text == "Let me see."
+    assert reply.calls == (ToolCall(name="", arguments='{"name": "li'),)
+
+
+def test_words_of_the_world_cannot_end_a_turn_unseen(codec: Codec) -> None:
+    assert codec.reply([codec.end]).text == ""
+    assert codec.reply([]).text == ""
+
+
+def test_a_prompt_that_is_too_long_says_what_to_do(tokenizer: Any) -> None:
+    with pytest.raises(TooLong, match=r"a prompt of \d+ tokens, and 20 are allowed: show fewer"):
+        Codec(tokenizer, 20).open("Be kind. " * 20, "Hello.", [])
+
+
+def test_a_template_without_tools_is_refused(
+    tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokenizer, "chat_template", "{{ messages }}")
+    with pytest.raises(ValueError, match="shows no tools"):
+        Codec(tokenizer, 20)

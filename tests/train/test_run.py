@@ -1,0 +1,169 @@
+"""A run's folder: what is recorded, what a resumed run takes back, and how a run gives up."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from examples import pay_example
+from provegym.policies.scripted import SCRIPTS
+from provegym.rollout import play_script
+from provegym.trace import Rollout, read
+from provegym.train.engine import Trajectory
+from provegym.train.recipe import Grpo, Recipe, Sft
+from provegym.train.run import Run, TrainError, summary
+
+GRPO = Recipe(grpo=Grpo(sample_every=2, samples=2, patience=3))
+LOGS = {"loss": 0.5, "grad_norm": 1.0, "learning_rate": 1e-6, "kl": 0.1, "unknown": 3.0}
+
+
+def rolled(*scripts: str) -> list[Trajectory]:
+    """Rollouts of one example by these scripts, with three tokens of which two are the model's."""
+    example = pay_example()
+    rollouts = [play_script(example, SCRIPTS[name]) for name in scripts]
+    return [Trajectory(example, [1], [2, 3, 4], [1, 0, 1], [-1.0, 0, -1.0], r) for r in rollouts]
+
+
+def step(run: Run, number: int, *scripts: str, **logs: float) -> None:
+    """One step of a trainer, as the run hears of it."""
+    run.begin()
+    run.note(number - 1, rolled(*scripts), 0.5, 0.25)
+    run.finish(number, 10, {**LOGS, **logs})
+
+
+def checkpoint(run: Run, number: int, state: str = '{"global_step": 1}') -> Path:
+    path = run.checkpoints / f"checkpoint-{number}"
+    path.mkdir(parents=True)
+    (path / "trainer_state.json").write_text(state, "utf-8")
+    return path
+
+
+def lines(run: Run) -> list[dict[str, object]]:
+    text = run.metrics.read_bytes().splitlines()
+    return [msgspec.json.decode(line) for line in text]
+
+
+def test_a_summary_counts_what_happened() -> None:
+    rollouts = [each.rollout for each in rolled("oracle", "noop")]
+    figures = summary(rollouts)
+    assert figures["reward"] == pytest.approx((1.3 + 0) / 2)
+    assert figures["reward_std"] == pytest.approx(0.65)
+    assert figures["validity"] == 0.5
+    assert figures["success"] == 0.5
+    assert figures["calls"] == 2
+    assert figures["valid_calls"] == 1
+    assert figures["equal_groups"] == 0
+    assert summary(rollouts[1:] * 2)["equal_groups"] == 1
+
+
+def test_a_rollout_that_went_wrong_is_paid_nothing() -> None:
+    rollout = msgspec.structs.replace(rolled("oracle")[0].rollout, reward=None, ended="server_bug")
+    assert summary([rollout])["reward"] == 0
+
+
+def test_a_step_is_one_line_with_all_its_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run(tmp_path, GRPO, 'toml = "as used"')
+    step(run, 1, "oracle", "noop")
+    (line,) = lines(run)
+    assert line["step"] == 1
+    assert line["tokens"] == 4
+    assert line["told_tokens"] == 2
+    assert line["tokens_per_second"] == 8
+    assert (line["generation_seconds"], line["world_seconds"]) == (0.5, 0.25)
+    assert {"validity", "coverage", "efficiency", "name", "argument"} <= line.keys()
+    assert line["ended"] == {"done": 2}
+    assert line["kl"] == 0.1
+    assert "unknown" not in line
+    said = capsys.readouterr().err
+    assert said.startswith("step 1/10  reward 0.650 ± 0.650  validity 0.50")
+    assert "left" in said
+    assert (tmp_path / "recipe.toml").read_text("utf-8") == 'toml = "as used"'
+    assert "python" in msgspec.json.decode((tmp_path / "versions.json").read_bytes())
+
+
+def test_rollouts_are_sampled_now_and_then(tmp_path: Path) -> None:
+    run = Run(tmp_path, GRPO)
+    for number in range(1, 5):
+        step(run, number, "oracle", "noop", "oracle", "noop")
+    files = sorted(path.name for path in (tmp_path / "rollouts").iterdir())
+    assert files == ["step-000002.jsonl", "step-000004.jsonl"]
+    assert len(list(read(tmp_path / "rollouts" / files[0], Rollout))) == 2
+
+
+def test_a_folder_with_a_run_is_not_overwritten(tmp_path: Path) -> None:
+    step(Run(tmp_path, GRPO), 1, "oracle", "noop")
+    with pytest.raises(TrainError, match="--resume"):
+        Run(tmp_path, GRPO)
+
+
+def test_a_killed_run_goes_on_from_its_last_whole_checkpoint(tmp_path: Path) -> None:
+    run = Run(tmp_path, GRPO)
+    for number in range(1, 7):
+        step(run, number, "oracle", "noop")
+    whole = checkpoint(run, 2)
+    checkpoint(run, 4, state='{"global_st')
+    with run.metrics.open("ab") as out:
+        out.write(b'{"step": 7, "rew')
+    again = Run(tmp_path, GRPO, resume=True)
+    assert again.last() == whole
+    assert [line["step"] for line in lines(again)] == [1, 2]
+    assert [path.name for path in again.checkpoints.iterdir()] == ["checkpoint-2"]
+    assert [path.name for path in (tmp_path / "rollouts").iterdir()] == ["step-000002.jsonl"]
+    step(again, 3, "oracle", "noop")
+    assert [line["step"] for line in lines(again)] == [1, 2, 3]
+
+
+def test_the_last_checkpoint_is_the_highest_and_not_the_last_by_name(tmp_path: Path) -> None:
+    run = Run(tmp_path, GRPO)
+    assert run.last() is None
+    checkpoint(run, 90)
+    assert run.last() == checkpoint(run, 100)
+
+
+@pytest.mark.parametrize("name", ["loss", "grad_norm"])
+def test_a_number_that_is_none_ends_the_run(tmp_path: Path, name: str) -> None:
+    run = Run(tmp_path, GRPO)
+    with pytest.raises(TrainError, match=f"{name} is nan at step 1; lower lr"):
+        step(run, 1, "oracle", "noop", **{name: float("nan")})
+
+
+def test_groups_without_a_difference_end_the_run_after_a_while(tmp_path: Path) -> None:
+    run = Run(tmp_path, GRPO)
+    step(run, 1, "noop", "noop")
+    step(run, 2, "noop", "noop")
+    step(run, 3, "noop", "oracle")
+    step(run, 4, "noop", "noop")
+    step(run, 5, "noop", "noop")
+    with pytest.raises(TrainError, match=r"for 3 steps .* warm the model up"):
+        step(run, 6, "noop", "noop")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "sentence"),
+    [
+        (GRPO, r"lower grpo.batch \(now 8\) or limits.completion .*vllm_memory"),
+        (Recipe(sft=Sft(batch=4)), r"lower sft.batch \(now 4\) or sft.max_tokens"),
+    ],
+)
+def test_running_out_of_memory_says_what_to_lower(
+    tmp_path: Path, recipe: Recipe, sentence: str
+) -> None:
+    run = Run(tmp_path, recipe)
+    with pytest.raises(TrainError, match=sentence), run.guard():
+        raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+    with pytest.raises(RuntimeError, match="another"), run.guard():
+        raise RuntimeError("another problem")
+
+
+def test_curves_are_drawn_for_what_was_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    run = Run(tmp_path, GRPO)
+    for number in range(1, 4):
+        step(run, number, "oracle", "noop")
+    run.plot()
+    names = {path.name for path in (tmp_path / "plots").iterdir()}
+    assert names == {
+        f"{name}.{form}" for name in ("reward", "parts", "calls", "loss") for form in ("png", "svg")
+    }

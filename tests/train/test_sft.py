@@ -1,0 +1,175 @@
+"""The warm-up: labels are the right replies to the token, and a run that stops goes on."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+pytest.importorskip("trl")
+
+from examples import pay_example
+from provegym.policies.dialects import hermes
+from provegym.synth.transcript import transcript
+from provegym.trace import Example, ToolboxSpec, Turn
+from provegym.trace import Path as Road
+from provegym.train import sft
+from provegym.train.codec import Codec
+from provegym.train.data import show
+from provegym.train.engine import Limits
+from provegym.train.recipe import Lora, Model, Recipe, Sft
+from provegym.train.run import Run, TrainError
+from provegym.train.start import policy, save_adapter
+from train.tiny import build_model, build_tokenizer
+
+ANY = 1_000_000
+WRONG = {"account_id": "acc_1", "payee_id": "nobody", "amount": 20}
+SHOWN = ToolboxSpec(limit=4)
+
+
+def tried() -> Example:
+    """An example whose teacher first makes a call in vain."""
+    attempt = {"before": 2, "tool": "pay_payee", "arguments": WRONG, "error": "not_found"}
+    return pay_example(provenance={"attempts": [attempt]}, toolbox=SHOWN)
+
+
+def quiet(number: int) -> Example:
+    """An example with nothing to call."""
+    turns = (Turn(text=f"What is {number} plus {number}?"),)
+    return pay_example(
+        id=f"quiet-{number}",
+        kind="irrelevance",
+        turns=turns,
+        paths=(Road(),),
+        toolbox=ToolboxSpec(limit=1),
+    )
+
+
+@pytest.fixture(scope="module")
+def codec() -> Codec:
+    return Codec(build_tokenizer([pay_example(), tried()]), ANY)
+
+
+def learnt(row: sft.Row, codec: Codec) -> list[str]:
+    """The stretches of labels as text, each to the end of a turn."""
+    text = codec.tokenizer.decode([label for label in row.labels if label != sft.IGNORED])
+    return text.split(codec.tokenizer.eos_token)[:-1]
+
+
+@pytest.mark.parametrize(
+    "example", [pay_example(), tried(), quiet(2)], ids=["pay", "tried", "quiet"]
+)
+def test_labels_are_the_replies_to_learn_and_nothing_else(example: Example, codec: Codec) -> None:
+    messages, learn = transcript(example)
+    right = [message for message, is_right in zip(messages, learn, strict=True) if is_right]
+    row = sft.encode(example, codec, ANY)
+    replies = [hermes.parse(text) for text in learnt(row, codec)]
+    assert len(replies) == len(right)
+    for reply, message in zip(replies, right, strict=True):
+        assert reply.text == message["content"].strip()
+        calls = [call["function"] for call in message.get("tool_calls", ())]
+        assert [call.name for call in reply.calls] == [call["name"] for call in calls]
+        made, asked = (
+            [msgspec.json.decode(arguments) for arguments in side]
+            for side in ([c.arguments for c in reply.calls], [c["arguments"] for c in calls])
+        )
+        assert made == asked
+
+
+def test_a_failed_attempt_is_read_and_not_learnt(codec: Codec) -> None:
+    row = sft.encode(tried(), codec, ANY)
+    assert "nobody" in codec.tokenizer.decode(row.input_ids)
+    assert "nobody" not in "".join(learnt(row, codec))
+
+
+def test_a_label_is_its_token(codec: Codec) -> None:
+    row = sft.encode(pay_example(), codec, ANY)
+    assert len(row.labels) == len(row.input_ids)
+    pairs = zip(row.input_ids, row.labels, strict=True)
+    assert all(label in (sft.IGNORED, token) for token, label in pairs)
+    assert row.labels[-1] == codec.end
+
+
+def test_a_transcript_that_is_too_long_ends_after_a_whole_reply(codec: Codec) -> None:
+    whole = sft.encode(pay_example(), codec, ANY)
+    cut = sft.encode(pay_example(), codec, len(whole.input_ids) - 1)
+    assert 0 < len(cut.input_ids) < len(whole.input_ids)
+    assert cut.input_ids == whole.input_ids[: len(cut.input_ids)]
+    assert cut.labels[-1] == codec.end
+    assert sft.rows([pay_example()], codec, 10) == []
+
+
+def test_a_tool_that_is_no_longer_shown_is_not_tried() -> None:
+    example = tried()
+    attempt = {"before": 0, "tool": "list_disputes", "arguments": {}, "error": "rejected"}
+    provenance = {"attempts": [*example.provenance["attempts"], attempt]}
+    example = msgspec.structs.replace(example, provenance=provenance)
+    kept = show(example, 4).provenance["attempts"]
+    assert [each["tool"] for each in kept] == ["pay_payee"]
+
+
+RECIPE = Recipe(
+    model=Model(lora=Lora(r=2)),
+    sft=Sft(epochs=2, together=2, batch=2, save_every=2, lr=1e-2, checkpointing=False),
+    limits=Limits(prompt=ANY),
+)
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+def warm_up(folder: Path, resume: bool = False, dies_at: int = 99) -> Run:
+    """Four steps of a tiny model, from the same weights each time."""
+    examples = {example.id: example for example in map(quiet, range(4))}
+    tokenizer = build_tokenizer(list(examples.values()), size=400)
+    model_folder = folder / "base"
+    if not model_folder.exists():
+        build_model(tokenizer, width=16).save_pretrained(model_folder)
+        tokenizer.save_pretrained(model_folder)
+    run = Run(folder / "run", RECIPE, resume=resume)
+    told = run.finish
+
+    def finish(step: int, steps: int, logs: dict[str, float]) -> None:
+        told(step, steps, logs)
+        if step == dies_at:
+            raise Killed
+
+    run.finish = finish  # type: ignore[method-assign]
+    import torch
+
+    torch.manual_seed(0)
+    model, tokenizer = policy(msgspec.structs.replace(RECIPE.model, name=str(model_folder)), "cpu")
+    sft.train(RECIPE, run, examples, model, tokenizer)
+    save_adapter(model, run.folder / "adapter")
+    return run
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_run_that_was_killed_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
+    straight = warm_up(tmp_path / "straight").history
+    with pytest.raises(Killed):
+        warm_up(tmp_path / "killed", dies_at=3)
+    again = warm_up(tmp_path / "killed", resume=True)
+    assert [line["step"] for line in again.history] == [1, 2, 3, 4]
+    for one, other in zip(straight, again.history, strict=True):
+        assert one["loss"] == pytest.approx(other["loss"], abs=1e-6)
+    assert straight[-1]["loss"] < straight[0]["loss"]
+    assert {path.name for path in (again.folder / "adapter").iterdir()} == {
+        "adapter_config.json",
+        "adapter_model.safetensors",
+    }
+    assert list(again.folder.rglob("events.out.tfevents*"))
+    assert (again.folder / "plots" / "loss.png").exists()
+
+
+def test_a_recipe_without_transcripts_that_fit_is_refused(tmp_path: Path) -> None:
+    example = quiet(1)
+    tokenizer = build_tokenizer([example], size=400)
+    recipe = msgspec.structs.replace(RECIPE, limits=Limits(prompt=5))
+    with pytest.raises(TrainError, match=r"raise limits.prompt \(now 5\)"):
+        sft.train(recipe, Run(tmp_path, recipe), {"quiet-1": example}, None, tokenizer)
+
+
+def test_an_adapter_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TrainError, match=r"model.adapter: there is no .*gone"):
+        policy(Model(adapter=str(tmp_path / "gone")), "cpu")
