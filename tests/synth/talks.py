@@ -76,7 +76,7 @@ def place(name: str, number: int, *, held_out: bool = False) -> Place:
 
 
 @cache
-def candidates(kind: str, per_server: int = 8) -> tuple[Candidate, ...]:
+def candidates(kind: str, per_server: int = 6) -> tuple[Candidate, ...]:
     """Candidates of one kind on every server, as they are drawn."""
     return tuple(_candidates(kind, per_server))
 

@@ -74,9 +74,7 @@ def test_the_mask_tells_the_models_tokens_from_the_worlds(codec: Codec) -> None:
     assert all(any(message["content"] in text for text in told) for message in heard)
     assert len(trajectory.completion) == len(trajectory.mask) == len(trajectory.logprobs)
     assert {
-        value
-        for value, own in zip(trajectory.logprobs, trajectory.mask, strict=True)
-        if not own
+        value for value, own in zip(trajectory.logprobs, trajectory.mask, strict=True) if not own
     } == {0.0}
     assert trajectory.rollout.tokens == sum(trajectory.mask)
 

@@ -119,7 +119,8 @@ def test_the_last_checkpoint_is_the_highest_and_not_the_last_by_name(tmp_path: P
     run = Run(tmp_path, GRPO)
     assert run.last() is None
     checkpoint(run, 90)
-    assert run.last() == checkpoint(run, 100)
+    highest = checkpoint(run, 100)
+    assert run.last() == highest
 
 
 @pytest.mark.parametrize("name", ["loss", "grad_norm"])

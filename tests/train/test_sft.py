@@ -8,15 +8,18 @@ import pytest
 pytest.importorskip("trl")
 
 from examples import pay_example
+from provegym.cli.training import check_same
+from provegym.config import write_recipe
 from provegym.policies.dialects import hermes
 from provegym.synth.transcript import transcript
 from provegym.trace import Example, ToolboxSpec, Turn
 from provegym.trace import Path as Road
 from provegym.train import sft
 from provegym.train.codec import Codec
-from provegym.train.data import show
+from provegym.train.data import prompt, show
 from provegym.train.engine import Limits
-from provegym.train.recipe import Lora, Model, Recipe, Sft
+from provegym.train.forecast import forecast
+from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
 from provegym.train.start import policy, save_adapter
 from train.tiny import build_model, build_tokenizer
@@ -173,3 +176,39 @@ def test_a_recipe_without_transcripts_that_fit_is_refused(tmp_path: Path) -> Non
 def test_an_adapter_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(TrainError, match=r"model.adapter: there is no .*gone"):
         policy(Model(adapter=str(tmp_path / "gone")), "cpu")
+
+
+def test_a_forecast_says_what_fits_and_what_a_step_is(tmp_path: Path) -> None:
+    examples = [quiet(1), quiet(2), pay_example()]
+    tokenizer = build_tokenizer(examples)
+    tokenizer.save_pretrained(tmp_path / "base")
+    length = len(prompt(quiet(1), Codec(tokenizer, ANY)))
+    recipe = Recipe(
+        model=Model(name=str(tmp_path / "base")),
+        data=Data(corpus="given"),
+        grpo=Grpo(steps=10, use_vllm=False),
+        limits=Limits(prompt=length, completion=100),
+    )
+    table = dict(forecast(recipe, Run(tmp_path / "run", recipe), examples))
+    assert table["tokenizer"] == "the model's own"
+    assert table["too long, left out"] == "33.3% of 3 measured"
+    assert table["a step"].startswith("16 prompts of 16 rollouts = 256 sequences, in 32 passes")
+    assert table["tokens of a step"] == f"at most {256 * (length + 100):,}"
+    assert table["steps"] == "10: 160 prompts, 80.00 epochs"
+    recipe = msgspec.structs.replace(recipe, limits=Limits(prompt=3))
+    with pytest.raises(TrainError, match=r"no prompt fits: the shortest has"):
+        forecast(recipe, Run(tmp_path / "run", recipe), examples)
+
+
+def test_a_run_is_not_resumed_by_another_recipe(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        check_same(Recipe(grpo=Grpo()), tmp_path)
+    assert "holds no run" in capsys.readouterr().err
+    begun = Recipe(grpo=Grpo(steps=5))
+    (tmp_path / "recipe.toml").write_text(write_recipe(begun), "utf-8")
+    check_same(Recipe(grpo=Grpo(steps=9)), tmp_path)
+    with pytest.raises(SystemExit):
+        check_same(Recipe(grpo=Grpo(steps=5, lr=1e-3)), tmp_path)
+    assert "was begun by another recipe (lr = 1e-6)" in capsys.readouterr().err

@@ -46,6 +46,7 @@ def evaluate_model(
 ) -> None:
     """Play tasks that no training saw, and report every score with the noop's beside it."""
     from provegym.evals.heldout import Local, evaluate, tasks
+    from provegym.policies.local import NotInstalled
     from provegym.train.data import show
     from provegym.train.engine import Limits
 
@@ -59,7 +60,10 @@ def evaluate_model(
     if model.startswith(("http://", "https://")) or model == "noop":
         player = _remote(model, name, temperature, batch)
     else:
-        player = _local((model, adapter, vllm), temperature, limits, batch)
+        try:
+            player = _local((model, adapter, vllm), temperature, limits, batch)
+        except NotInstalled as problem:
+            fail(str(problem))
     if tools is None and model == "embedded":
         tools = FEW
     examples = [show(example, tools) for example in tasks(data, count)]

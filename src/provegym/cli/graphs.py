@@ -13,7 +13,7 @@ from provegym.kernel import AnyServer
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
-    from provegym.hosts.foreign import Options
+    from provegym.hosts.foreign import ForeignServer, Options
 
 Mcp = Annotated[str, typer.Option(help="Somebody's MCP server: a command (no shell) or a URL.")]
 AllowWrites = Annotated[
@@ -51,11 +51,7 @@ def show_graph(
     if name:
         _show(load(name), seed, why, form)
         return
-    from provegym.hosts.foreign import Options
-
-    listed = tuple(reads.split(",")) if reads else ()
-    options = Options(allow_writes, reset, fresh_from, listed, call_seconds=timeout)
-    with foreign(mcp, options) as server:
+    with foreign(mcp, treated(allow_writes, reset, fresh_from, reads, timeout)) as server:
         _show(server, seed, why, form)
 
 
@@ -69,13 +65,34 @@ def _show(server: AnyServer, seed: int, why: str, form: str) -> None:
     print(list_evidence(graph, why) if why else show(server, graph, form))
 
 
+def treated(
+    allow_writes: bool, reset: str, fresh_from: Path | None, reads: str, timeout: float
+) -> "Options":
+    """How somebody's server is to be treated, from what the command line says."""
+    from provegym.hosts.foreign import Options
+
+    return Options(allow_writes, reset, fresh_from, listed(reads), call_seconds=timeout)
+
+
+def listed(names: str) -> tuple[str, ...]:
+    """Names that were given with commas between them."""
+    return tuple(names.split(",")) if names else ()
+
+
 @contextmanager
-def foreign(target: str, options: "Options") -> Iterator[AnyServer]:
+def foreign(target: str, options: "Options") -> Iterator["ForeignServer"]:
     """Somebody's server while a command runs; what a user should know goes to stderr."""
     from provegym.hosts.foreign import WARNING, connect
 
     with connect(target, options) as server:
-        print(f"provegym: {WARNING}", file=sys.stderr)
-        yield server
-        for note in server.notes():
-            print(f"provegym: {note}", file=sys.stderr)
+        tell(WARNING)
+        try:
+            yield server
+        finally:
+            for note in server.notes():
+                tell(note)
+
+
+def tell(note: str) -> None:
+    """Something beside the result, on stderr."""
+    print(f"provegym: {note}", file=sys.stderr)

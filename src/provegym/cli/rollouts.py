@@ -1,13 +1,28 @@
 """Commands about rollouts: play, score, verify, audit."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from provegym.cli.base import Json, RecipeFile, app, console, fail, print_json, progress_bar
+from provegym.cli.graphs import (
+    AllowWrites,
+    FreshFrom,
+    Mcp,
+    Patience,
+    Reads,
+    Reset,
+    foreign,
+    treated,
+)
 from provegym.kernel.errors import suggest
+
+if TYPE_CHECKING:
+    from provegym.hosts.foreign import Options
 
 
 @app.command("rollout")
@@ -60,11 +75,18 @@ def score_rollouts(
 def verify_examples(
     data: Annotated[Path, typer.Argument(help="Examples: a JSONL file or a folder of them.")],
     as_json: Json = False,
+    mcp: Mcp = "",
+    allow_writes: AllowWrites = False,
+    reset: Reset = "",
+    fresh_from: FreshFrom = None,
+    reads: Reads = "",
+    timeout: Patience = 20,
 ) -> None:
     """Hold every example to the contract; exit 1 and say what fails and why if any does."""
     from provegym.play import verify_file
 
-    with progress_bar() as bar:
+    options = treated(allow_writes, reset, fresh_from, reads, timeout)
+    with connected(mcp, options, data), progress_bar() as bar:
         failed, count = verify_file(data, bar)
     if as_json:
         print_json({"examples": count, "failed": failed})
@@ -74,6 +96,27 @@ def verify_examples(
                 print(f"{example}: {problem}")
         print(f"{count} examples, {len(failed)} fail the contract")
     raise typer.Exit(1 if failed else 0)
+
+
+@contextmanager
+def connected(mcp: str, options: "Options", data: Path) -> Iterator[None]:
+    """Somebody's server, where one is given, so that the examples made on it can be played."""
+    from provegym import servers
+    from provegym.synth.foreign import asks_of
+    from provegym.trace import Example, read
+
+    named = {example.server for example in read(data, Example)}
+    told = " and ".join(sorted(named))
+    if not mcp:
+        if named and not any(name == "" or servers.is_known(name) for name in named):
+            fail(f'{data} was made on {told}, which is not ours; connect it with --mcp "COMMAND"')
+        yield
+        return
+    with foreign(mcp, options) as server:
+        if server.name not in named:
+            fail(f"{data} was made on {told or 'nothing'}, and what was connected is {server.name}")
+        servers.add(server, asks_of(server))
+        yield
 
 
 @app.command("audit")

@@ -2,14 +2,28 @@
 
 from collections import Counter
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from provegym.cli.base import app, fail, load, progress_bar
+from provegym.cli.graphs import (
+    AllowWrites,
+    FreshFrom,
+    Mcp,
+    Patience,
+    Reads,
+    Reset,
+    foreign,
+    listed,
+    tell,
+    treated,
+)
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
+    from provegym.synth.corpus import Corpus
     from provegym.synth.lessons import Lessons
 
 
@@ -25,9 +39,14 @@ def synthesise(
     teacher: Annotated[str, typer.Option(help="An endpoint's URL: a model says it anew.")] = "",
     model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default",
     rephrase: Annotated[bool, typer.Option(help="The model only rephrases.")] = False,
+    mcp: Mcp = "",
+    allow_writes: AllowWrites = False,
+    reset: Reset = "",
+    fresh_from: FreshFrom = None,
+    reads: Reads = "",
+    timeout: Patience = 20,
 ) -> None:
     """Make verified examples from live worlds, offline: the same seed gives the same bytes."""
-    from provegym.synth.card import card
     from provegym.synth.corpus import MIXES, Corpus, Order
     from provegym.synth.lessons import PLANS, Lessons
 
@@ -35,15 +54,34 @@ def synthesise(
         fail(f"no mix {mix!r}; {suggest(mix, list(MIXES))}")
     if split not in ("", "servers"):
         fail(f"no split {split!r}; leave it out, or say --split servers")
-    chosen = tuple(load(name).name for name in names.split(",")) if names else ()
     if rephrase and not teacher:
         fail("--rephrase needs a --teacher")
-    order = Order(size, seed, out / PLANS if teacher else out, chosen, workers, mix, split)
-    corpus = Corpus(order)
+    if mcp and (names or split):
+        fail("somebody's server makes a corpus of its own: leave --servers and --split out")
+    lessons = Lessons(out, teacher, model, rephrase) if teacher else None
+    folder = out / PLANS if teacher else out
+    if not mcp:
+        chosen = tuple(load(name).name for name in names.split(",")) if names else ()
+        _make(Corpus(Order(size, seed, folder, chosen, workers, mix, split)), out, lessons)
+        return
+    from provegym.synth.foreign_corpus import ForeignCorpus, ForeignOrder, expected
+
+    begun = monotonic()
+    with foreign(mcp, treated(allow_writes, reset, fresh_from, reads, timeout)) as server:
+        tell(expected(server, size, monotonic() - begun))
+        whose = mcp, allow_writes, reset, fresh_from, listed(reads), timeout
+        order = ForeignOrder(size, seed, folder, (server.name,), 1, mix, "", *whose)
+        _make(ForeignCorpus(order, server), out, lessons)
+
+
+def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None") -> None:
+    """Make a corpus, say it anew if there is a teacher, and write its card."""
+    from provegym.synth.card import card
+
     with progress_bar() as bar:
         funnel = corpus.make(bar)
-    if teacher:
-        _teach(Lessons(out, teacher, model, rephrase))
+    if lessons:
+        _teach(lessons)
     for part, counts in funnel.items():
         print(f"{part}: " + ", ".join(f"{count} {what}" for what, count in counts.most_common()))
     total = sum(funnel.values(), Counter[str]())

@@ -41,7 +41,7 @@ def train_model(
             _show(settings)
             return
         if resume:
-            _check_same(settings, folder)
+            check_same(settings, folder)
         run = start(settings, folder, write_recipe(settings), resume, progress_bar())
     except (NotInstalled, TrainError) as problem:
         fail(str(problem))
@@ -67,7 +67,7 @@ def _show(recipe: "Recipe") -> None:
     console.print(table, markup=False)
 
 
-def _check_same(recipe: "Recipe", folder: Path) -> None:
+def check_same(recipe: "Recipe", folder: Path) -> None:
     """A run goes on by its own recipe; only how long it is to last may change."""
     from provegym.config import load_recipe, write_recipe
 

@@ -23,6 +23,8 @@ PAGE = 20
 MOST_VALUE = 60
 CLOSER_LOOKS = 8
 SURVEYS = 64
+# A server of somebody else's has no tables to tell its records apart: they are of one kind.
+FOREIGN_KEY, FOREIGN_NOUN = "id", "record"
 CODE = re.compile(
     r"(?!\d{4}-\d\d-\d\d)(?:\S+@\S+\.\w+|(?=.*\d)[A-Z0-9]+(-[A-Z0-9]+)*|\d{3}-\d{3,4})"
 )
@@ -48,6 +50,8 @@ class Kinds(NamedTuple):
 def kinds(server: AnyServer) -> Kinds:
     """The kinds of things a server knows: {"acc": "account"}, {"path": ["node"]}."""
     found = Kinds({}, defaultdict(list))
+    if server.foreign:
+        found.chosen[FOREIGN_KEY].append(FOREIGN_NOUN)
     for spec in server.state.tables.values():
         if spec.prefix:
             found.prefixes[spec.prefix] = snake(spec)
@@ -167,7 +171,8 @@ def _note(server: AnyServer, results: Iterable[Any], seen: dict[str, dict[str, J
             named += [(field, noun) for field, nouns in chosen.items() for noun in nouns]
             for field, noun in named:
                 key = record.get(field)
-                if isinstance(key, str) and key:
+                # A bare number may be the key of many things at once; it is said as it is.
+                if isinstance(key, str) and key and not (server.foreign and key.isdigit()):
                     known = seen.setdefault(key, {})
                     known[noun] = {**record, **known.get(noun, {})}
 

@@ -17,13 +17,17 @@ def names() -> tuple[str, ...]:
 
 
 _added: dict[str, AnyServer] = {}
+_asked: dict[str, dict[str, Any]] = {}
 
 
-def add(server: AnyServer) -> None:
-    """Let `load` find a server that came at run time, such as a foreign one."""
+def add(server: AnyServer, asks: dict[str, Any] | None = None) -> None:
+    """Let `load` find a server that came at run time, such as a foreign one, and `asks` its asks.
+
+    They have the shape of an asks.toml.
+    """
     if server.name in names():
         raise ValueError(f"{server.name} is the name of a server of ours")
-    _added[server.name] = server
+    _added[server.name], _asked[server.name] = server, asks or {}
 
 
 def is_known(name: str) -> bool:
@@ -53,7 +57,12 @@ def words(name: str) -> dict[str, Any]:
     return tomllib.loads(files(__name__).joinpath(name, "words.toml").read_text("utf-8"))
 
 
-@cache
 def asks(name: str) -> dict[str, Any]:
-    """How people ask for a server's tools and refer to its records (its asks.toml)."""
+    """How people ask for a server's tools and refer to its records."""
+    return _asked[name] if name in _added else _asks(name)
+
+
+@cache
+def _asks(name: str) -> dict[str, Any]:
+    """A server's asks.toml."""
     return tomllib.loads(files(__name__).joinpath(name, "asks.toml").read_text("utf-8"))

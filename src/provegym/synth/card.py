@@ -1,7 +1,7 @@
 """The card of a corpus: its README, with what a reader and `datasets.load_dataset` need to know."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -117,7 +117,7 @@ def describe(split: str, known: Json) -> Iterator[str]:
     yield from table(("knob", "of all", "of multi-turn and clarification"), knobs)
     for title, name in (("information", "levels"), ("persona", "personas")):
         yield from table((title, "share"), ((n, _percent(v)) for n, v in known[name].items()))
-    if split == SPLITS[0]:
+    if split == SPLITS[0] and set(known["servers"]) & set(servers.names()):
         yield from table(("figure", "value", "goal", "met"), map(_goal, known["goals"].items()))
     common = known["sequences"].items()
     rows = ((name, " → ".join(s["tools"]), _percent(s["share"])) for name, s in common)
@@ -150,13 +150,17 @@ def command(order: Order) -> str:
         value = getattr(order, field.name)
         if field.name in NOT_ASKED or (field.default is not MISSING and value == field.default):
             continue
-        if field.name == "servers" and tuple(value) == servers.names():
+        if field.name == "servers" and (tuple(value) == servers.names() or not _ours(value)):
             continue
         flag = f"--{field.name.replace('_', '-')}"
         if isinstance(value, tuple | list):
             value = ",".join(map(str, value))
         parts.append(flag if value is True else f"{flag} {shlex.quote(str(value))}")
     return " ".join([*parts, "--out FOLDER"])
+
+
+def _ours(names: Iterable[str]) -> bool:
+    return set(names) <= set(servers.names())
 
 
 def table(head: tuple[str, ...], rows: Any) -> Iterator[str]:

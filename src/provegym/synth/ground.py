@@ -13,6 +13,7 @@ from provegym.fuzz.pool import Pool, state_rows
 from provegym.kernel import AnyServer, Session
 from provegym.policies.names import Survey, Thing, survey
 from provegym.synth.graph import Edge, cached
+from provegym.synth.observe import Observer
 
 
 class Scene(NamedTuple):
@@ -27,14 +28,19 @@ class Scene(NamedTuple):
     beyond: frozenset[str]
 
 
-@lru_cache(maxsize=48)
 def scene(name: str, world: int) -> Scene:
     """The world several candidates share, looked at once."""
-    server = servers.load(name)
+    return _scene(servers.load(name), world)
+
+
+@lru_cache(maxsize=48)
+def _scene(server: AnyServer, world: int) -> Scene:
     session = Session([server], world)
     seen = survey(session)
     state = session.state(server)
     edges = cached(server).edges
+    if server.foreign:
+        return Scene(server, world, seen, explored(server).pool, edges, "", frozenset())
     pool = Pool(state.now, state_rows(state))
     return Scene(server, world, seen, pool, edges, *hub_of(server))
 
@@ -59,6 +65,12 @@ def hub_of(server: AnyServer) -> tuple[str, frozenset[str]]:
     while more := {to for (to, _), sources in feeders.items() if sources <= found} - found:
         found |= more
     return hub, frozenset(found)
+
+
+@lru_cache(maxsize=4)
+def explored(server: AnyServer) -> Observer:
+    """What was learnt by calling a server that shows no tables."""
+    return Observer(server).explore()
 
 
 def aligned(scene: Scene, tools: Iterable[str]) -> dict[str, Thing]:

@@ -8,7 +8,7 @@ from provegym.policies.local import need
 from provegym.rewards import COMPONENTS
 
 WINDOW = 10
-SIZE = (7.0, 4.0)
+SIZE = (8.0, 4.0)
 FORMATS = ("png", "svg")
 
 History = Sequence[Mapping[str, Any]]
@@ -38,7 +38,7 @@ def smooth(values: Sequence[float], window: int = WINDOW) -> list[float]:
 
 
 def _picture(history: History, keys: Sequence[str], title: str, path: Path) -> list[Path]:
-    """One figure: a faint line for every step and a strong one for the mean of the last ten."""
+    """One figure: a faint line for every step and a strong one for the mean of the last."""
     # A bare figure needs neither a display nor a choice of backend.
     figure = need("matplotlib.figure").Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
@@ -47,13 +47,15 @@ def _picture(history: History, keys: Sequence[str], title: str, path: Path) -> l
         steps, values = [step for step, _ in points], [value for _, value in points]
         colour = f"C{number}"
         axes.plot(steps, values, color=colour, alpha=0.25, linewidth=1)
-        label = f"{key} ({values[-1]:.3f} at the end)"
-        axes.plot(steps, smooth(values), color=colour, linewidth=1.8, label=label)
+        means = smooth(values)
+        label = f"{key} {means[-1]:.3f}"
+        axes.plot(steps, means, color=colour, linewidth=1.8, label=label)
     axes.set_xlabel("step")
     axes.set_title(title, loc="left")
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize="small")
+    told = f"mean of the last {WINDOW}"
+    figure.legend(frameon=False, fontsize="small", title=told, loc="outside right upper")
     path.parent.mkdir(parents=True, exist_ok=True)
     files = [path.with_suffix(f".{form}") for form in FORMATS]
     for file in files:

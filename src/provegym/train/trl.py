@@ -56,12 +56,15 @@ def train(
             processing_class=tokenizer,
             callbacks=[run.watch()],
         )
+    # The run prints a line per step itself.
+    trainer.remove_callback(need("transformers").PrinterCallback)
     last = run.last()
     if last is not None:
         _restore(model, last)
     with run.guard():
         trainer.train(resume_from_checkpoint=str(last) if last else None)
-    trainer.save_model(str(run.folder / "model"))
+    if not isinstance(model, need("peft").PeftModel):
+        trainer.save_model(str(run.folder / "model"))
 
 
 class Roller:

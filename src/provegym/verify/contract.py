@@ -81,8 +81,8 @@ def world(example: Example) -> Iterator[str]:
     if not example.server:
         yield from without_world(example)
         return
-    if example.server not in servers.names():
-        yield f"there is no server {example.server!r}"
+    if not servers.is_known(example.server):
+        yield f"there is no server {example.server!r}; if it is somebody's, it has to be connected"
         return
     if example.toolbox.schemas:
         yield "a toolbox has schemas only where there is no server"

@@ -1,0 +1,245 @@
+"""GRPO with rollouts of ours: what TRL is given, that a run goes on, and that the loop learns."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from provegym.policies.local import Sampler
+from provegym.trace import Example, Json, read
+from provegym.train import trl
+from provegym.train.codec import Codec
+from provegym.train.engine import Limits, Trajectory, run
+from provegym.train.recipe import Grpo, Model, Recipe
+from provegym.train.run import Run, TrainError
+from train.tiny import Script, build_model, build_tokenizer, gold
+
+DATA = Path(__file__).parents[1] / "data"
+CHOSEN = ("banking/what-is-left", "marketplace/a-cello-after-all")
+LIMITS = Limits(prompt=1024, completion=500, reply=72)
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def _shortest(example: Example) -> Example:
+    """The example with no tools shown but those it takes."""
+    spec = msgspec.structs.replace(example.toolbox, limit=0)
+    return msgspec.structs.replace(example, toolbox=spec)
+
+
+EXAMPLES = {
+    each.id: _shortest(each)
+    for name in CHOSEN
+    for each in read(DATA / f"{name.partition('/')[0]}.jsonl", Example)
+    if each.id == name
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """A model this small is slower on several."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return build_tokenizer(list(EXAMPLES.values()), 800)
+
+
+@pytest.fixture(scope="module")
+def codec(tokenizer: Any) -> Codec:
+    return Codec(tokenizer, LIMITS.prompt)
+
+
+def corrupted(replies: list[Json]) -> list[Json]:
+    """The same replies, every call to a tool that there is not."""
+    function = {"name": "look_it_up", "arguments": "{}"}
+    wrong = {"role": "assistant", "content": "", "tool_calls": [{"function": function}]}
+    return [wrong if each.get("tool_calls") else each for each in replies]
+
+
+def half_right(codec: Codec) -> list[Trajectory]:
+    """Each example played once right and once wrong."""
+    scripts = [[gold(each), corrupted(gold(each))] for each in EXAMPLES.values()]
+    script = Script([[codec.say(m) for m in lines] for pair in scripts for lines in pair])
+    twice = [each for each in EXAMPLES.values() for _ in range(2)]
+    return run(twice, script.generate, codec, LIMITS)
+
+
+def warm_up(model: Any, trajectories: list[Trajectory], steps: int, lr: float) -> None:
+    """Teach a model these rollouts by heart."""
+    width = max(len(each.prompt) + len(each.completion) for each in trajectories)
+    ids = torch.zeros(len(trajectories), width, dtype=torch.long)
+    labels = torch.full_like(ids, -100)
+    for row, each in enumerate(trajectories):
+        whole = torch.tensor(each.prompt + each.completion)
+        own = torch.tensor([0] * len(each.prompt) + each.mask).bool()
+        ids[row, : len(whole)] = whole
+        labels[row, : len(whole)] = whole.masked_fill(~own, -100)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.0)
+    pace = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    for _ in range(steps):
+        model(input_ids=ids, labels=labels).loss.backward()
+        optimiser.step()
+        pace.step()
+        optimiser.zero_grad()
+
+
+def recipe(**changes: Any) -> Recipe:
+    """GRPO on the two examples."""
+    settings: Json = {
+        "prompts_per_step": 2,
+        "rollouts": 8,
+        "batch": 16,
+        "use_vllm": False,
+        "checkpointing": False,
+        "report": (),
+        **changes,
+    }
+    return Recipe(model=Model(dtype="float32"), grpo=Grpo(**settings), limits=LIMITS)
+
+
+def mean_reward(model: Any, codec: Codec) -> float:
+    """What a model is paid on the two examples, over many rollouts."""
+    sampler = Sampler(model, codec.tokenizer, 1.0, 11)
+    many = [each for each in EXAMPLES.values() for _ in range(16)]
+    played = run(many, sampler.generate, codec, LIMITS)
+    return sum(each.rollout.reward.total for each in played if each.rollout.reward) / len(played)
+
+
+def test_the_loop_learns(codec: Codec, tokenizer: Any, tmp_path: Path) -> None:
+    model = build_model(tokenizer)
+    warm_up(model, half_right(codec), 220, 5e-3)
+    before = mean_reward(model, codec)
+    assert 0.3 * 1.3 <= before <= 0.7 * 1.3
+    settings = recipe(steps=10, lr=2e-4, beta=0.0, save_every=100)
+    trl.train(settings, Run(tmp_path, settings), EXAMPLES, model, tokenizer)
+    assert mean_reward(model, codec) >= before + 0.3
+
+
+def test_trl_scores_the_tokens_that_were_sampled(
+    codec: Codec, tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from trl import GRPOTrainer
+
+    seen: list[Json] = []
+    compute = GRPOTrainer._compute_loss
+
+    def spy(self: Any, model: Any, inputs: Json) -> Any:
+        ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1)
+        mask = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1)
+        width = inputs["completion_ids"].size(1)
+        with torch.no_grad():
+            scored, _, _ = self._get_per_token_logps_and_entropies(model, ids, mask, width)
+        seen.append({**inputs, "scored": scored})
+        return compute(self, model, inputs)
+
+    monkeypatch.setattr(GRPOTrainer, "_compute_loss", spy)
+    played: list[Trajectory] = []
+
+    class Noting(Run):
+        """A run that keeps its rollouts."""
+
+        def note(self, step: int, trajectories: Any, *seconds: float) -> dict[str, float]:
+            played.extend(trajectories)
+            return super().note(step, trajectories, *seconds)
+
+    settings = recipe(steps=1, rollouts=4, batch=8, temperature=0.8, beta=0.0)
+    model = build_model(tokenizer, seed=5)
+    trl.train(settings, Noting(tmp_path, settings), EXAMPLES, model, tokenizer)
+    (batch,) = seen
+    own = (batch["completion_mask"] * batch["tool_mask"]).bool()
+    assert torch.allclose(batch["scored"][own], batch["sampling_per_token_logps"][own], atol=1e-4)
+    assert int(own.sum()) == sum(sum(each.mask) for each in played)
+    groups = [played[:4], played[4:]]
+    assert [{each.example.id for each in group} for group in groups] in (
+        [{CHOSEN[0]}, {CHOSEN[1]}],
+        [{CHOSEN[1]}, {CHOSEN[0]}],
+    )
+    assert all(len({tuple(each.prompt) for each in group}) == 1 for group in groups)
+
+
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
+    tokenizer: Any, tmp_path: Path
+) -> None:
+    from peft import LoraConfig, get_peft_model
+
+    def trained(folder: str, steps: int, resume: bool = False) -> tuple[Any, Run]:
+        model = build_model(tokenizer, seed=5)
+        lora = LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
+        torch.manual_seed(9)
+        model = get_peft_model(model, lora)
+        settings = recipe(
+            steps=steps, rollouts=4, batch=8, lr=1e-2, beta=0.01, save_every=2, schedule="constant"
+        )
+        run = Run(tmp_path / folder, settings, resume=resume)
+        trl.train(settings, run, EXAMPLES, model, tokenizer)
+        return model, run
+
+    whole, straight = trained("straight", 4)
+    trained("broken", 2)
+    again, broken = trained("broken", 4, resume=True)
+    figures = ("step", "reward", "tokens", "loss", "kl")
+    assert [[line[name] for name in figures] for line in broken.history] == [
+        [pytest.approx(line[name], abs=1e-5) for name in figures] for line in straight.history
+    ]
+    assert straight.history[-1]["kl"] > 0
+    one, two = whole.state_dict(), again.state_dict()
+    moved = [name for name in one if "lora" in name and ".default." in name]
+    kept = [name for name in one if "lora" in name and ".ref." in name]
+    assert moved
+    assert kept
+    assert all(torch.allclose(one[name], two[name], atol=1e-5) for name in [*moved, *kept])
+    assert any(
+        not torch.equal(one[name], one[name.replace(".default.", ".ref.")]) for name in moved
+    )
+
+
+def test_trl_gets_what_it_can_take(codec: Codec) -> None:
+    good, *_ = half_right(codec)
+    empty = Trajectory(
+        good.example, [], [], [], [], msgspec.structs.replace(good.rollout, reward=None)
+    )
+    given = trl.columns([good, empty], codec.end)
+    assert given["prompt_ids"] == [good.prompt, [codec.end]]
+    assert given["completion_ids"] == [good.completion, [codec.end]]
+    assert given["env_mask"] == [good.mask, [0]]
+    assert given["logprobs"] == [good.logprobs, [0.0]]
+    assert given["paid"] == [good.rollout.reward and good.rollout.reward.total, None]
+
+
+def test_vllm_is_sampled_turn_by_turn() -> None:
+    class Backend:
+        """TRL's vLLM, as far as it is used."""
+
+        max_completion_length = 0
+
+        def generate(self, prompts: Any, images: Any, num_generations: int) -> Any:
+            assert (images, num_generations, self.max_completion_length) == (None, 1, 7)
+            return prompts, [(1, 2), (3,)], [[[-0.1], [None]], [[-0.3]]], None
+
+    first, second = trl.vllm(Backend())([[9], [8, 8]], 7)
+    assert first.ids == [1, 2]
+    assert first.logprobs[0] == -0.1
+    assert first.logprobs[1] != first.logprobs[1]
+    assert (second.ids, second.logprobs) == ([3], [-0.3])
+
+
+def test_too_few_examples_are_said_to_be_too_few(tokenizer: Any, tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(recipe(), limits=Limits(prompt=10))
+    with pytest.raises(TrainError, match="0 of 2 examples have prompts of at most 10 tokens"):
+        trl.train(settings, Run(tmp_path, settings), EXAMPLES, build_model(tokenizer), tokenizer)
+
+
+def test_the_plain_sampler_says_what_it_cannot_do(tmp_path: Path) -> None:
+    settings = recipe(top_p=0.9)
+    with pytest.raises(TrainError, match=r"need grpo\.use_vllm"):
+        trl.arguments(settings, Run(tmp_path, settings), "cpu")
