@@ -134,7 +134,7 @@ def test_a_model_here_plays_in_batches(example: Example) -> None:
 
 def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
     """Run the command line."""
-    command = [sys.executable, "/tmp/h/trainC/cli.py", *map(str, arguments)]
+    command = [sys.executable, "-m", "provegym", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 

@@ -1,6 +1,7 @@
 """Commands that say how good a model is, and what changed from one to another."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,34 +20,53 @@ if TYPE_CHECKING:
 BENCHMARKS = ("heldout",)
 FEW, REPLY = 8, 256
 
+Model = Annotated[
+    str, typer.Option(help="embedded, a folder, a hub id, an endpoint's URL, or a script: noop.")
+]
+Adapter = Annotated[Path | None, typer.Option(help="A LoRA adapter on top of it.")]
+Name = Annotated[str, typer.Option(help="The model's name at the endpoint.")]
+Tasks = Annotated[
+    Path | None, typer.Option(help="A split corpus or a file of examples; else made now.")
+]
+Samples = Annotated[int, typer.Option(help="Rollouts of each task.", min=1)]
+Temperature = Annotated[float, typer.Option(help="0: always the likeliest.", min=0)]
+Tools = Annotated[int | None, typer.Option(help="Most tools shown; 8 to embedded.", min=1)]
+Batch = Annotated[int, typer.Option(help="Rollouts at a time.", min=1)]
+Fast = Annotated[bool, typer.Option("--vllm", help="Sample with vLLM, on a GPU.")]
+
+
+@dataclass(frozen=True)
+class Player:
+    """Which model plays, and how."""
+
+    model: str
+    adapter: Path | None
+    name: str
+    temperature: float
+    batch: int
+    vllm: bool
+
 
 @app.command("eval")
 def evaluate_model(
     benchmark: Annotated[str, typer.Argument(help="heldout.")],
-    model: Annotated[
-        str, typer.Option(help="embedded, a folder, a hub id, an endpoint's URL, or noop.")
-    ],
-    adapter: Annotated[Path | None, typer.Option(help="A LoRA adapter on top of it.")] = None,
-    name: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default",
-    data: Annotated[
-        Path | None, typer.Option(help="A split corpus or a file of examples; else made now.")
-    ] = None,
+    model: Model,
+    adapter: Adapter = None,
+    name: Name = "default",
+    data: Tasks = None,
     count: Annotated[int, typer.Option(help="Tasks of each group.", min=1)] = 128,
-    samples: Annotated[int, typer.Option(help="Rollouts of each task.", min=1)] = 1,
-    temperature: Annotated[float, typer.Option(help="0: always the likeliest.", min=0)] = 0,
-    tools: Annotated[
-        int | None, typer.Option(help="Most tools shown; 8 for the embedded model.", min=1)
-    ] = None,
+    samples: Samples = 1,
+    temperature: Temperature = 0,
+    tools: Tools = None,
     prompt: Annotated[int, typer.Option(help="Most tokens before the first reply.")] = 2048,
     completion: Annotated[int, typer.Option(help="Most tokens after that.")] = 2048,
-    batch: Annotated[int, typer.Option(help="Rollouts at a time.", min=1)] = 16,
-    vllm: Annotated[bool, typer.Option("--vllm", help="Sample with vLLM, on a GPU.")] = False,
+    batch: Batch = 16,
+    vllm: Fast = False,
     out: Annotated[Path | None, typer.Option(help="Where the rollouts go.")] = None,
     as_json: Json = False,
 ) -> None:
     """Play tasks that no training saw, and report every score with the noop's beside it."""
     from provegym.evals.heldout import Local, evaluate, tasks
-    from provegym.policies.local import NotInstalled
     from provegym.train.data import show
     from provegym.train.engine import Limits
 
@@ -57,62 +77,59 @@ def evaluate_model(
     if out is not None and out.exists():
         fail(f"{out} exists; name another file")
     limits = Limits(prompt=prompt, completion=completion, reply=min(completion, REPLY))
-    if model.startswith(("http://", "https://")) or model == "noop":
-        player = _remote(model, name, temperature, batch)
-    else:
-        try:
-            player = _local((model, adapter, vllm), temperature, limits, batch)
-        except NotInstalled as problem:
-            fail(str(problem))
-    if tools is None and model == "embedded":
-        tools = FEW
+    play = _play(Player(model, adapter, name, temperature, batch, vllm), limits)
+    tools = tools or (FEW if model == "embedded" else None)
     examples = [show(example, tools) for example in tasks(data, count)]
-    if isinstance(player, Local):
-        fitting = [example for example in examples if player.takes(example)]
-        if len(fitting) < len(examples):
-            long = len(examples) - len(fitting)
+    if isinstance(play, Local):
+        fitting = [example for example in examples if play.takes(example)]
+        if long := len(examples) - len(fitting):
             print(f"provegym: {long} prompts of over {prompt} tokens left out", file=sys.stderr)
         examples = fitting
-    report = evaluate(examples, player, samples, out)
+    report = evaluate(examples, play, samples, out)
     if as_json:
         print_json(report)
     else:
         _print_scores(report)
 
 
-def _remote(model: str, name: str, temperature: float, batch: int) -> "Play":
+def _play(player: Player, limits: "Limits") -> "Play":
     from provegym.evals.heldout import Remote
     from provegym.policies.endpoint import Endpoint, EndpointConfig
+    from provegym.policies.local import NotInstalled
     from provegym.policies.scripted import SCRIPTS
 
+    model = player.model
     if model in SCRIPTS:
-        return Remote(model, SCRIPTS[model], batch)
-    endpoint = Endpoint(EndpointConfig(url=model, model=name, temperature=temperature))
-    return Remote(f"{name} at {model.rpartition('@')[2]}", endpoint, batch)
+        return Remote(model, SCRIPTS[model], player.batch)
+    if model.startswith(("http://", "https://")):
+        config = EndpointConfig(url=model, model=player.name, temperature=player.temperature)
+        name = f"{player.name} at {model.rpartition('@')[2]}"
+        return Remote(name, Endpoint(config), player.batch)
+    try:
+        return _local(player, limits)
+    except NotInstalled as problem:
+        fail(str(problem))
 
 
-def _local(
-    which: tuple[str, Path | None, bool], temperature: float, limits: "Limits", batch: int
-) -> "Play":
+def _local(player: Player, limits: "Limits") -> "Play":
     from provegym.evals.heldout import Local
+    from provegym.evals.vllm import Vllm
     from provegym.policies.local import Sampler, load, need
     from provegym.train.codec import Codec
 
-    name, adapter, fast = which
+    model, adapter = player.model, player.adapter
+    name = f"{model} with {adapter}" if adapter else model
     torch: Any = need("torch")
-    policy = f"{name} with {adapter.name}" if adapter else name
-    if fast:
-        from provegym.evals.vllm import Vllm
-
-        tokenizer = load(name, None, "cpu")[1]
-        engine = Vllm(name, limits.prompt + limits.completion, temperature)
+    device = "cuda" if torch.cuda.is_available() and not player.vllm else "cpu"
+    weights, tokenizer = load(model, adapter, device)
+    if player.vllm:
+        engine = Vllm(model, limits.prompt + limits.completion, player.temperature)
         if adapter:
             engine.wear(adapter)
-        return Local(policy, engine.generate, Codec(tokenizer, limits.prompt), limits, batch)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    model, tokenizer = load(name, adapter, device)
-    sampler = Sampler(model, tokenizer, temperature, 0)
-    return Local(policy, sampler.generate, Codec(tokenizer, limits.prompt), limits, batch)
+        generate = engine.generate
+    else:
+        generate = Sampler(weights, tokenizer, player.temperature, 0).generate
+    return Local(name, generate, Codec(tokenizer, limits.prompt), limits, player.batch)
 
 
 def _print_scores(report: dict[str, Any]) -> None:
