@@ -1,10 +1,29 @@
 """What the whole suite shares: the table of fuzzed calls, printed after the run."""
 
+from collections import Counter
+from typing import Any
+
 import pytest
 
 from servers.runs import TALLIES
 
 KINDS = ("ok", "refused", "not_found", "invalid_argument")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what a worker of pytest-xdist has counted to the process that prints."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["tallies"] = {
+            server: {tool: dict(tally) for tool, tally in tallies.items()}
+            for server, tallies in TALLIES.items()
+        }
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a worker has counted; one that crashed has left nothing."""
+    for server, tallies in getattr(node, "workeroutput", {}).get("tallies", {}).items():
+        TALLIES[server] = {tool: Counter(tally) for tool, tally in tallies.items()}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -124,7 +124,7 @@ def _schema(scene: Scene, slot: str, toolbox: Toolbox) -> Json:
 def _refused(scene: Scene, chance: Random) -> str:
     why = scene.refusal
     names = names_in(scene.results)
-    why = ID.sub(lambda found: names.get(found[0], found[0]), why)
+    why = ID.sub(lambda found: names.get(found[0], "it"), why)
     why = CODE.sub(lambda found: found[0].replace("_", " "), why)
     return sentence(chance.choice(phrases()["refused"]).format(why=why.rstrip(".")))
 
@@ -254,8 +254,10 @@ def _clause(key: str, value: Any, owner: str) -> str:
     plain = _field(key)
     if isinstance(value, bool):
         return f"{plain}{f' ({owner})' if owner else ''}: {spoken(value)}"
-    if isinstance(value, str) and DAY.match(value):
-        return f"{owner or 'it'} {plain} {spoken(value)}"
+    if isinstance(value, str) and DAY.match(value) and plain.split()[0].endswith(("s", "ed", "at")):
+        first = plain.split()[0]
+        verb = {"at": "is from"}.get(plain, f"was {plain}" if first.endswith("ed") else plain)
+        return f"{owner or 'it'} {verb} {spoken(value)}"
     if isinstance(value, int | float) and key not in phrases()["fields"]:
         plain = f"number of {plain}" if re.search(r"[^s]s$", plain) else plain
     verb = "are" if isinstance(value, list) else "is"

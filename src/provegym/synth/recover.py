@@ -34,7 +34,8 @@ def attempts(planner: Planner, session: Session, goal: Goal) -> Iterator[Attempt
     for arguments, early in _misreadings(planner, tool, goal):
         if error := session.fork().call(goal.tool, arguments).error:
             yield Attempt(goal.tool, arguments, error, early)
-    yield from _nearby(planner, session, goal)
+    if tool.writes:  # a question is no reason to change anything
+        yield from _nearby(planner, session, goal)
 
 
 def _misreadings(planner: Planner, tool: Tool, goal: Goal) -> Iterator[tuple[Json, bool]]:

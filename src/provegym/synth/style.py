@@ -132,6 +132,7 @@ def non_native(text: str, place: str, chance: Random) -> str:
             if chance.random() < 0.7:
                 text = re.sub(pattern, slip, text, count=1)
     text = re.sub(ARTICLE, lambda found: "" if chance.random() < 0.8 else found[0], text)
+    text = re.sub(r"(?<=[.!?] )[a-z]", lambda found: found[0].upper(), text)
     return _framed(_capital(text), "non_native", place, chance, (0.55, 0.4))
 
 

@@ -271,7 +271,7 @@ class Talk:
             names = self.voice.things[key].names if key in self.voice.things else ()
             if names and twin.call(goal.tool, arguments).ok and twin.changes(goal.tool):
                 spoken = self.chance.choice(names)
-                text = capital(self.chance.choice(SAME).format(spoken))
+                text = self.chance.choice(SAME).format(spoken)
                 derived = {n: w for n, w in goal.said.derived.items() if n != name}
                 again = Said(text, (spoken,), derived, ((spoken, key),), again=True)
                 unknown = self.planner.unknown(arguments)
