@@ -101,12 +101,12 @@ def draw(job: Job) -> tuple[list[Made], int]:
         wanted = shape(place)
         number += 1
         if job.quotas.wants(job.server, wanted):
-            made.append(_made(place, wanted))
+            made.append(judge(wanted, candidate(place, wanted)))
     return made, number
 
 
-def _made(place: Place, wanted: Shape) -> Made:
-    example = candidate(place, wanted)
+def judge(wanted: Shape, example: Example | None) -> Made:
+    """A candidate held to the filters that need no other: its errors and the contract."""
     if example is None:
         return Made(wanted, None, "no goal found")
     example, gold = complete_and_replay(example)

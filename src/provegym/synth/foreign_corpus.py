@@ -14,14 +14,12 @@ from rich.progress import Progress
 from provegym import servers
 from provegym.hosts.foreign import ForeignServer
 from provegym.hosts.inline import HostError
-from provegym.synth.corpus import ERROR_RATE, IDLE_ROUNDS, MIXES, Corpus, Job, Made, Order, Workers
+from provegym.synth.corpus import IDLE_ROUNDS, MIXES, Corpus, Job, Made, Order, Workers, judge
 from provegym.synth.foreign import KINDS, WORLD, asks_of, candidate, shape, usable
 from provegym.synth.ground import explored
 from provegym.synth.keeper import Keeper, Part, Quotas
 from provegym.synth.kinds import Place, Shape
 from provegym.trace import Example
-from provegym.verify.complete import complete_and_replay
-from provegym.verify.contract import verify
 
 PER_ROUND = 2
 SMALLEST = 100
@@ -85,20 +83,8 @@ def draw(job: Job) -> tuple[list[Made], int]:
         wanted = shape(place)
         number += 1
         if job.quotas.wants(job.server, wanted):
-            made.append(_made(place, wanted))
+            made.append(judge(wanted, candidate(place, wanted)))
     return made, number
-
-
-def _made(place: Place, wanted: Shape) -> Made:
-    example = candidate(place, wanted)
-    if example is None:
-        return Made(wanted, None, "no goal found")
-    example, gold = complete_and_replay(example)
-    failed = len(example.provenance.get("attempts", ()))
-    if failed > ERROR_RATE * (failed + len(example.paths[0].steps)):
-        return Made(wanted, None, "too many errors")
-    problems = verify(example, gold)
-    return Made(wanted, None, "breaks the contract") if problems else Made(wanted, example, "")
 
 
 class ForeignCorpus(Corpus):
