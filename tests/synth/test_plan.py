@@ -1,5 +1,6 @@
 """Planning backwards: goals that work, the fewest lookups for them, and answers that are there."""
 
+from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
 
@@ -150,6 +151,12 @@ def test_lookups_are_the_fewest(name: str) -> None:
     assert 2 in lengths or name == "marketplace"
 
 
+def anew(drawn: Drawn) -> Planner:
+    """A planner for the same user, who was shown nothing yet."""
+    voice = replace(drawn.planner.voice, shown={}, held={})
+    return Planner(drawn.planner.server, voice, drawn.planner.fuzzer.pool)
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_unknown_key_is_looked_up_and_a_known_one_is_not(level: str) -> None:
     planned = 0
@@ -159,13 +166,13 @@ def test_every_unknown_key_is_looked_up_and_a_known_one_is_not(level: str) -> No
             continue
         text = f"{drawn.goal.said.text} {drawn.goal.said.answer}"
         shown: set[str] = set()
-        plan = Planner(drawn.planner.server, drawn.planner.voice, drawn.planner.fuzzer.pool)
+        plan = anew(drawn)
         for read in found:
             assert not drawn.planner.server.tools[read.tool].writes
             outcome = drawn.session.call(read.tool, read.arguments)
             assert outcome.ok
             shown |= set(map(str, leaves(outcome.value)))
-            plan.see(outcome.value)
+            plan.voice.see(outcome.value)
             plan.results.append(outcome.value)
         for leaf in leaves(drawn.goal.arguments):
             if noun_of(drawn.planner.server, leaf):
@@ -268,14 +275,14 @@ def test_answers_are_what_the_question_speaks_of() -> None:
 
 def test_a_key_shown_in_passing_is_neither_known_nor_to_be_looked_up() -> None:
     drawn = next(d for d in goals("banking", 0) if d.goal.tool == "close_account")
-    plan = Planner(drawn.planner.server, drawn.planner.voice, drawn.planner.fuzzer.pool)
+    plan = anew(drawn)
     (key,) = drawn.goal.arguments.values()
     assert plan.unknown(drawn.goal.arguments) == (key,)
-    plan.see({"id": "crd_1", "account_id": key, "status": "active"})
-    assert not plan.is_known(key)
+    plan.voice.see({"id": "crd_1", "account_id": key, "status": "active"})
+    assert not plan.voice.is_known(key)
     assert plan.unknown(drawn.goal.arguments) is None
-    plan.see({"id": key, "name": plan.voice.things[key].names[0]})
-    assert plan.is_known(key)
+    plan.voice.see({"id": key, "name": plan.voice.things[key].names[0]})
+    assert plan.voice.is_known(key)
     assert plan.unknown(drawn.goal.arguments) == ()
 
 

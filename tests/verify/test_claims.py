@@ -8,7 +8,7 @@ from msgspec.structs import replace as put
 from provegym import servers
 from provegym.kernel import Session
 from provegym.policies import when
-from provegym.policies.knowledge import literals, normal
+from provegym.policies.knowledge import leaves, literals, normal
 from provegym.policies.names import survey
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Path, ToolboxSpec
@@ -207,8 +207,12 @@ def derived(is_date: bool) -> Derived:
     def wanted(example: Example, place: str, words: str) -> bool:
         at, _, name = place.partition(".")
         played = replay(example, example.paths[0]).played[int(at)]
-        returned = normal(str(played.arguments[name])) in played.known.values
-        return not returned and is_date == bool(when.read(words, played.before.now))
+        value = played.arguments[name]
+        returned = all(normal(leaf) in played.known.values for leaf in leaves(value))
+        plain = returned or (not is_date and played.known.has(value))
+        return not (plain or isinstance(value, bool)) and is_date == bool(
+            when.read(words, played.before.now)
+        )
 
     def some(example: Example) -> list[Derived]:
         said = example.provenance.get("derived", {}).items()
@@ -275,3 +279,14 @@ def test_the_world_at_a_turn_has_the_calls_and_the_time_before_it() -> None:
         if step.turn == len(example.turns) - 1:
             assert last.call(step.tool, literals(step.arguments)).ok
     assert replay(example, example.paths[0]).outcome == last.diff()
+
+
+def test_a_relation_that_is_not_said_or_not_so_is_found() -> None:
+    example = first("multi_turn", "relations")
+    claim = example.provenance["relations"][0]
+    assert not verify(example)
+    silent = {**claim, "phrase": "the moon of that planet"}
+    objects(claiming(example, relations=[silent]), "does not say 'the moon of that planet'")
+    for field, other in (("key", "x_1"), ("owner", "x_1"), ("field", "moon_id")):
+        wrong = {**claim, field: other}
+        objects(claiming(example, relations=[wrong]), "alone")

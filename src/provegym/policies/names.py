@@ -7,7 +7,7 @@ server's asks.toml, that no other thing of its kind in this world shares.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime
 from functools import cache, cached_property
 from string import Formatter
@@ -103,6 +103,48 @@ class Survey:
                 if isinstance(value, str) and value != thing.key and CODE.fullmatch(value):
                     found[value].append(thing)
         return {value: held[0] for value, held in found.items() if len(held) == 1}
+
+
+class Relation(NamedTuple):
+    """A thing by what it is to another: the `owner` holds its key in a field.
+
+    There it is the only one, or in a list of several, `at` its beginning or end.
+    """
+
+    key: str
+    owner: str
+    field: str
+    at: str = ""
+
+
+def relations(server: AnyServer, things: Container[str], result: Any) -> Iterator[Relation]:
+    """Which things a result shows as the one that some record of it has in a field."""
+    chosen = kinds(server).chosen
+
+    def own_key(record: Json) -> str:
+        keys = [record[f] for f in ("id", *chosen) if isinstance(record.get(f), str)]
+        return keys[0] if keys and (noun_of(server, keys[0]) or keys[0] in things) else ""
+
+    def walk(node: Any, owner: str, field: str, at: str) -> Iterator[Relation]:
+        if isinstance(node, dict):
+            own = own_key(node)
+            for name, part in node.items():
+                yield from walk(part, own or owner, name, "" if own else at)
+        elif isinstance(node, list):
+            for number, part in enumerate(node):
+                place = _place(number, len(node)) if not at else None
+                yield from walk(part, owner if place is not None else "", field, place or "")
+        elif owner and node != owner and (noun_of(server, node) or node in things):
+            yield Relation(node, owner, field, at)
+
+    yield from walk(result, "", "", "")
+
+
+def _place(number: int, count: int) -> str | None:
+    """What people call a place in a list, if it has a name."""
+    if count == 1:
+        return ""
+    return {0: "first", count - 1: "last"}.get(number)
 
 
 _surveys: dict[str, Survey] = {}

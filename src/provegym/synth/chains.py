@@ -43,6 +43,7 @@ class Sampler:
         """One more chain."""
         length = self.chance.randint(SHORTEST, LONGEST)
         path = [self._least(list(range(len(self.edges))))]
+        self.edge_uses.update(path)  # what a chain is drawn around counts twice
         while len(path) < length - 1:
             ways = self._ways(path)
             if not ways:

@@ -7,6 +7,7 @@ tools and arguments are put into the user's words, and no description is.
 
 import re
 import tomllib
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from random import Random
@@ -133,7 +134,9 @@ class ForeignPlanner(Planner):
         super().__init__(server, voice, seen.pool)
         self.seen = seen
 
-    def draw(self, session: Session, tool: Tool, level: str, fixed: Json) -> Goal | None:
+    def draw(
+        self, session: Session, tool: Tool, level: str, fixed: Json, shows: Sequence[str] = ()
+    ) -> Goal | None:
         """A call that works, and that some read shows the effect of if it writes, and words."""
         for _ in range(TRIES):
             arguments = self.arguments(tool, fixed, spare=level == "complete")
@@ -286,7 +289,7 @@ class ForeignTalk(Talk):
 
     def _learn(self, tool: str, arguments: Json, session: Session) -> None:
         value = session.call(tool, arguments).value
-        self.planner.see(value)
+        self.planner.voice.see(value)
         self.results[tool] = arguments, value
         self.written |= self.server.tools[tool].writes
 

@@ -24,7 +24,7 @@ from provegym.trace import Example, Path, Turn
 
 SHARES = {"multi_turn": 10_895, "clarification": 1_500, "abstention": 806, "irrelevance": 316}
 ALONE = 0.4
-ALONE_EVERY = 4
+ALONE_EVERY = 6
 WHYS = ("no_tool", "hidden", "missing", "knowledge", "beyond")
 
 
@@ -63,19 +63,31 @@ def shape(place: Place) -> Shape:
     return Shape(kind, tuple(knobs), level if kind == "multi_turn" else "")
 
 
+_ranks: dict[tuple[str, int, bool], list[int]] = {}
 _chains: dict[str, tuple[Sampler, list[Chain]]] = {}
+
+
+def rank(place: Place) -> int:
+    """How many candidates of the same kind come before this one."""
+    ranks = _ranks.setdefault((place.server, place.seed, place.held_out), [0])
+    while len(ranks) <= place.number:
+        before = shape(place._replace(number=len(ranks) - 1))
+        ranks.append(ranks[-1] + (before.kind == "multi_turn"))
+    count = ranks[place.number]
+    return count if shape(place).kind == "multi_turn" else place.number - count
 
 
 def chain_of(name: str, index: int) -> Chain:
     """The chain a candidate follows: the next of the graph's, and now and then a tool by itself."""
     server = servers.load(name)
-    if index % ALONE_EVERY == 0:
+    alone, at = divmod(index, ALONE_EVERY)
+    if at == 0:
         tools = list(server.tools)
-        return Chain((tools[index // ALONE_EVERY % len(tools)],), ())
+        return Chain((tools[alone % len(tools)],), ())
     sampler, drawn = _chains.setdefault(name, (Sampler(cached(server), 0), []))
-    while len(drawn) <= index:
+    while len(drawn) <= index - alone:
         drawn.append(sampler.draw())
-    return drawn[index]
+    return drawn[index - alone]
 
 
 def multi_turn(place: Place, shape: Shape) -> Example | None:
@@ -83,7 +95,7 @@ def multi_turn(place: Place, shape: Shape) -> Example | None:
     cast = Cast(
         level=shape.level, knobs=shape.knobs, others=_strangers(place), held_out=place.held_out
     )
-    chain = chain_of(place.server, place.number)
+    chain = chain_of(place.server, rank(place))
     talk = Talk(scene(place.server, place.world), place.key, chain, cast)
     return talk.finish() if converse(talk) and talk.steps else None
 

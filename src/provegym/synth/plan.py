@@ -4,7 +4,7 @@ The user voices goals, never lookups. What a goal takes and the user does not sa
 reads; the seeker gives the shortest roads, and completion and the contract do the rest.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from provegym.kernel import AnyServer, Outcome, Session, Tool
 from provegym.policies.knowledge import Scalar, leaves, normal, spoken_values
 from provegym.policies.names import Thing, kinds, noun_of
 from provegym.policies.seeker import Read, Road, Seeker, key_leaves, yields_value
+from provegym.synth.slots import pointed
 from provegym.synth.voice import Said, Voice
 from provegym.toolbox import Toolbox
 from provegym.trace import Json
@@ -63,11 +64,15 @@ class Planner:
         self.chance: Random = voice.chance
         self.fuzzer = Borrower(server, f"plan {self.chance.random()}")
         self.fuzzer.pool = pool
-        self.shown: dict[str, frozenset[str]] = {}
         self.results: list[Json] = []
 
-    def draw(self, session: Session, tool: Tool, level: str, fixed: Json) -> Goal | None:
-        """Arguments for which a tool succeeds, and changes the world if it writes, and words."""
+    def draw(
+        self, session: Session, tool: Tool, level: str, fixed: Json, shows: Sequence[str] = ()
+    ) -> Goal | None:
+        """Arguments for which a tool succeeds, and changes the world if it writes, and words.
+
+        At first only those whose result shows something at certain pointers, for a goal to come.
+        """
         tries = LINKED_TRIES if fixed else TRIES
         for number in range(tries):
             spare = level == "complete" or number > tries // 4
@@ -76,6 +81,8 @@ class Planner:
             outcome = twin.call(tool.name, arguments)
             self.fuzzer.learn(tool, arguments, outcome)
             if not outcome.ok or (tool.writes and not twin.changes(tool.name)):
+                continue
+            if number < tries // 2 and not all(pointed(outcome.value, each) for each in shows):
                 continue
             arguments = self._telling(session, tool, arguments, outcome)
             said = self.put(tool, arguments, level)
@@ -93,28 +100,15 @@ class Planner:
     def unknown(self, arguments: Json) -> tuple[str, ...] | None:
         """The keys among arguments that nothing has shown so far.
 
-        None if one was shown in passing only: then it is neither known nor to be looked up.
+        None if one was shown in passing only and cannot be spoken of by what it is to another:
+        then it is neither known nor to be looked up.
         """
-        keys = [v for v in leaves(arguments) if isinstance(v, str) and not self.is_known(v)]
-        keys = [k for k in keys if self.voice.thing(k) or noun_of(self.server, k)]
-        return None if any(key in self.shown for key in keys) else tuple(keys)
-
-    def is_known(self, key: str) -> bool:
-        """Whether some result showed a key, beside what its thing is called by."""
-        if key not in self.shown:
-            return False
-        thing = self.voice.thing(key)
-        if thing is None or key in self.voice.pronouns:
-            return True
-        called = normal(" ".join(thing.names))
-        return any(len(form) > 2 and form in called for form in self.shown[key] - {normal(key)})
-
-    def see(self, result: Json) -> None:
-        """Take in what a call returned: each value, with what stood beside it."""
-        for _, record in records(result, ""):
-            beside = frozenset(normal(v) for v in record.values() if isinstance(v, Scalar))
-            for value in leaves(record):
-                self.shown[str(value)] = self.shown.get(str(value), frozenset()) | beside
+        voice = self.voice
+        keys = [v for v in leaves(arguments) if isinstance(v, str) and not voice.is_known(v)]
+        keys = [k for k in keys if voice.thing(k) or noun_of(self.server, k)]
+        hidden = [k for k in keys if k not in voice.shown]
+        passing = [k for k in keys if k in voice.shown and noun_of(self.server, k)]
+        return None if any(voice.relation(k) is None for k in passing) else tuple(hidden)
 
     def put(self, tool: Tool, arguments: Json, level: str) -> Said | None:
         """A request in words, at the level of information that was drawn."""
@@ -143,7 +137,7 @@ class Planner:
     def _named(self, value: object) -> object:
         """The value, or another thing of its kind that people have a name for."""
         noun = noun_of(self.server, value)
-        if noun is None or value in self.voice.things or value in self.shown:
+        if noun is None or value in self.voice.things or value in self.voice.shown:
             return value
         keys = self.voice.survey.named.get(noun)
         return self.chance.choice(keys) if keys else value

@@ -97,3 +97,14 @@ def lines(value: Any) -> Iterator[tuple[str, Scalar | bool]]:
 def leaves(value: Any) -> list[Scalar | bool]:
     """Every scalar of a result or of arguments."""
     return [leaf for _, leaf in spots(value)]
+
+
+def pointed(value: Any, pointer: str) -> list[Any]:
+    """Everything that a pointer leads to, where * is each element of a list."""
+    found = [value]
+    for part in pointer.split("/")[1:]:
+        if part == EACH:
+            found = [each for node in found if isinstance(node, list) for each in node]
+        else:
+            found = [node[part] for node in found if isinstance(node, dict) and part in node]
+    return [each for each in found if each is not None]

@@ -1,7 +1,7 @@
 """One conversation while it is made: its live world, its user, its turns and its right calls."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -14,8 +14,8 @@ from provegym.policies.names import noun_of, survey
 from provegym.policies.seeker import Road
 from provegym.servers import people
 from provegym.synth.chains import Chain
-from provegym.synth.graph import Edge
 from provegym.synth.ground import Scene
+from provegym.synth.links import links
 from provegym.synth.perturb import perturb
 from provegym.synth.plan import Goal, Planner
 from provegym.synth.recover import Attempt, GiveUp
@@ -23,7 +23,7 @@ from provegym.synth.style import PERSONAS, styled
 from provegym.synth.style import answer as style_answer
 from provegym.synth.voice import Said, Voice
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Json, Path, Step, Turn, point
+from provegym.trace import Example, Json, Path, Step, Turn
 
 MOST_LENGTH = 10
 LEVELS = {"complete": 0.60, "missing": 0.20, "minimal": 0.20}
@@ -34,8 +34,9 @@ AGAIN = 0.12
 READS = 0.3
 GOALS = 8
 AVOIDS = 0.35
-TAKING, BARE = 0.5, 0.15
+TAKING, BARE = 0.75, 0.4
 AND_THEN = ("Then", "After that,", "Also,", "And", "Next,", "When that's done,", "And then")
+AND_ASKS = ("Also,", "And", "And tell me:", "Another question:", "One more thing:", "Besides,")
 SAME = (
     "Same for {}.",
     "And {} as well.",
@@ -86,6 +87,7 @@ class Talk:
         self.results: dict[str, tuple[Json, Any]] = {}
         self.slots: list[list[str]] = []
         self.names: list[list[tuple[str, str]]] = []
+        self.relations: list[Json] = []
         self.levels: list[str] = []
         self.derived: dict[str, str] = {}
         self.attempts: list[Json] = []
@@ -145,14 +147,15 @@ class Talk:
             self.voice.survey = survey(self.session)
             self.written = False
         self.level = self._next_level()
-        voice, planner = self.voice, self.planner
-        self._before = planner.shown, self.results, voice.pronouns, voice.spoken_of
+        voice = self.voice
+        self._before = self.results, voice.shown, voice.held, voice.pronouns, voice.spoken_of
 
     def _restore(self) -> None:
         """Forget what goals were drawn for this turn before."""
-        shown, results, pronouns, spoken_of = self._before
-        self.planner.shown, self.results = dict(shown), dict(results)
-        self.voice.pronouns, self.voice.spoken_of = dict(pronouns), dict(spoken_of)
+        voice = self.voice
+        results, shown, held, pronouns, spoken_of = self._before
+        self.results, voice.shown, voice.held = dict(results), dict(shown), dict(held)
+        voice.pronouns, voice.spoken_of = dict(pronouns), dict(spoken_of)
 
     def is_due(self, what: str) -> bool:
         """Whether it is time for something that is to happen once; then it is no longer due."""
@@ -200,8 +203,9 @@ class Talk:
         for tool in self._candidates():
             if tool.name in taken or (level == "missing" and not tool.writes):
                 continue
-            for fixed in self._links(tool):
-                goal = self.planner.draw(session, tool, level, fixed)
+            shows = [edge.pointer for edge in self.chain.edges if edge.source == tool.name]
+            for fixed in links(tool, self.chain, self.edges, self.results, self.voice):
+                goal = self.planner.draw(session, tool, level, fixed, shows)
                 if goal is not None and not self._was_asked(goal):
                     return goal
         return None
@@ -226,35 +230,6 @@ class Talk:
         unique = [n for n in dict.fromkeys(names) if n not in hidden and n not in self.beyond]
         fitting = [n for n in unique if self.server.tools[n].writes != reads or n in rest]
         return [self.server.tools[name] for name in (fitting or unique)[:GOALS]]
-
-    def _links(self, tool: Tool) -> Iterator[Json]:
-        """Arguments to begin with, the most telling first: taken from what was called before,
-        with what the edges of the chain were proven with; then taken alone; then none."""
-        parts = tool.input_schema["properties"]
-        shared: Json = {}
-        for edge in self.edges:
-            if edge.target == tool.name and edge.source in self.results:
-                shared = {**self._taken(edge, parts), **shared}
-        proven: Json = {}
-        for edge in self.chain.edges:
-            for run in edge.with_source[-2:]:
-                if run.tool == tool.name:
-                    proven |= {n: v for n, v in run.arguments.items() if _is_choice(parts.get(n))}
-        for fixed in ({**proven, **shared}, shared):
-            if fixed:
-                yield fixed
-        yield {}
-
-    def _taken(self, edge: Edge, parts: Json) -> Json:
-        """What an edge hands on from the call that was made: the value it proves, or the things."""
-        arguments, value = self.results[edge.source]
-        if edge.kind == "implicit":
-            held = {str(v): v for v in leaves(arguments) if noun_of(self.server, v)}
-            return {n: v for n, v in arguments.items() if n in parts and str(v) in held}
-        found, taken = point(value, edge.pointer)
-        if not found or edge.argument not in parts:
-            return {}
-        return {edge.argument: [taken] if "items" in parts[edge.argument] else taken}
 
     def _same_again(self, session: Session) -> None:
         """A second goal that is the first one again, about another thing of the same kind."""
@@ -290,6 +265,9 @@ class Talk:
         self.turns.append(Turn(text=text, minutes=self.minutes, asks=asks))
         self.slots.append(slots)
         self.names.append([name for each in said for name in each.names])
+        for phrase, relation in [by for each in said for by in each.relations]:
+            at = {"turn": len(self.turns) - 1, "phrase": phrase}
+            self.relations.append({**at, **relation._asdict()})
         self.levels.append(self.level)
 
     def answer(self, goal: Goal) -> None:
@@ -301,9 +279,11 @@ class Talk:
         if "format" not in part and isinstance(value, str | list):
             names = self.voice.things.keys() & set(map(str, leaves(value)))
             kind = "name" if names or "enum" in part or isinstance(value, list) else "text"
-        text = style_answer(said.answer, kind, self.persona, self.chance)
+        text, slots = style_answer(said.answer, kind, self.persona, self.chance), [said.answer]
+        if self.persona not in CARELESS:
+            text, slots = sentences(text, slots)
         self.turns.append(Turn(text=text))
-        self.slots.append([said.answer])
+        self.slots.append(slots)
         self.names.append(list(said.answer_names))
         self.levels.append("answer")
 
@@ -323,14 +303,14 @@ class Talk:
         """What a call returns is known, and what it makes or is about can be spoken of."""
         outcome = session.call(tool, arguments)
         value = outcome.value
-        self.planner.see(value)
+        self.voice.see(value)
         self.results[tool] = arguments, value
         if not self.server.tools[tool].writes:
             return
         self.written = True
         for change in session.changes(tool):
             noun = snake(self.server.state.tables[change.table])
-            if change.before is None and change.key in self.planner.shown:
+            if change.before is None and change.key in self.voice.shown:
                 self.voice.call_it(change.key, noun, new=True)
 
     def remember(self) -> None:
@@ -338,8 +318,9 @@ class Talk:
         for goal in self.goals:
             for leaf in map(str, leaves(goal.arguments)):
                 thing = self.voice.things.get(leaf)
-                if thing is not None and leaf in self.planner.shown:
-                    self.voice.call_it(leaf, thing.noun, new=False)
+                noun = thing.noun if thing else noun_of(self.server, leaf)
+                if noun is not None and leaf in self.voice.shown:
+                    self.voice.call_it(leaf, noun, new=False)
         self.goals, self.road = [], ()
 
     def finish(self) -> Example:
@@ -352,17 +333,11 @@ class Talk:
             "levels": self.levels,
             **({"derived": self.derived} if self.derived else {}),
             **({"attempts": self.attempts} if self.attempts else {}),
+            **({"relations": self.relations} if self.relations else {}),
             **self.provenance,
         }
         path = Path(steps=tuple(self.steps))
         return put(self.example, turns=tuple(self.turns), paths=(path,), provenance=provenance)
-
-
-def _is_choice(part: Json | None) -> bool:
-    """Whether an argument is chosen from few values, rather than names something."""
-    return part is not None and (
-        "enum" in part or "boolean" in (part.get("type"), *part.get("type", ()))
-    )
 
 
 def sentences(text: str, slots: Sequence[str]) -> tuple[str, list[str]]:
@@ -388,5 +363,6 @@ def join(said: Sequence[Said], chance: Random) -> str:
         first = each.text.split()[0]
         keeps = first.startswith(("I'", '"')) or first == "I" or each.text.startswith(each.slots)
         more = each.text if keeps else each.text[0].lower() + each.text[1:]
-        text = f"{text} {each.text}" if each.again else f"{text} {chance.choice(AND_THEN)} {more}"
+        joins = AND_ASKS if more.endswith("?") else AND_THEN
+        text = f"{text} {each.text}" if each.again else f"{text} {chance.choice(joins)} {more}"
     return text

@@ -11,10 +11,11 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any, NamedTuple
 
+from provegym.fuzz.pool import records
 from provegym.kernel import AnyServer, Tool
 from provegym.policies import when
-from provegym.policies.knowledge import normal
-from provegym.policies.names import Survey, Thing, fill, noun_of
+from provegym.policies.knowledge import Scalar, leaves, normal
+from provegym.policies.names import Relation, Survey, Thing, fill, noun_of, relations
 from provegym.servers import asks
 from provegym.synth.style import expand, words
 from provegym.trace import Json
@@ -33,12 +34,14 @@ class Phrase(NamedTuple):
     text: str
     derived: bool = False
     names: tuple[tuple[str, str], ...] = ()
+    relations: tuple[tuple[str, Relation], ...] = ()
 
 
 class Said(NamedTuple):
     """A request in words: the phrases that carry its values, and those that stand for others.
 
-    `names` are the things it calls by name, with their keys.
+    `names` are the things it calls by name, with their keys; `relations` those it speaks of by
+    what they are to others.
     """
 
     text: str
@@ -49,11 +52,15 @@ class Said(NamedTuple):
     answer: str = ""
     answer_names: tuple[tuple[str, str], ...] = ()
     again: bool = False
+    relations: tuple[tuple[str, Relation], ...] = ()
 
 
 @dataclass
 class Voice:
-    """The user of one conversation, who knows the things of one world by name."""
+    """The user of one conversation, who knows the things of one world by name.
+
+    `shown` is what calls returned so far, each value with what stood beside it.
+    """
 
     server: AnyServer
     survey: Survey
@@ -62,6 +69,8 @@ class Voice:
     held_out: bool = False
     spoken_of: dict[str, str] = field(default_factory=dict)
     pronouns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    shown: dict[str, frozenset[str]] = field(default_factory=dict)
+    held: dict[str, tuple[Relation, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.table: Mapping[str, Any] = asks(self.server.name)
@@ -74,6 +83,33 @@ class Voice:
     def thing(self, value: str) -> Thing | None:
         """The thing a value is the key of, or the one it belongs to alone, as an address does."""
         return self.things.get(value) or self.survey.owners.get(value)
+
+    def see(self, result: Json) -> None:
+        """Take in what a call returned: each value, with what stood beside it and whose it is."""
+        for _, record in records(result, ""):
+            beside = frozenset(normal(v) for v in record.values() if isinstance(v, Scalar))
+            for value in leaves(record):
+                self.shown[str(value)] = self.shown.get(str(value), frozenset()) | beside
+        for relation in relations(self.server, self.things, result):
+            self.held[relation.key] = (*self.held.get(relation.key, ()), relation)
+
+    def is_known(self, key: str) -> bool:
+        """Whether some result showed a key, beside what its thing is called by."""
+        if key not in self.shown:
+            return False
+        thing = self.thing(key)
+        if thing is None or key in self.pronouns:
+            return key in self.pronouns or not noun_of(self.server, key)
+        called = normal(" ".join(thing.names))
+        return any(len(form) > 2 and form in called for form in self.shown[key] - {normal(key)})
+
+    def relation(self, key: str) -> Relation | None:
+        """What a thing that was shown in passing only is to one that can be spoken of."""
+        if key not in self.shown or self.is_known(key):
+            return None
+        owners = [each for each in self.held.get(key, ()) if self.is_known(each.owner)]
+        owners.sort(key=lambda each: each.owner not in self.pronouns)
+        return owners[0] if owners else None
 
     def call_it(self, key: str, noun: str, *, new: bool) -> None:
         """Speak of a thing as "that account" from now on, as long as it is clear which."""
@@ -106,14 +142,17 @@ class Voice:
             return None
         derived = {name: phrase.text for name, phrase in said.items() if phrase.derived}
         text = placed(self.chance.choice(fitting), derived)
-        return Said(text, tuple(texts.values()), derived, _names(said))
+        by = tuple(relation for phrase in said.values() for relation in phrase.relations)
+        return Said(text, tuple(texts.values()), derived, _names(said), relations=by)
 
     def ask_short(self, tool: Tool, arguments: Json) -> Said | None:
         """A request that leaves one required argument out, and what answers when asked for it."""
         short: dict[str, list[str]] = self.table.get("short", {}).get(tool.name, {})
-        left_out = [name for name in short if name in arguments]
+        spoken_of = list(self.pronouns)
+        # Nobody leaves out what has just been spoken of: "that draft" would do.
+        left_out = [n for n in short if n in arguments and arguments[n] not in spoken_of]
         said = self._phrases(tool, arguments) if left_out else None
-        if said is None:
+        if said is None or any(phrase.relations for phrase in said.values()):
             return None
         missing = self.chance.choice(left_out)
         answer = said.pop(missing)
@@ -157,8 +196,9 @@ class Voice:
         if not told or len(told) < len(parts):
             return None
         names = tuple(name for part in told for name in part.names)
+        by = tuple(relation for part in told for relation in part.relations)
         derived = any(part.derived for part in told)
-        return Phrase(join([part.text for part in told]), derived, names)
+        return Phrase(join([part.text for part in told]), derived, names, by)
 
     def _text(self, tool: Tool, argument: str, value: str) -> Phrase | None:
         if value in self.things or noun_of(self.server, value):
@@ -184,6 +224,10 @@ class Voice:
         if pronouns and (thing is None or self.chance.random() < PRONOUN):
             return Phrase(self.chance.choice(pronouns))
         is_id = noun_of(self.server, key)
+        if relation := self.relation(key):
+            return self._by_relation(relation)
+        if key in self.shown and not self.is_known(key):
+            return None if is_id else Phrase(key)
         if thing is None or (not is_id and self.chance.random() < QUOTED):
             return None if is_id else Phrase(key)
         others = self.survey.related.get(key) if is_id and self.chance.random() < RELATED else None
@@ -194,6 +238,20 @@ class Voice:
             return Phrase(f"the {noun} of {name}", names=((name, other.key),))
         name = self.chance.choice(thing.names)
         return Phrase(name, names=((name, key),))
+
+    def _by_relation(self, relation: Relation) -> Phrase | None:
+        """A thing that was shown in passing: "the project of that issue"."""
+        owner = self._name(relation.owner)
+        if owner is None:
+            return None
+        stem = relation.field.removesuffix("s").removesuffix("_id")
+        word = self._word(relation.key, stem)
+        way = self.table.get("relation", {}).get(relation.field, f"the {{at}} {word} of {{}}")
+        at = f"{relation.at} " if relation.at else ""
+        if at and "{at} " not in way:
+            return None
+        text = way.replace("{at} ", at).replace("{}", owner.text)
+        return Phrase(text, names=owner.names, relations=((text, relation),))
 
     def make_up(self, tool: Tool, argument: str) -> Any:
         """A value that a user makes up for an argument, or None if such come from the world."""

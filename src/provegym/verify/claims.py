@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from provegym import servers
 from provegym.kernel import Session
 from provegym.policies.knowledge import is_said, literals, normal
-from provegym.policies.names import survey
+from provegym.policies.names import Relation, relations, survey
 from provegym.toolbox import Toolbox
 from provegym.trace import Example
 from provegym.verify.replay import Replay
@@ -32,6 +33,20 @@ def names(example: Example) -> Iterator[str]:
             called = {normal(name) for name in things[key].names} if key in things else set()
             if normal(phrase) not in called:
                 yield f"turn {number}: {phrase!r} is not the name of {key} alone"
+
+
+def relations_hold(example: Example, gold: Replay) -> Iterator[str]:
+    """What a turn speaks of by what it is to another, some result has shown to be just that."""
+    server = servers.load(example.server)
+    for claim in example.provenance.get("relations", ()):
+        relation = Relation(**{name: claim[name] for name in Relation._fields})
+        if not is_said(claim["phrase"], example.turns[claim["turn"]].text):
+            yield f"turn {claim['turn']} does not say {claim['phrase']!r}"
+        results = [p.outcome.value for p in gold.played if p.step.turn <= claim["turn"]]
+        shown = {each for r in results for each in relations(server, (relation.key,), r)}
+        own = {each for each in shown if each[1:] == relation[1:]}
+        if own != {relation}:
+            yield f"turn {claim['turn']}: {claim['phrase']!r} is not {relation.key} alone"
 
 
 def aside(example: Example) -> Iterator[str]:

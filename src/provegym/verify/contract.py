@@ -46,6 +46,7 @@ def verify(example: Example, gold: Replay | None = None) -> list[str]:
     problems += proofs.alternatives(example, gold)
     problems += proofs.mentions(example, session)
     problems += claims.names(example)
+    problems += claims.relations_hold(example, gold)
     problems += claims.aside(example)
     problems += claims.attempts(example, gold)
     problems += claims.infeasible(example)
