@@ -36,7 +36,7 @@ GOALS = 8
 AVOIDS = 0.35
 TAKING, BARE = 0.75, 0.4
 AND_THEN = ("Then", "After that,", "Also,", "And", "Next,", "When that's done,", "And then")
-AND_ASKS = ("Also,", "And", "And tell me:", "Another question:", "One more thing:", "Besides,")
+AND_ASKS = ("Also,", "And", "One more thing:", "Besides,", "And besides,")
 SAME = (
     "Same for {}.",
     "And {} as well.",

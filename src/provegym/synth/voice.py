@@ -215,23 +215,24 @@ class Voice:
             return Phrase(value.replace("_", " "))
         return Phrase(value) if value.strip() and "\n" not in value else None
 
-    def _name(self, key: str) -> Phrase | None:
+    def _name(self, key: str, *, alone: bool = False) -> Phrase | None:
         """How a thing is referred to: by a pronoun, its own name, or something that belongs to it.
 
-        A key that people chose themselves can always be said as it is.
+        A key that people chose themselves can always be said as it is. A name `alone` does not go
+        by others.
         """
         pronouns, thing = self.pronouns.get(key, ()), self.things.get(key)
         if pronouns and (thing is None or self.chance.random() < PRONOUN):
             return Phrase(self.chance.choice(pronouns))
         is_id = noun_of(self.server, key)
-        if relation := self.relation(key):
+        if not alone and (relation := self.relation(key)):
             return self._by_relation(relation)
         if key in self.shown and not self.is_known(key):
             return None if is_id else Phrase(key)
         if thing is None or (not is_id and self.chance.random() < QUOTED):
             return None if is_id else Phrase(key)
         others = self.survey.related.get(key) if is_id and self.chance.random() < RELATED else None
-        if others:
+        if others and not alone:
             other = self.chance.choice(others)
             name = self.chance.choice(other.names)
             noun = self._word(key, thing.noun)
@@ -241,7 +242,7 @@ class Voice:
 
     def _by_relation(self, relation: Relation) -> Phrase | None:
         """A thing that was shown in passing: "the project of that issue"."""
-        owner = self._name(relation.owner)
+        owner = self._name(relation.owner, alone=True)
         if owner is None:
             return None
         stem = relation.field.removesuffix("s").removesuffix("_id")
