@@ -1,17 +1,17 @@
-"""Grounding: the live world that several conversations share, and what of it a chain is about.
+"""Grounding: the live world that several conversations share, and what of it can be spoken of.
 
 A scene is looked at once and serves a handful of conversations; then comes another world (§3.2).
+What of it a chain is about follows from the chain itself: each goal takes what its edges hand on.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
 from provegym import servers
 from provegym.fuzz.pool import Pool, state_rows
 from provegym.kernel import AnyServer, Session
-from provegym.policies.names import Survey, Thing, survey
+from provegym.policies.names import Survey, survey
 from provegym.synth.graph import Edge, cached
 from provegym.synth.observe import Observer
 
@@ -71,13 +71,3 @@ def hub_of(server: AnyServer) -> tuple[str, frozenset[str]]:
 def explored(server: AnyServer) -> Observer:
     """What was learnt by calling a server that shows no tables."""
     return Observer(server).explore()
-
-
-def aligned(scene: Scene, tools: Iterable[str]) -> dict[str, Thing]:
-    """The things a chain of tools is about: those of a kind that some tool of it takes."""
-    taken = {
-        argument.removesuffix("_id").removesuffix("_ids")
-        for tool in tools
-        for argument in scene.server.tools[tool].input_schema["properties"]
-    }
-    return {key: thing for key, thing in scene.survey.things.items() if thing.noun in taken}
