@@ -23,6 +23,7 @@ from rich.console import Console
 from provegym import servers
 from provegym.bench_http import calls_per_second, peer_command, serve_command
 from provegym.bench_reward import measure_reward, measure_synthesis
+from provegym.bench_view import measure_view
 from provegym.fuzz import find_calls
 from provegym.hosts.mcp import own_sessions, sdk_server
 from provegym.kernel import AnyServer, Record, Seed, Session, State, Table, money, table
@@ -71,6 +72,7 @@ def measure(progress: Console) -> Figures:
         ("synthesis", measure_synthesis),
         ("hosts", measure_hosts),
         ("HTTP", measure_http),
+        ("the page", measure_view),
     ]
     for name, part in parts:
         progress.print(f"measuring {name} …")

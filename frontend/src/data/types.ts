@@ -1,0 +1,380 @@
+/** What the server side answers, as in docs/view.md. */
+
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+export type Fields = Record<string, Json>;
+
+export interface Source {
+  id: number;
+  name: string;
+  path: string;
+  kind: "examples" | "rollouts" | "run" | "problem";
+  count: number;
+  bytes: number;
+  read?: number;
+  done: boolean;
+  problem: string;
+  run?: number;
+  step?: number;
+  shown?: number;
+}
+
+export interface Sources {
+  sources: Source[];
+  version: string;
+  note?: string;
+}
+
+export interface Row {
+  at: number;
+  id: string;
+  server: string;
+  kind: string;
+  turns: number;
+  calls: number;
+  reward: number | null;
+  success: boolean | null;
+  errors: string[];
+  knobs: string[];
+  policy: string;
+  ended?: string;
+  text: string;
+}
+
+export interface Rows {
+  total: number;
+  of: number;
+  done: boolean;
+  took_ms: number;
+  rows: Row[];
+}
+
+export type Counts = Record<string, number>;
+
+export interface Facets {
+  server: Counts;
+  kind: Counts;
+  knob: Counts;
+  error: Counts;
+  policy: Counts;
+  ended: Counts;
+  success?: Counts;
+  calls: Counts;
+  reward: number[];
+}
+
+/** Filters and sort order of a list, exactly as they stand in the link. */
+export type Query = Record<string, string[]>;
+
+export interface Change {
+  server: string;
+  table: string;
+  key: string;
+  before?: Fields | null;
+  after?: Fields | null;
+}
+
+export interface Need {
+  step: number;
+  kind: "explicit" | "implicit";
+}
+
+export interface Alternative {
+  tool: string;
+  arguments?: Fields;
+}
+
+export interface Step {
+  turn: number;
+  tool: string;
+  arguments?: Fields;
+  writes?: boolean;
+  answers?: string[];
+  needs?: Need[];
+  alternatives?: Alternative[];
+}
+
+export interface Turn {
+  text: string;
+  minutes?: number;
+  asks?: string | null;
+}
+
+export interface Example {
+  id: string;
+  kind: string;
+  server: string;
+  server_version: number;
+  seed: number;
+  digest: string;
+  system: string;
+  turns: Turn[];
+  paths?: { steps?: Step[] }[];
+  outcome?: Change[];
+  toolbox?: { distractors?: string[]; hidden?: string[]; stripped?: string[]; limit?: number | null };
+  knobs?: string[];
+  provenance?: Fields;
+}
+
+export interface Call {
+  turn: number;
+  message: number;
+  tool: string;
+  arguments: Fields | null;
+  writes?: boolean;
+  checks?: { shown?: boolean; fits?: boolean; ran?: boolean };
+  error?: string | null;
+  result?: string;
+  diff?: Change[];
+}
+
+export interface Message {
+  role: string;
+  content?: Json;
+  tool_calls?: { id?: string; function?: { name?: string; arguments?: string } }[];
+  tool_call_id?: string;
+  reasoning_content?: Json;
+}
+
+export interface Rollout {
+  policy: string;
+  messages: Message[];
+  calls?: Call[];
+  ended?: string;
+  reason?: string;
+  tokens?: number;
+  outcome?: Change[];
+  reward?: { total: number; path?: number; greedy?: boolean } | null;
+}
+
+export interface Served {
+  call: number;
+  step: number;
+  in_order: boolean;
+  equal: number;
+  how?: string;
+}
+
+export interface Part {
+  name: string;
+  value: number;
+  weight: number;
+  paid: number;
+}
+
+export interface GoldStep {
+  step: number;
+  turn: number;
+  tool: string;
+  arguments: Fields;
+  writes: boolean;
+  needs: Need[];
+  alternatives: Alternative[];
+  result?: string;
+  diff?: Change[];
+}
+
+export interface Item {
+  kind: "example" | "rollout";
+  at: number;
+  example: Example;
+  rollout: Rollout | null;
+  explain: string[];
+  served: Served[];
+  parts: Part[];
+  total: number | null;
+  best: number | null;
+  success: boolean | null;
+  gold: GoldStep[];
+  previous: number | null;
+  next: number | null;
+  path?: number;
+  notes?: string[];
+  place?: number | null;
+  total_items?: number | null;
+}
+
+export interface Pairing {
+  id: string;
+  server: string;
+  left: number;
+  right: number;
+  left_reward: number | null;
+  right_reward: number | null;
+  difference: number;
+  left_success?: boolean | null;
+  right_success?: boolean | null;
+  changed: string[];
+}
+
+export interface Comparison {
+  pairs: number;
+  only_left: number;
+  only_right: number;
+  mean_left: number | null;
+  mean_right: number | null;
+  wins_left: number;
+  wins_right: number;
+  ties: number;
+  done?: boolean;
+  rows: Pairing[];
+}
+
+export interface Pair {
+  left: Item;
+  right: Item;
+  first_difference: number | null;
+}
+
+export type Metrics = Record<string, Json>;
+
+export interface Run {
+  name: string;
+  recipe: string;
+  versions: Record<string, Json>;
+  steps: Metrics[];
+  total: number;
+  samples: { step: number; file_source: number; count: number }[];
+  running: boolean;
+  planned?: number | null;
+  generation?: number;
+  problem?: string;
+}
+
+export interface Watched {
+  id: string;
+  steps: { step: number; source: number; at: number; reward: number | null }[];
+}
+
+export interface ServerCard {
+  name: string;
+  title: string;
+  category: string;
+  summary: string;
+  tools: number;
+  reads: number;
+  writes: number;
+  version: number | string;
+}
+
+export interface Schema {
+  type?: string | string[];
+  description?: string;
+  enum?: Json[];
+  default?: Json;
+  format?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  $ref?: string;
+  $defs?: Record<string, Schema>;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: number;
+  exclusiveMaximum?: number;
+  multipleOf?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+  pattern?: string;
+}
+
+export interface Tool {
+  name: string;
+  description: string;
+  writes: boolean;
+  destructive?: boolean;
+  sensitive?: string[];
+  input_schema: Schema;
+  output_schema: Schema | null;
+}
+
+export interface Server {
+  name: string;
+  title?: string;
+  summary: string;
+  rules: string;
+  records?: { table: string; noun: string; about: string }[];
+  tools: Tool[];
+}
+
+export interface Table {
+  name: string;
+  noun: string;
+  columns: string[];
+  rows: Json[][];
+  total: number;
+}
+
+export interface World {
+  now: string;
+  tables: Table[];
+}
+
+export interface Called {
+  ok: boolean;
+  error: string | null;
+  result: Json;
+  diff: Change[];
+  depth: number;
+  since?: Change[];
+}
+
+export interface Undone {
+  depth: number;
+  diff: Change[];
+}
+
+export interface Trial {
+  tool: string;
+  arguments: Fields;
+  ok: boolean;
+  result: string;
+}
+
+export interface GraphNode {
+  id: string;
+  writes: boolean;
+  x: number;
+  y: number;
+}
+
+export interface GraphEdge {
+  source: string;
+  target: string;
+  kind: "explicit" | "implicit";
+  argument?: string;
+  pointer?: string;
+  seed?: number;
+  with_source: Trial[];
+  without: Trial[];
+}
+
+export interface Graph {
+  server: string;
+  nodes: GraphNode[];
+  edges: GraphEdge[];
+}
+
+/** Where the page gets everything from: a running server, or what a report carries. */
+export interface Data {
+  frozen: boolean;
+  sources(): Promise<Sources>;
+  rows(source: number, query: Query, offset: number, limit: number, signal?: AbortSignal): Promise<Rows>;
+  facets(source: number, query: Query, signal?: AbortSignal): Promise<Facets>;
+  item(source: number, at: number, query: Query): Promise<Item>;
+  compare(left: number, right: number, sort: string, offset: number, limit: number): Promise<Comparison>;
+  pair(left: number, leftAt: number, right: number, rightAt: number): Promise<Pair>;
+  run(source: number, after: number): Promise<Run>;
+  watched(source: number): Promise<Watched[]>;
+  servers(): Promise<ServerCard[]>;
+  server(name: string): Promise<Server>;
+  graph(server: string): Promise<Graph>;
+  world(server: string, seed: number, session: string): Promise<World>;
+  session(server: string, seed: number): Promise<{ session: string }>;
+  call(session: string, tool: string, input: Fields): Promise<Called>;
+  undo(session: string): Promise<Undone>;
+  reset(session: string): Promise<Undone>;
+}

@@ -1,0 +1,58 @@
+/** Keys: single ones, and "g then something"; none while somebody types. */
+
+import { useEffect, useRef } from "preact/hooks";
+
+export type Keys = Record<string, (event: KeyboardEvent) => void>;
+
+const PATIENCE = 1200;
+let prefix = "";
+let forget = 0;
+
+function typing(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.isContentEditable) return true;
+  if (target instanceof HTMLInputElement) return !["checkbox", "radio", "button"].includes(target.type);
+  return ["TEXTAREA", "SELECT"].includes(target.tagName);
+}
+
+/** What a key is called: "j", "g s", "ArrowDown". */
+function named(event: KeyboardEvent): string {
+  clearTimeout(forget);
+  const name = prefix ? `${prefix} ${event.key}` : event.key;
+  prefix = "";
+  if (name === "g") {
+    prefix = "g";
+    forget = window.setTimeout(() => (prefix = ""), PATIENCE);
+  }
+  return name;
+}
+
+const stack: { current: Keys }[] = [];
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  if (typing(event.target)) {
+    if (event.key === "Escape") (event.target as HTMLElement).blur();
+    return;
+  }
+  if (event.key === "Enter" && event.target instanceof Element && event.target.closest("a, button, summary")) return;
+  const name = named(event);
+  for (const keys of [...stack].reverse()) {
+    const act = keys.current[name];
+    if (act) {
+      event.preventDefault();
+      act(event);
+      return;
+    }
+  }
+});
+
+/** Listen to keys while a component is there; later components come first. */
+export function useKeys(keys: Keys): void {
+  const now = useRef(keys);
+  now.current = keys;
+  useEffect(() => {
+    stack.push(now);
+    return () => void stack.splice(stack.indexOf(now), 1);
+  }, []);
+}

@@ -1,0 +1,156 @@
+/** The lines of one source: filters with counts, and a list that stays quick at any length. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useAsk } from "../ask";
+import { data, type Query, type Row, type Source } from "../data";
+import { useKeys } from "../keys";
+import { FacetPanel } from "../parts/facets";
+import { Reward, Success, Tag, grouped, words } from "../parts/marks";
+import { Nothing, Problem, Waiting } from "../parts/say";
+import { Virtual } from "../parts/virtual";
+import { useRows } from "../rows";
+import { go, link, type Route } from "../route";
+import { named, useSources } from "../sources";
+
+const ROW = 34;
+const PAUSE = 140;
+const cursors = new Map<string, number>();
+
+/** Names the filters of a list may have; other names in the link are about something else. */
+const FILTERS = ["server", "kind", "knob", "error", "policy", "ended", "success", "least", "most", "calls_least", "calls_most", "text", "sort", "id"];
+
+export function filtersOf(route: Route): Query {
+  return Object.fromEntries(FILTERS.filter((name) => route.query[name]?.length).map((name) => [name, route.query[name]!]));
+}
+
+export function ListPage({ source, route }: { source: number; route: Route }) {
+  const known = useSources();
+  const about = named(known, source);
+  if (!about) return <Nothing>There is no source {source} here. <a href={link([])}>See what there is.</a></Nothing>;
+  if (about.kind === "problem") return <div class="page"><header class="top"><h1>{about.name}</h1></header><Problem>{about.problem}</Problem></div>;
+  return <Lines about={about} query={filtersOf(route)} />;
+}
+
+function Lines({ about, query }: { about: Source; query: Query }) {
+  const key = JSON.stringify([about.id, query]);
+  const rows = useRows(about.id, query, about.done ? String(about.count) : "");
+  const facets = useAsk(`${key} ${about.done} ${about.done ? about.count : Math.floor(Math.log2(about.count + 1))}`, (signal) => data.facets(about.id, query, signal));
+  const [cursor, setCursor] = useState(cursors.get(key) ?? -1);
+  useEffect(() => setCursor(cursors.get(key) ?? -1), [key]);
+  const refine = (changes: Query): void => go(link(["data", about.id], { ...query, ...changes }), true);
+  const move = (by: number): void => {
+    const next = Math.max(0, Math.min(rows.total - 1, cursor + by));
+    cursors.set(key, next);
+    setCursor(next);
+  };
+  const open = (index = cursor): void => {
+    const row = rows.row(index);
+    if (!row) return;
+    cursors.set(key, index);
+    go(link(["data", about.id, row.at], query));
+  };
+  useKeys({
+    j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1),
+    PageDown: () => move(15), PageUp: () => move(-15), Home: () => move(-Infinity), End: () => move(Infinity),
+    Enter: () => open(), o: () => open(),
+    x: () => go(link(["data", about.id]), true),
+  });
+  const filtered = Object.keys(query).some((name) => name !== "sort");
+  return (
+    <div class="page list-page">
+      <header class="top">
+        <h1 title={about.path}>{about.name}</h1>
+        <Search query={query} refine={refine} />
+        <p class="tally" role="status">
+          {rows.ready && <><b>{grouped(rows.total)}</b>{filtered ? ` of ${grouped(rows.of)}` : ""} {about.kind}</>}
+          {!rows.done && <span class="growing"> still reading{about.read && about.bytes ? `, ${Math.floor((about.read / about.bytes) * 100)} %` : ""} …</span>}
+          {rows.took > 0 && <span class="took" title="what the server took">{rows.took < 10 ? rows.took.toFixed(1) : Math.round(rows.took)} ms</span>}
+          {filtered && <button type="button" class="quiet" onClick={() => refine(cleared(query))}>clear filters <kbd>x</kbd></button>}
+        </p>
+      </header>
+      {about.problem && <p class="notice">{about.problem}</p>}
+      {about.shown !== undefined && about.shown < about.count && <p class="notice">This report holds {grouped(about.shown)} of {grouped(about.count)}, chosen evenly over the reward.</p>}
+      <div class="list-body">
+        <aside aria-label="filters">
+          {facets.value ? <FacetPanel facets={facets.value} query={query} refine={refine} />
+            : facets.error ? <Problem>{facets.error}</Problem> : <Waiting what="counts" />}
+        </aside>
+        <div class={`lines ${about.kind}`}>
+          <Head kind={about.kind} query={query} refine={refine} />
+          {rows.error ? <Problem>{rows.error}</Problem>
+            : !rows.ready ? <Waiting what="the first lines" />
+            : !rows.total ? <Nothing>{filtered ? "Nothing fits these filters; press x to clear them." : rows.done ? "This file holds no line." : "Nothing has been read yet."}</Nothing>
+            : (
+              <Virtual total={rows.total} height={ROW} cursor={cursor} label={about.kind} kept={key} seen={rows.seen}>
+                {(index) => <Line row={rows.row(index)} to={(row) => link(["data", about.id, row.at], query)} here={index === cursor} chosen={() => cursors.set(key, index)} kind={about.kind} />}
+              </Virtual>
+            )}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const cleared = (query: Query): Query =>
+  Object.fromEntries(Object.keys(query).filter((name) => name !== "sort").map((name) => [name, []]));
+
+function Search({ query, refine }: { query: Query; refine: (changes: Query) => void }) {
+  const text = query["text"]?.[0] ?? "";
+  const [typed, setTyped] = useState(text);
+  const timer = useRef(0);
+  useEffect(() => setTyped(text), [text]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const type = (next: string): void => {
+    setTyped(next);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => refine({ text: next ? [next] : [] }), PAUSE);
+  };
+  return (
+    <label class="search">
+      <input type="search" value={typed} placeholder="Search what users say, ids …" aria-label="search" onInput={(event) => type(event.currentTarget.value)} />
+      <kbd>/</kbd>
+    </label>
+  );
+}
+
+function Head({ kind, query, refine }: { kind: string; query: Query; refine: (changes: Query) => void }) {
+  const order = query["sort"]?.[0] ?? "line";
+  const Sort = ({ by, children }: { by: string; children: string }) => {
+    const on = order === by ? "ascending" : order === `-${by}` ? "descending" : undefined;
+    const next = order === `-${by}` ? by : order === by ? "" : `-${by}`;
+    return (
+      <button type="button" class={on ? "on" : ""} aria-label={`sort by ${children}${on ? `, now ${on}` : ""}`} onClick={() => refine({ sort: next ? [next] : [] })}>
+        {children}{on === "ascending" ? " ↑" : on ? " ↓" : ""}
+      </button>
+    );
+  };
+  return (
+    <div class="line head">
+      <span class="at">line</span>
+      {kind === "rollouts" && <><span><Sort by="reward">reward</Sort></span><span /></>}
+      <span>server</span>
+      <span>kind</span>
+      <span class="num"><Sort by="calls">{kind === "rollouts" ? "calls" : "steps"}</Sort></span>
+      <span>first words</span>
+      <span />
+    </div>
+  );
+}
+
+function Line({ row, to, here, chosen, kind }: { row: Row | undefined; to: (row: Row) => string; here: boolean; chosen: () => void; kind: string }) {
+  if (!row) return <div class="line blank" role="listitem" aria-busy="true" />;
+  return (
+    <a class={`line ${here ? "cursor" : ""}`} role="listitem" href={to(row)} onClick={chosen} aria-current={here ? "true" : undefined}>
+      <span class="at">{row.at + 1}</span>
+      {kind === "rollouts" && <><Reward value={row.reward} /><Success value={row.success} /></>}
+      <span class="server">{row.server || "none"}</span>
+      <span class="sort">{words(row.kind)}</span>
+      <span class="num">{row.calls}</span>
+      <span class="words">{row.text}</span>
+      <span class="tags">
+        {row.errors.map((error) => <Tag key={error} tone="bad">{words(error)}</Tag>)}
+        {row.knobs.map((knob) => <Tag key={knob}>{words(knob)}</Tag>)}
+      </span>
+    </a>
+  );
+}

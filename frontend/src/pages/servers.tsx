@@ -1,0 +1,56 @@
+/** The twenty worlds, by what they are about. */
+
+import { useState } from "preact/hooks";
+import { useAsk } from "../ask";
+import { data, type ServerCard } from "../data";
+import { useKeys } from "../keys";
+import { Answer, Nothing } from "../parts/say";
+import { go, link } from "../route";
+
+export function ServersPage() {
+  const asked = useAsk("servers", () => data.servers());
+  const [typed, setTyped] = useState("");
+  return (
+    <div class="page servers-page">
+      <header class="top">
+        <h1>Servers</h1>
+        <label class="search"><input type="search" value={typed} placeholder="Find a server …" aria-label="search" onInput={(event) => setTyped(event.currentTarget.value)} /><kbd>/</kbd></label>
+        <p class="tally">{asked.value && <><b>{asked.value.length}</b> worlds, <b>{asked.value.reduce((sum, one) => sum + one.tools, 0)}</b> tools</>}</p>
+      </header>
+      <Answer asked={asked} what="the servers">
+        {(servers) => <Cards servers={servers.filter((one) => `${one.name} ${one.title} ${one.category} ${one.summary}`.toLowerCase().includes(typed.toLowerCase()))} />}
+      </Answer>
+    </div>
+  );
+}
+
+function Cards({ servers }: { servers: ServerCard[] }) {
+  const [cursor, setCursor] = useState(-1);
+  const categories = [...new Set(servers.map((one) => one.category))];
+  const order = categories.flatMap((category) => servers.filter((one) => one.category === category));
+  const move = (by: number): void => setCursor(Math.max(0, Math.min(order.length - 1, cursor + by)));
+  const open = (): void => { const one = order[cursor]; if (one) go(link(["servers", one.name])); };
+  useKeys({ j: () => move(1), ArrowDown: () => move(1), ArrowRight: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), ArrowLeft: () => move(-1), Enter: open, o: open });
+  if (!servers.length) return <Nothing>{data.frozen ? "This report carries no server." : "No server fits."}</Nothing>;
+  return (
+    <div class="categories">
+      {categories.map((category) => (
+        <section key={category} aria-label={category}>
+          <h2>{category}</h2>
+          <div class="cards">
+            {servers.filter((one) => one.category === category).map((one) => (
+              <a key={one.name} class={`card ${order[cursor] === one ? "cursor" : ""}`} href={link(["servers", one.name])}>
+                <h3>{one.title || one.name}</h3>
+                <p>{one.summary}</p>
+                <div class="card-foot">
+                  <span class="blend" title={`${one.reads} read, ${one.writes} write`}><i class="read" style={{ flexGrow: one.reads }} /><i class="write" style={{ flexGrow: one.writes }} /></span>
+                  <span>{one.reads} read · {one.writes} write</span>
+                </div>
+              </a>
+            ))}
+          </div>
+        </section>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,107 @@
+/** A server's tools: what they take, what they say, and a form to try them. */
+
+import { useState } from "preact/hooks";
+import { data, type Schema, type Server, type Tool } from "../data";
+import { useKeys } from "../keys";
+import { CallView } from "../parts/call";
+import { ToolForm } from "../parts/form";
+import { Tag } from "../parts/marks";
+import { Nothing } from "../parts/say";
+import { Code } from "../parts/text";
+import { allows } from "../parts/schema";
+import { first, type Route } from "../route";
+import type { Playing } from "./server";
+
+interface Props {
+  server: Server;
+  seed: number;
+  playing: Playing;
+  route: Route;
+  set: (changes: Record<string, string>) => void;
+}
+
+export function Tools({ server, seed, playing, route, set }: Props) {
+  const [typed, setTyped] = useState("");
+  const found = server.tools.filter((tool) => `${tool.name} ${tool.description}`.toLowerCase().includes(typed.toLowerCase()));
+  const chosen = server.tools.find((tool) => tool.name === first(route, "tool"));
+  const move = (by: number): void => {
+    const at = found.findIndex((tool) => tool === chosen);
+    const next = found[Math.max(0, Math.min(found.length - 1, at + by))];
+    if (next) set({ tool: next.name });
+  };
+  useKeys({ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), Escape: () => set({ tool: "" }) });
+  return (
+    <div class="tools-body">
+      <nav class="tool-list" aria-label="tools">
+        <input type="search" placeholder="Find a tool …" aria-label="search" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
+        <ul>
+          <li><button type="button" aria-current={chosen ? undefined : "true"} onClick={() => set({ tool: "" })}>About this world</button></li>
+          {found.map((tool) => (
+            <li key={tool.name}>
+              <button type="button" class={tool.writes ? "write" : "read"} aria-current={tool === chosen ? "true" : undefined} onClick={() => set({ tool: tool.name })}>
+                <i class={`k ${tool.writes ? "write" : "read"}`} /><span class="tool">{tool.name}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+        {!found.length && <p class="silent">No tool fits.</p>}
+      </nav>
+      <div class="tool-page">{chosen ? <One key={chosen.name} tool={chosen} server={server.name} seed={seed} playing={playing} /> : <About server={server} />}</div>
+      {!data.frozen && <Log playing={playing} />}
+    </div>
+  );
+}
+
+function About({ server }: { server: Server }) {
+  return (
+    <section class="about">
+      <p class="summary">{server.summary}</p>
+      {server.rules && <><h3>Rules</h3><div class="rules">{server.rules.split(/\n\s*\n/).map((part, at) => <p key={at}>{part}</p>)}</div></>}
+      {server.records?.length ? (
+        <><h3>Records</h3><dl class="takes">{server.records.map((one) => <div key={one.table}><dt>{one.table}</dt><dd>{one.about}</dd></div>)}</dl></>
+      ) : null}
+      <p class="silent">Choose a tool on the left{data.frozen ? "." : " to try it on a world of its own: whatever you call can be undone."}</p>
+    </section>
+  );
+}
+
+function One({ tool, server, seed, playing }: { tool: Tool; server: string; seed: number; playing: Playing }) {
+  return (
+    <section>
+      <h2 class="tool-title"><span class="tool">{tool.name}</span> {tool.writes ? <Tag tone="write">{tool.destructive ? "writes, destructive" : "writes"}</Tag> : <Tag tone="read">reads</Tag>}</h2>
+      <p class="description">{tool.description}</p>
+      {data.frozen ? <Takes schema={tool.input_schema} /> : <ToolForm tool={tool} server={server} seed={seed} playing={playing} />}
+      <details class="others"><summary>Input schema</summary><Code text={JSON.stringify(tool.input_schema, null, 2)} /></details>
+      {tool.output_schema && <details class="others"><summary>Output schema</summary><Code text={JSON.stringify(tool.output_schema, null, 2)} /></details>}
+    </section>
+  );
+}
+
+/** Arguments as a table, where there is no form. */
+function Takes({ schema }: { schema: Schema }) {
+  const fields = Object.entries(schema.properties ?? {});
+  if (!fields.length) return <p class="silent">It takes no arguments.</p>;
+  return (
+    <dl class="takes">
+      {fields.map(([name, field]) => (
+        <div key={name}><dt>{name}{schema.required?.includes(name) ? <sup title="required">*</sup> : null}</dt><dd>{field.description} <small>{allows(field)}</small></dd></div>
+      ))}
+    </dl>
+  );
+}
+
+function Log({ playing }: { playing: Playing }) {
+  return (
+    <aside class="log" aria-label="calls made">
+      <h3>Calls made</h3>
+      {!playing.made.length && <Nothing>Nothing has been called. Results and changed records appear here, the last call first.</Nothing>}
+      {playing.made.map((call, at) => (
+        <div key={at} class="logged">
+          <span class="number">{at + 1}</span>
+          {call.reset ? <p class="silent back">back to the seed</p> : <CallView call={{ ...call, checks: undefined }} open={at === playing.made.length - 1} />}
+          {call.writes && call.ok && !call.diff.length && <p class="silent">changed nothing</p>}
+        </div>
+      )).reverse()}
+    </aside>
+  );
+}

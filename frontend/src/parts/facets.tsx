@@ -1,0 +1,80 @@
+/** The filters of a list, each value with how many lines it would leave. */
+
+import { useState } from "preact/hooks";
+import type { Counts, Facets, Query } from "../data";
+import { Histogram } from "./histogram";
+import { grouped, words } from "./marks";
+
+const FEW = 7;
+const MOST = 1.3;
+const NAMES: [keyof Facets & string, string][] = [
+  ["kind", "Kind"], ["server", "Server"], ["error", "Error"], ["knob", "Knob"], ["policy", "Policy"], ["ended", "Ended"],
+];
+
+export type Refine = (changes: Query) => void;
+
+function Facet({ name, title, counts, query, refine, label }: {
+  name: string; title: string; counts: Counts; query: Query; refine: Refine; label?: (value: string) => string;
+}) {
+  const [all, setAll] = useState(false);
+  const chosen = query[name] ?? [];
+  const values = Object.entries(counts).filter(([value, count]) => count || chosen.includes(value));
+  for (const value of chosen) if (!(value in counts)) values.push([value, 0]);
+  values.sort(([one, a], [other, b]) => b - a || one.localeCompare(other));
+  if (!values.length || (values.length === 1 && !chosen.length)) return null;
+  const shown = all ? values : values.filter(([value], at) => at < FEW || chosen.includes(value));
+  const flip = (value: string): void =>
+    refine({ [name]: chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value] });
+  const most = Math.max(1, ...values.map(([, count]) => count));
+  return (
+    <fieldset class="facet">
+      <legend>{title}{chosen.length > 0 && <button type="button" class="clear" onClick={() => refine({ [name]: [] })}>clear</button>}</legend>
+      {shown.map(([value, count]) => (
+        <label key={value} class={chosen.includes(value) ? "chosen" : ""}>
+          <input type="checkbox" checked={chosen.includes(value)} onChange={() => flip(value)} />
+          <span class="value">{label ? label(value) : words(value) || "none"}</span>
+          <span class="count">{grouped(count)}</span>
+          <i class="share" style={{ width: `${(count / most) * 100}%` }} />
+        </label>
+      ))}
+      {values.length > FEW && (
+        <button type="button" class="more" onClick={() => setAll(!all)}>{all ? "fewer" : `${values.length - FEW} more`}</button>
+      )}
+    </fieldset>
+  );
+}
+
+const one = (query: Query, name: string): string => query[name]?.[0] ?? "";
+const value = (text: string): string[] => (text ? [text] : []);
+
+export function FacetPanel({ facets, query, refine }: { facets: Facets; query: Query; refine: Refine }) {
+  const success = { "1": facets.success?.["true"] ?? 0, "0": facets.success?.["false"] ?? 0 };
+  const calls = Object.keys(facets.calls).map(Number);
+  const longest = Math.min(40, Math.max(1, ...calls));
+  const byCalls = Array.from({ length: longest + 1 }, (_, at) => facets.calls[at] ?? 0);
+  const paid = facets.reward.some((count) => count > 0) || one(query, "least") || one(query, "most");
+  return (
+    <div class="facets">
+      {paid && (
+        <Histogram title="Reward" counts={facets.reward} step={0.05}
+          edges={(at) => [(at * MOST) / facets.reward.length, ((at + 1) * MOST) / facets.reward.length]}
+          least={one(query, "least")} most={one(query, "most")}
+          choose={(least, most) => refine({ least: value(least), most: value(most) })} />
+      )}
+      {success["1"] + success["0"] > 0 && (
+        <Facet name="success" title="Task" counts={success} query={query} refine={refine} label={(v) => (v === "1" ? "done" : "not done")} />
+      )}
+      {NAMES.slice(0, 3).map(([name, title]) => (
+        <Facet key={name} name={name} title={title} counts={facets[name] as Counts} query={query} refine={refine} />
+      ))}
+      {calls.length > 1 && (
+        <Histogram title="Calls" counts={byCalls} step={1} edges={(at) => [at, at]}
+          least={one(query, "calls_least")} most={one(query, "calls_most")}
+          choose={(least, most) => refine({ calls_least: value(least), calls_most: value(most) })} />
+      )}
+      {NAMES.slice(3).map(([name, title]) => (
+        <Facet key={name} name={name} title={title} counts={facets[name] as Counts} query={query} refine={refine} />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,51 @@
+/** What was paid: the parts as bars, and which call earned what. */
+
+import type { Item, Part } from "../data";
+import { Ledger } from "./call";
+import { Success, figure } from "./marks";
+
+const MEANS: Record<string, string> = {
+  validity: "mean over all calls: the tool was shown, the arguments fit, it ran",
+  coverage: "share of steps served with everything they need before them",
+  efficiency: "minus the excess over a budget that grows with the task",
+  name: "share of calls whose tool occurs in the right ones",
+  argument: "mean share of equal arguments over served steps",
+  success: "whether the task was done",
+};
+
+export function PartBar({ part }: { part: Part }) {
+  const share = Math.max(0, Math.min(1, Math.abs(part.value)));
+  return (
+    <div class={`part ${part.value < 0 ? "minus" : ""}`} title={MEANS[part.name] ?? part.name}>
+      <span class="part-name">{part.name}</span>
+      <span class="part-track"><span class="part-fill" style={{ width: `${share * 100}%` }} /></span>
+      <span class="part-value">{figure(part.value)}</span>
+      <span class="part-paid">{part.paid < 0 ? "−" : "+"}{figure(Math.abs(part.paid))}</span>
+    </div>
+  );
+}
+
+export function Payment({ item }: { item: Item }) {
+  if (!item.rollout) return null;
+  if (item.total === null) {
+    return <section class="payment"><h3>Reward</h3><p class="silent">Not paid: {item.rollout.reason || "it did not end well."}</p></section>;
+  }
+  return (
+    <section class="payment" aria-label="reward">
+      <h3>
+        Reward <Success value={item.success} />
+        <span class="total"><b>{figure(item.total)}</b> of {figure(item.best ?? 1.3, 1)}</span>
+      </h3>
+      {item.parts.length
+        ? item.parts.map((part) => <PartBar key={part.name} part={part} />)
+        : <p class="silent">{item.gold.length ? "No parts were recorded." : "Nothing was to be called: paid 1 for no call, 0 otherwise."}</p>}
+      {(item.rollout.calls ?? []).length > 0 && <><h4 class="by-call">Call by call</h4><Ledger calls={item.rollout.calls ?? []} served={item.served} /></>}
+      {item.explain.length > 0 && (
+        <details class="explain">
+          <summary>In words</summary>
+          <ol>{item.explain.map((line, at) => <li key={at}>{line}</li>)}</ol>
+        </details>
+      )}
+    </section>
+  );
+}

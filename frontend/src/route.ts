@@ -1,0 +1,59 @@
+/** The view is in the link: #/page/part/part?name=value. */
+
+import { useEffect, useState } from "preact/hooks";
+
+export interface Route {
+  parts: string[];
+  query: Record<string, string[]>;
+}
+
+export function parse(hash: string): Route {
+  const [path = "", search = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const query = Object.create(null) as Record<string, string[]>;
+  for (const [name, value] of new URLSearchParams(search)) (query[name] ??= []).push(value);
+  return { parts: path.split("/").filter(Boolean).map(unescape), query };
+}
+
+function unescape(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+type Value = string | number | string[] | null | undefined;
+
+/** A link to a view; names without a value are left out. */
+export function link(parts: (string | number)[], query: Record<string, Value> = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value]) {
+      if (one !== null && one !== undefined && one !== "") search.append(name, String(one));
+    }
+  }
+  const text = search.toString();
+  return `#/${parts.map((part) => encodeURIComponent(part)).join("/")}${text && `?${text}`}`;
+}
+
+export function go(to: string, replace = false): void {
+  if (to === location.hash) return;
+  if (!replace) {
+    location.hash = to;
+    return;
+  }
+  history.replaceState(null, "", to);
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+export function useRoute(): Route {
+  const [route, setRoute] = useState(() => parse(location.hash));
+  useEffect(() => {
+    const changed = (): void => setRoute(parse(location.hash));
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return route;
+}
+
+export const first = (route: Route, name: string): string => route.query[name]?.[0] ?? "";

@@ -1,0 +1,93 @@
+"""Commands that show: the page, and a report of it in one file."""
+
+import os
+import secrets
+import sys
+import webbrowser
+from pathlib import Path
+from threading import Timer
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from provegym.cli.base import app, fail
+
+if TYPE_CHECKING:
+    from provegym.view.library import Library
+
+Folders = Annotated[
+    list[Path] | None, typer.Argument(help="Folders or files; the present folder if none.")
+]
+
+
+@app.command("view")
+def view_page(
+    paths: Folders = None,
+    port: Annotated[int, typer.Option(help="A free one if 0.", min=0, max=65_535)] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
+) -> None:
+    """Show worlds, graphs, examples, rollouts and runs on a local page."""
+    from provegym.hosts.http import bind, run
+    from provegym.view.app import build_app
+
+    library = _library(paths)
+    listener = bind(f"127.0.0.1:{port}")
+    port = listener.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/"
+    print(f"{url}  ({len(library.sources)} sources; end with Ctrl-C)", flush=True)
+    if not no_open and _has_screen():
+        Timer(0.3, webbrowser.open, [url]).start()
+    library.start()
+    try:
+        run(build_app(library, port, secrets.token_urlsafe(24)), listener)
+    finally:
+        library.stop()
+
+
+@app.command("report")
+def write_report(
+    paths: Folders = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
+        "report.html"
+    ),
+    items: Annotated[int, typer.Option(help="Of each source at most so many.", min=1)] = 200,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
+) -> None:
+    """Freeze the page and what it shows into one file that needs nothing else."""
+    from provegym.view.report import build_report, freeze
+
+    if out.exists() and not force:
+        fail(f"{out} exists; name another with -o, or say --force")
+    library = _library(paths).settle()
+    if not any(source.count for source in library.sources):
+        fail(library.sources[0].problem if library.sources else "nothing to show in this folder")
+    data = freeze(library, items)
+    page = build_report(data).encode()
+    try:
+        out.write_bytes(page)
+    except OSError as problem:
+        fail(f"cannot write {out}: {problem.strerror}")
+    print(
+        f"{out}: {len(page) / 1e6:.1f} MB, {len(data['items']):,} items of"
+        f" {len(library.sources)} sources"
+    )
+
+
+def _has_screen() -> bool:
+    """Whether a browser can open a window here; a text browser would take the terminal over."""
+    named = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in named)
+
+
+def _library(paths: list[Path] | None) -> "Library":
+    """What the folders hold; a folder that was named must hold something."""
+    from provegym.view.library import Library
+
+    for path in paths or ():
+        if not path.exists():
+            fail(f"no such file or folder: {path}")
+    library = Library(paths or [Path()])
+    if paths and not library.sources:
+        named = " and ".join(str(path) for path in paths)
+        fail(f"nothing to show in {named}: no .jsonl of examples or rollouts, and no run")
+    return library

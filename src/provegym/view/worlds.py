@@ -1,0 +1,139 @@
+"""Servers, their worlds and their graphs, as the page shows them."""
+
+import sys
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from provegym import servers
+from provegym.kernel import AnyServer, Session
+from provegym.kernel.errors import suggest
+from provegym.synth.graph import Graph, build, cached
+from provegym.synth.layout import columns
+from provegym.trace import Json
+from provegym.view.sources import Missing
+
+MOST_ROWS = 2_000
+_proving = Lock()
+CATEGORIES = [
+    "finance",
+    "productivity",
+    "commerce",
+    "travel",
+    "social",
+    "devices",
+    "knowledge",
+    "lifestyle",
+]
+SPELT = {"crm": "CRM", "iot_devices": "IoT devices"}
+
+
+def load(name: str) -> AnyServer:
+    """A server by name; Missing says which there are."""
+    if name not in servers.names():
+        raise Missing(f"no server {name[:60]!r}; {suggest(name[:60], list(servers.names()))}")
+    return servers.load(name)
+
+
+def list_servers() -> list[Json]:
+    """Every server in brief."""
+    found = [describe(server) for server in servers.load_all()]
+    return sorted(found, key=lambda each: CATEGORIES.index(each["category"]))
+
+
+def describe(server: AnyServer) -> Json:
+    """A server in brief."""
+    writes = sum(tool.writes for tool in server.tools.values())
+    return {
+        "name": server.name,
+        "title": SPELT.get(server.name) or server.name.replace("_", " ").capitalize(),
+        "category": server.category,
+        "summary": server.about,
+        "tools": len(server.tools),
+        "reads": len(server.tools) - writes,
+        "writes": writes,
+        "version": server.version,
+    }
+
+
+def show_server(name: str) -> Json:
+    """A server's tools and rules."""
+    server = load(name)
+    specs = server.state.tables
+    return {
+        **describe(server),
+        "rules": "\n\n".join(_rules(server)),
+        "records": [
+            {"table": table, "noun": spec.noun, "about": spec.record.__doc__ or ""}
+            for table, spec in specs.items()
+        ],
+        "tools": [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "writes": tool.writes,
+                "destructive": tool.destructive,
+                "idempotent": tool.idempotent,
+                "sensitive": sorted(tool.arguments.sensitive),
+                "input_schema": tool.input_schema,
+                "output_schema": tool.output_schema,
+            }
+            for tool in server.tools.values()
+        ],
+    }
+
+
+def _rules(server: AnyServer) -> list[str]:
+    """What its own source says it is, and what is always true of it."""
+    package = sys.modules[server.state.__module__.rpartition(".")[0]]
+    texts = [package.__doc__, server.state.__doc__, server.state.check.__doc__]
+    return [" ".join(text.split()) for text in texts if text]
+
+
+def show_world(server: AnyServer, session: Session) -> Json:
+    """A session's records of one server, table by table."""
+    state = session.state(server)
+    return {"now": state.now, "tables": [_table(state, name) for name in state.tables]}
+
+
+def _table(state: Any, name: str) -> Json:
+    spec, rows = state.tables[name], list(getattr(state, name))
+    fields = sorted(spec.record.__struct_fields__, key=lambda field: field != spec.key)
+    return {
+        "name": name,
+        "noun": spec.noun,
+        "key": spec.key,
+        "columns": fields,
+        "rows": [[getattr(row, field) for field in fields] for row in rows[:MOST_ROWS]],
+        "total": len(rows),
+    }
+
+
+def show_graph(name: str) -> Json:
+    """A server's dependency graph, with a place for each tool."""
+    server = load(name)
+    with _proving:
+        graph = _graph(name)
+    rows = columns(graph)
+    tallest = max((len(row) for row in rows), default=1)
+    nodes = [
+        {
+            "id": tool,
+            "writes": server.tools[tool].writes,
+            "x": column,
+            "y": (at + 0.5) * tallest / len(row),
+        }
+        for column, row in enumerate(rows)
+        for at, tool in enumerate(row)
+    ]
+    return {"server": name, "nodes": nodes, "edges": graph.edges}
+
+
+@cache
+def _graph(name: str) -> Graph:
+    """The graph as it was kept; proven anew where it cannot be kept."""
+    server = servers.load(name)
+    try:
+        return cached(server)
+    except OSError:
+        return build(server)

@@ -1,0 +1,52 @@
+/** Every page and list by keys alone, with the focus always to be seen. */
+
+export default async function ({ page, open, source, assert, until, keys, see }) {
+  await open();
+  await page.locator(".source").first().waitFor();
+  const at = (part) => until(`at ${part}`, async () => page.url().includes(part));
+  for (const [key, part] of [["s", "#/servers"], ["g", "#/graph"], ["c", "#/compare"], ["r", "#/runs"], ["e", "#/data"]]) {
+    await keys("g", key);
+    await at(part);
+  }
+  await page.locator(".sources").waitFor();
+  await keys("?");
+  await page.locator("dialog[open]").waitFor();
+  await keys("Escape");
+  await until("the sheet closes", async () => (await page.locator("dialog[open]").count()) === 0);
+
+  const id = await source("before.jsonl");
+  await open(`data/${id}`);
+  await page.locator("a.line").first().waitFor();
+  await keys("j", "j", "ArrowDown", "k");
+  const cursor = page.locator("a.line.cursor .at");
+  await until("the second row is chosen", async () => (await cursor.count()) === 1 && (await cursor.innerText()) === "2");
+  await keys("Enter");
+  await at(`#/data/${id}/1`);
+  await page.locator(".conversation").waitFor();
+  await keys("n");
+  await at(`#/data/${id}/2`);
+  await keys("u");
+  await page.locator("a.line").first().waitFor();
+  await page.locator("a.line").nth(4).focus();
+  await keys("Enter");
+  await at(`#/data/${id}/4`);
+  await page.locator(".conversation").waitFor();
+  await keys("u");
+  await page.locator("a.line").first().waitFor();
+  await keys("/");
+  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("type")), "search");
+  await page.keyboard.type("gjk");
+  assert.equal(await page.locator("input[type=search]").inputValue(), "gjk");
+  await keys("Escape");
+  assert.notEqual(await page.evaluate(() => document.activeElement?.getAttribute("type")), "search");
+
+  await open("servers/payments");
+  await see("About this world");
+  await keys("j", "j");
+  await at("tool=");
+  await keys("Tab");
+  const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+  assert.equal(outline, "solid");
+  const unnamed = await page.evaluate(() => [...document.querySelectorAll("button, a[href], input, select")].filter((box) => !(box.getAttribute("aria-label") || box.textContent?.trim() || box.labels?.length)).map((box) => box.outerHTML.slice(0, 80)));
+  assert.deepEqual(unnamed, []);
+}

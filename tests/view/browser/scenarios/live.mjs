@@ -1,0 +1,30 @@
+/** Curves grow while a run writes, and one example can be watched over its steps. */
+
+import { appendFile, readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+export default async function ({ page, open, source, folder, assert, until, keys }) {
+  const metrics = join(folder, "run", "metrics.jsonl");
+  await open(`runs/${await source("run")}`);
+  const points = async () => Number(await page.locator(".curve").first().getAttribute("data-points"));
+  await page.locator(".curve canvas").first().waitFor();
+  const before = await points();
+  assert.equal(before, 24);
+  const titles = (await page.locator(".curve b").allInnerTexts()).join();
+  for (const title of ["Reward", "Its parts", "Calls per task", "Tokens per second"]) assert.ok(titles.includes(title), titles);
+
+  const last = JSON.parse((await readFile(metrics, "utf8")).trim().split("\n").at(-1));
+  for (let step = 25; step <= 27; step++) await appendFile(metrics, `${JSON.stringify({ ...last, step })}\n`);
+  await until("the curve has the new steps", async () => (await points()) === 27);
+
+  const lines = async () => Number(await page.locator(".curve").first().getAttribute("data-lines"));
+  assert.equal(await lines(), 1);
+  await page.getByLabel("another run beside it").selectOption({ index: 1 });
+  await until("another run is drawn beside it", async () => (await lines()) === 2);
+
+  await page.locator(".moment").first().click();
+  await page.locator(".moment-body .conversation").waitFor();
+  assert.match(page.url(), /moment=0/);
+  await keys("n");
+  await until("n goes to the next step", async () => (await page.locator(".moment").nth(1).getAttribute("aria-pressed")) === "true");
+}

@@ -1,0 +1,38 @@
+/** A report opened from a file: lists, filters, rollouts, comparison, runs and graphs; nothing to try. */
+
+import { pathToFileURL } from "node:url";
+
+export default async function ({ page, context, report, assert, until, see, keys }) {
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+  const file = pathToFileURL(report).href;
+  await page.goto(file);
+  await page.locator(".source").first().waitFor();
+  await page.locator(".source", { hasText: "before.jsonl" }).click();
+  await page.locator("a.line").first().waitFor();
+  const all = await page.locator(".tally b").innerText();
+  await page.locator(".facet label", { hasText: "multi turn" }).click();
+  await until("filters work", async () => (await page.locator(".tally b").innerText()) !== all);
+  await page.locator("a.line").first().click();
+  await page.locator(".conversation .said.user").first().waitFor();
+  await see("Ground truth");
+  await keys("n");
+  await see(/^2 of \d+$/);
+
+  await keys("g", "c");
+  await page.locator("a.pairing").first().click();
+  await page.locator(".one-side").first().waitFor();
+  await keys("g", "r");
+  await page.locator(".curve canvas").first().waitFor();
+  await keys("g", "s");
+  await page.locator(".card").first().click();
+  await page.getByRole("navigation", { name: "tools" }).getByRole("button").nth(1).click();
+  assert.equal(await page.locator("form").count(), 0, "nothing can be tried");
+  await keys("g", "g");
+  await page.locator("svg.graph .node").first().waitFor();
+
+  await page.goto(file);
+  await page.locator(".source", { hasText: "hostile.jsonl" }).click();
+  await page.locator("a.line .words", { hasText: "<script>alert(1)</script>" }).waitFor();
+  assert.deepEqual(asked.filter((url) => !url.startsWith("file:") && !url.startsWith("data:")), []);
+}

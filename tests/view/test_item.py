@@ -1,0 +1,218 @@
+"""One example or rollout in full: its right calls played, what served what, and what is amiss."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from provegym.trace import Example, Rollout, Step, Turn, line
+from provegym.trace import Path as Road
+from provegym.view.item import show_item
+from provegym.view.library import Library
+from provegym.view.sources import Missing
+from view.samples import HOSTILE, example_of, hostile, played, replace
+
+
+def shown(tmp_path: Path, item: Example | Rollout) -> dict[str, Any]:
+    """What the page is told of an item, through a file and JSON."""
+    path = tmp_path / "item.jsonl"
+    path.write_bytes(line(item))
+    told = show_item(Library([path]).settle().rows(0), 0)
+    decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(told))
+    return decoded
+
+
+def test_an_example_is_played_on_its_world(tmp_path: Path) -> None:
+    item = shown(tmp_path, example_of())
+    assert (item["kind"], item["rollout"], item["best"], item["notes"]) == (
+        "example",
+        None,
+        1.3,
+        [],
+    )
+    assert [step["tool"] for step in item["gold"]] == [
+        "list_accounts",
+        "list_payees",
+        "pay_payee",
+        "set_card_status",
+    ]
+    assert "Freelance" in item["gold"][0]["result"]
+    assert not item["gold"][0]["diff"]
+    tables = {change["table"] for change in item["gold"][2]["diff"]}
+    assert tables == {"accounts", "transactions"}
+    assert item["gold"][2]["needs"][0] == {"step": 0, "kind": "explicit"}
+    assert item["example"]["id"] == "pay-1"
+
+
+def test_a_rollout_shows_what_served_what_and_the_pay(tmp_path: Path) -> None:
+    item = shown(tmp_path, played("oracle"))
+    assert (item["total"], item["best"], item["success"]) == (pytest.approx(1.3), 1.3, True)
+    assert [(each["call"], each["step"]) for each in item["served"]] == [
+        (0, 0),
+        (1, 1),
+        (2, 2),
+        (3, 3),
+    ]
+    assert {each["how"] for each in item["served"]} == {"equal"}
+    parts = {part["name"]: part for part in item["parts"]}
+    assert list(parts) == ["validity", "coverage", "efficiency", "name", "argument"]
+    assert parts["coverage"] == {"name": "coverage", "value": 1.0, "weight": 0.5, "paid": 0.5}
+    assert sum(part["paid"] for part in item["parts"]) == pytest.approx(item["total"])
+    assert len(item["explain"]) == 4
+    assert "example" not in item["rollout"]
+    assert len(item["rollout"]["calls"]) == 4
+    assert item["rollout"]["calls"][2]["diff"]
+
+
+def test_what_differs_is_named(tmp_path: Path) -> None:
+    rollout = played("guesser")
+    item = shown(tmp_path, rollout)
+    told = {each["step"]: each for each in item["served"]}
+    wrong = [each for each in told.values() if each["equal"] < 1]
+    assert wrong
+    assert all("differs" in each["how"] for each in wrong)
+
+
+def test_an_alternative_and_a_wrong_order_are_told(tmp_path: Path) -> None:
+    rollout = played("oracle")
+    calls = (replace(rollout.calls[0], arguments={}), *rollout.calls[1:])
+    assert rollout.reward is not None
+    served = (*rollout.reward.served[:2], replace(rollout.reward.served[2], in_order=False))
+    item = shown(
+        tmp_path, replace(rollout, calls=calls, reward=replace(rollout.reward, served=served))
+    )
+    assert item["served"][0]["how"] == "another call that yields the same"
+    assert item["served"][2]["how"].endswith("not after what it needs")
+    assert "step 4 set_card_status: not served" in item["explain"]
+
+
+def test_weights_of_a_run_are_its_recipes(tmp_path: Path) -> None:
+    from view.samples import make_run
+
+    library = Library([make_run(tmp_path / "run")]).settle()
+    item = show_item(library.rows(2), 0)
+    assert {part["name"]: part["weight"] for part in item["parts"]}["name"] == 0
+    assert item["best"] == pytest.approx(1.1)
+    assert "by others" in item["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"server": "somebodys"}, "made on somebodys, which is no server of ours"),
+        ({"server_version": 99}, "version 99 of banking"),
+        ({"digest": "0" * 32}, "not the one that its seed gives"),
+        ({"seed": 8}, "not the one that its seed gives"),
+        ({"turns": (Turn(text="x", minutes=10**9),)}, "longer than any example"),
+        ({"turns": (Turn(text="x"),) * 65}, "longer than any example"),
+        ({"turns": (Turn(text="x" * 30_000),)}, "longer than any example"),
+    ],
+)
+def test_what_is_not_ours_is_shown_without_playing_it(
+    tmp_path: Path, changes: dict[str, object], says: str
+) -> None:
+    for item in (example_of(**changes), replace(played("oracle"), example=example_of(**changes))):
+        told = shown(tmp_path, item)
+        assert says in told["notes"][-1]
+        assert [step["result"] for step in told["gold"]] == [""] * 4
+        assert told["gold"][2]["arguments"]["amount"] == 20
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"$from": 3},
+        {"$from": [0]},
+        {"$from": [99, "/id"], "literal": 1},
+        {"$from": [-1, "/id"], "literal": 1},
+        {"$from": ["0", "/id"], "literal": 1},
+        {"$from": [0, 7], "literal": 1},
+        [{"deep": {"$from": None, "literal": 2}}],
+    ],
+)
+def test_references_that_lead_nowhere_are_told(tmp_path: Path, value: object) -> None:
+    steps = example_of().paths[0].steps
+    bad = replace(steps[2], arguments={**steps[2].arguments, "amount": value})
+    example = example_of(paths=(Road(steps=(*steps[:2], bad, steps[3])),))
+    assert "refer to values that are not there" in shown(tmp_path, example)["notes"][0]
+    assert shown(tmp_path, replace(played("oracle"), example=example))["served"]
+
+
+def test_a_reference_is_shown_as_the_value_it_stands_for(tmp_path: Path) -> None:
+    steps = example_of().paths[0].steps
+    linked = {"$from": [0, "/items/0/id"], "literal": steps[2].arguments["account_id"]}
+    changed = replace(steps[2], arguments={**steps[2].arguments, "account_id": linked})
+    item = shown(tmp_path, example_of(paths=(Road(steps=(*steps[:2], changed, steps[3])),)))
+    assert item["gold"][2]["arguments"]["account_id"] == steps[2].arguments["account_id"]
+    assert item["gold"][2]["diff"]
+
+
+def test_a_reward_about_what_is_not_there_is_left_out(tmp_path: Path) -> None:
+    rollout = played("oracle")
+    assert rollout.reward is not None
+    served = (*rollout.reward.served, replace(rollout.reward.served[0], call=99))
+    for reward in (replace(rollout.reward, path=7), replace(rollout.reward, served=served)):
+        item = shown(tmp_path, replace(rollout, reward=reward))
+        assert "is left out" in item["notes"][0]
+        assert (item["served"], item["total"], item["gold"][0]["tool"]) == (
+            [],
+            None,
+            "list_accounts",
+        )
+
+
+def test_a_rollout_that_went_wrong_has_no_pay(tmp_path: Path) -> None:
+    item = shown(tmp_path, replace(played("noop"), reward=None, ended="server_bug", reason="why"))
+    assert (item["total"], item["parts"], item["success"]) == (None, [], False)
+    assert item["rollout"]["reason"] == "why"
+
+
+def test_nothing_to_call_pays_one(tmp_path: Path) -> None:
+    example = example_of(paths=(Road(),), outcome=())
+    item = shown(tmp_path, replace(played("noop"), example=example))
+    assert (item["best"], item["gold"], item["notes"]) == (1.0, [], [])
+    bare = shown(tmp_path, example_of(paths=(), server="", outcome=()))
+    assert (bare["gold"], bare["notes"]) == ([], [])
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_only_data(tmp_path: Path, text: str) -> None:
+    item = shown(tmp_path, hostile(text))
+    assert item["rollout"]["calls"][0]["tool"] == text
+    assert item["rollout"]["messages"][0]["content"] == text
+    assert item["example"]["id"] == text
+
+
+def test_messages_without_a_role_leave_success_open(tmp_path: Path) -> None:
+    item = shown(tmp_path, replace(played("oracle"), messages=({"content": "who said this"},)))
+    assert item["success"] is None
+
+
+def test_what_another_version_wrote_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "newer.jsonl"
+    path.write_bytes(line(played("oracle")).replace(b'"policy"', b'"mood":"good","policy"', 1))
+    source = Library([path]).settle().rows(0)
+    assert source.count == 1
+    with pytest.raises(Missing, match=r"line 1 of newer.jsonl cannot be shown in full.*mood"):
+        show_item(source, 0)
+    with pytest.raises(Missing, match="has no row 5"):
+        show_item(source, 5)
+
+
+def test_what_is_nested_too_deeply_is_a_sentence(tmp_path: Path) -> None:
+    deep: object = 1
+    for _ in range(400):
+        deep = [{"a": deep}]
+    steps = (Step(turn=0, tool="list_accounts", arguments={"name": deep}),)
+    path = tmp_path / "deep.jsonl"
+    path.write_bytes(line(example_of(paths=(Road(steps=steps),))))
+    source = Library([path]).settle().rows(0)
+    with pytest.raises(Missing, match="nested too deeply"):
+        show_item(source, 0)
+
+
+def test_a_road_with_unknown_tools_fails_step_by_step(tmp_path: Path) -> None:
+    example = example_of(paths=(Road(steps=(Step(turn=0, tool="no_such_tool"),)),))
+    item = shown(tmp_path, example)
+    assert "unknown tool" in item["gold"][0]["result"]
