@@ -10,6 +10,13 @@ import pytest
 from provegym.evals import vllm
 from provegym.evals.vllm import Vllm
 from provegym.policies.local import Sampled
+from provegym.train import continuous
+
+
+class Params(SimpleNamespace):
+    """Sampling parameters, with vLLM's default where it is read."""
+
+    logprobs = None
 
 
 class Weight:
@@ -31,16 +38,7 @@ class Engine:
         self.settings = settings
         self.weights: list[Any] = []
         self.resets = 0
-
-    def generate(self, prompts: list[Any], params: Any, use_tqdm: bool) -> list[Any]:
-        """Two tokens after each prompt, the second half as likely as the first."""
-        self.params = params
-        outputs = []
-        for prompt in prompts:
-            ids = [prompt["prompt_token_ids"][-1] + 1, prompt["prompt_token_ids"][-1] + 2]
-            told = [{token: SimpleNamespace(logprob=-float(at))} for at, token in enumerate(ids)]
-            outputs.append(SimpleNamespace(outputs=[SimpleNamespace(token_ids=ids, logprobs=told)]))
-        return outputs
+        self.llm_engine = Queue()
 
     def apply_model(self, function: Any) -> None:
         """Let a function have the model."""
@@ -51,20 +49,68 @@ class Engine:
         self.resets += 1
 
 
+class Queue:
+    """Finishes one request per step, the last first, as an engine may."""
+
+    def __init__(self) -> None:
+        self.open: list[tuple[str, Any, Any]] = []
+        self.steps = 0
+
+    def add_request(self, name: str, prompt: Any, params: Any) -> None:
+        """Keep a request."""
+        self.open.append((name, prompt, params))
+
+    def has_unfinished_requests(self) -> bool:
+        """Whether something is left to do."""
+        return bool(self.open)
+
+    def step(self) -> list[Any]:
+        """Nothing, then two tokens after a prompt, the second half as likely as the first."""
+        self.steps += 1
+        if self.steps % 2:
+            return []
+        name, prompt, self.params = self.open.pop()
+        assert prompt["type"] == "token"
+        ids = [prompt["prompt_token_ids"][-1] + 1, prompt["prompt_token_ids"][-1] + 2]
+        told = [{token: SimpleNamespace(logprob=-float(at))} for at, token in enumerate(ids)]
+        output = SimpleNamespace(
+            token_ids=ids, logprobs=told if self.params.logprobs == 0 else None
+        )
+        return [SimpleNamespace(request_id=name, finished=True, outputs=[output])]
+
+
 @pytest.fixture
 def player(monkeypatch: pytest.MonkeyPatch) -> Vllm:
     """A player over the stand-in."""
     monkeypatch.setitem(os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING", "1")
-    fake = SimpleNamespace(LLM=Engine, SamplingParams=SimpleNamespace)
+    kinds = SimpleNamespace(FINAL_ONLY="the end")
+    fake = SimpleNamespace(LLM=Engine, SamplingParams=Params, RequestOutputKind=kinds)
     monkeypatch.setattr(vllm, "need", lambda _: fake)
+    monkeypatch.setattr(continuous, "need", lambda _: fake)
     return Vllm("some/model", 4096, temperature=0.5, seed=3)
 
 
+def test_replies_come_as_they_end_and_belong_to_who_asked(player: Vllm) -> None:
+    player.source.ask(4, [1, 5], 40)
+    player.source.ask(2, [7], 30)
+    (seat, last), (other, first) = (*player.source.take().items(), *player.source.take().items())
+    assert (seat, last.ids, other, first.ids) == (2, [8, 9], 4, [6, 7])
+    assert all(value != value for value in first.logprobs)
+    asked = player.engine.llm_engine.params
+    assert (asked.temperature, asked.max_tokens, asked.output_kind) == (0.5, 40, "the end")
+    with pytest.raises(RuntimeError, match="owes replies"):
+        player.source.take()
+
+
 def test_tokens_come_back_with_their_own_log_probabilities(player: Vllm) -> None:
+    source = continuous.Continuous(player.engine, temperature=1.0, logprobs=0)
+    source.ask(0, [7], 9)
+    assert source.take() == {0: Sampled([8, 9], [0.0, -1.0])}
+
+
+def test_a_batch_keeps_its_order(player: Vllm) -> None:
     samples = player.generate([[1, 5], [7]], most=40)
-    assert samples == [Sampled([6, 7], [0.0, -1.0]), Sampled([8, 9], [0.0, -1.0])]
-    asked = player.engine.params
-    assert (asked.temperature, asked.max_tokens, asked.logprobs) == (0.5, 40, 0)
+    assert [sample.ids for sample in samples] == [[6, 7], [8, 9]]
     assert player.engine.settings["model"] == "some/model"
     assert (player.engine.settings["max_model_len"], player.engine.settings["seed"]) == (4096, 3)
 

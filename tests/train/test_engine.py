@@ -12,7 +12,7 @@ from provegym.policies.local import Sampled, Sampler
 from provegym.rewards import PAPER, Scheme, score
 from provegym.trace import Example, Json
 from provegym.train.codec import Codec
-from provegym.train.engine import Limits, Trajectory, run
+from provegym.train.engine import Generate, Limits, Source, Trajectory, run
 from train.tiny import LIMITS, Script, build_model, build_tokenizer, gold, play
 
 EXAMPLE = pay_example()
@@ -155,6 +155,32 @@ def test_a_batch_of_unequal_lengths_plays_as_one_by_one(codec: Codec) -> None:
         assert together.completion == alone.completion
         assert together.rollout == alone.rollout
         assert together.logprobs == pytest.approx(alone.logprobs, abs=1e-4)
+
+
+class OneByOne(Source):
+    """Gives one reply at a time, to the rollout that asked last."""
+
+    def __init__(self, generate: Generate) -> None:
+        self.generate = generate
+        self.open: list[tuple[int, list[int], int]] = []
+
+    def ask(self, seat: int, context: list[int], most: int) -> None:
+        self.open.append((seat, context, most))
+
+    def take(self) -> dict[int, Sampled]:
+        seat, context, most = self.open.pop()
+        return {seat: self.generate([context], most)[0]}
+
+
+def test_rollouts_that_go_on_one_by_one_are_those_of_rounds(codec: Codec) -> None:
+    model = build_model(codec.tokenizer, seed=3)
+    examples = [EXAMPLE, pay_example(id="pay-2", system="You act for somebody else. " * 5)]
+    generate = Sampler(model, codec.tokenizer, 0.0, 0).generate
+    limits = Limits(4096, 300, 24)
+    rounds = run(examples, generate, codec, limits)
+    singly = run(examples, OneByOne(generate), codec, limits)
+    assert [each.rollout for each in singly] == [each.rollout for each in rounds]
+    assert [each.completion for each in singly] == [each.completion for each in rounds]
 
 
 def test_a_prompt_that_is_too_long_ends_its_own_rollout_only(codec: Codec) -> None:

@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 
 from provegym.policies import local
+from provegym.policies.extra import check
 from provegym.policies.local import NotInstalled, Sampler, need
 
 
 def test_what_is_missing_is_said_in_a_sentence() -> None:
     with pytest.raises(NotInstalled, match=r"no_such is missing: pip install 'provegym\[train\]'"):
         need("no_such.module")
+    with pytest.raises(NotInstalled, match=r"no_such is missing: pip install 'provegym\[train\]'"):
+        check("no_such")
+    check("msgspec")
 
 
 def test_a_package_that_is_there_and_broken_says_so_itself(
@@ -101,14 +105,70 @@ def test_the_embedded_model_knows_its_capitals(
     pytest.importorskip("torch")
     from provegym.train.codec import Codec
 
-    monkeypatch.setattr(local, "CACHE", tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     model, tokenizer = local.load("embedded", None, "cpu")
-    made = (tmp_path / local.EMBEDDED / "config.json").stat().st_mtime_ns
-    assert local.embedded() == tmp_path / local.EMBEDDED
-    assert (tmp_path / local.EMBEDDED / "config.json").stat().st_mtime_ns == made
+    made = (tmp_path / "provegym" / local.EMBEDDED / "config.json").stat().st_mtime_ns
+    assert local.embedded() == tmp_path / "provegym" / local.EMBEDDED
+    assert (tmp_path / "provegym" / local.EMBEDDED / "config.json").stat().st_mtime_ns == made
     codec = Codec(tokenizer, 512)
     assert tokenizer.decode([codec.end]) == local.END
     context = codec.open("You are a helpful assistant.", "What is the capital of France?", [])
     ids = Sampler(model, tokenizer, 0.0, 0).generate([context], 24)[0].ids
     assert "Paris" in codec.reply(ids).text
     assert ids[-1] == codec.end
+
+
+def test_models_are_kept_where_a_user_keeps_caches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "provegym" / local.EMBEDDED).mkdir(parents=True)
+    (tmp_path / "provegym" / local.EMBEDDED / "config.json").touch()
+    assert local.embedded() == tmp_path / "provegym" / local.EMBEDDED
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    assert local.cache_folder() == Path.home() / ".cache" / "provegym"
+
+
+def test_an_adapter_that_was_not_shipped_is_said_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "ADAPTER", tmp_path)
+    with pytest.raises(NotInstalled, match="came without its adapter"):
+        local.shipped()
+    (tmp_path / "adapter_config.json").touch()
+    assert local.shipped() == tmp_path
+
+
+def test_the_shipped_adapter_is_put_on_by_its_name(
+    pair: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from peft import LoraConfig, PeftModel, get_peft_model
+
+    model, tokenizer = pair
+    model.save_pretrained(tmp_path / "base")
+    tokenizer.save_pretrained(tmp_path / "base")
+    plain = type(model).from_pretrained(tmp_path / "base")
+    config = LoraConfig(r=2, target_modules=["q_proj"], task_type="CAUSAL_LM")
+    get_peft_model(plain, config).save_pretrained(tmp_path / "adapter")
+    monkeypatch.setattr(local, "ADAPTER", tmp_path / "adapter")
+    loaded, _ = local.load(tmp_path / "base", Path("shipped"), "cpu")
+    assert isinstance(loaded, PeftModel)
+    assert not isinstance(local.load(tmp_path / "base", None, "cpu")[0], PeftModel)
+
+
+def test_a_model_that_another_process_made_meanwhile_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = tmp_path / "provegym" / local.EMBEDDED
+
+    def convert(_: Path, fresh: Path) -> None:
+        (fresh / "config.json").write_text("ours")
+        folder.mkdir()
+        (folder / "config.json").write_text("theirs")
+
+    monkeypatch.setattr(local, "weights", lambda: Path("weights.gguf"))
+    monkeypatch.setattr(local, "_convert", convert)
+    assert local.embedded() == folder
+    assert (folder / "config.json").read_text() == "theirs"
+    assert list(folder.parent.iterdir()) == [folder]

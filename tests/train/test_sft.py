@@ -121,7 +121,7 @@ class Killed(Exception):
     """Stands for the end of the process."""
 
 
-def warm_up(folder: Path, resume: bool = False, dies_at: int = 99) -> Run:
+def warm_up(folder: Path, resume: bool = False, dies_at: int = 99, recipe: Recipe = RECIPE) -> Run:
     """Four steps of a tiny model, from the same weights each time."""
     examples = {example.id: example for example in map(quiet, range(4))}
     tokenizer = build_tokenizer(list(examples.values()), size=400)
@@ -129,7 +129,7 @@ def warm_up(folder: Path, resume: bool = False, dies_at: int = 99) -> Run:
     if not model_folder.exists():
         build_model(tokenizer, width=16).save_pretrained(model_folder)
         tokenizer.save_pretrained(model_folder)
-    run = Run(folder / "run", RECIPE, resume=resume)
+    run = Run(folder / "run", recipe, resume=resume)
     told = run.finish
 
     def finish(step: int, steps: int, logs: dict[str, float]) -> None:
@@ -141,8 +141,8 @@ def warm_up(folder: Path, resume: bool = False, dies_at: int = 99) -> Run:
     import torch
 
     torch.manual_seed(0)
-    model, tokenizer = policy(msgspec.structs.replace(RECIPE.model, name=str(model_folder)), "cpu")
-    sft.train(RECIPE, run, examples, model, tokenizer)
+    model, tokenizer = policy(msgspec.structs.replace(recipe.model, name=str(model_folder)), "cpu")
+    sft.train(recipe, run, examples, model, tokenizer)
     save_adapter(model, run.folder / "adapter")
     return run
 
@@ -163,6 +163,18 @@ def test_a_run_that_was_killed_ends_as_if_it_had_not_been(tmp_path: Path) -> Non
     }
     assert list(again.folder.rglob("events.out.tfevents*"))
     assert (again.folder / "plots" / "loss.png").exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_end_to_end_or_padded_the_loss_is_the_same(tmp_path: Path) -> None:
+    losses = []
+    for packed in (False, True):
+        settings = Sft(
+            epochs=1, together=4, batch=4, lr=1e-2, checkpointing=False, packed=packed, report=()
+        )
+        recipe = msgspec.structs.replace(RECIPE, sft=settings)
+        losses.append(warm_up(tmp_path / str(packed), recipe=recipe).history[0]["loss"])
+    assert losses[0] == pytest.approx(losses[1], abs=1e-5)
 
 
 def test_a_recipe_without_transcripts_that_fit_is_refused(tmp_path: Path) -> None:

@@ -16,9 +16,11 @@ from provegym.policies.local import Sampler
 from provegym.trace import Example, Json, read
 from provegym.train import trl
 from provegym.train.codec import Codec
+from provegym.train.data import prompt
 from provegym.train.engine import Limits, Trajectory, run
-from provegym.train.recipe import Grpo, Model, Recipe
+from provegym.train.recipe import Data, Grpo, Model, Recipe
 from provegym.train.run import Run, TrainError
+from provegym.train.sft import encode
 from train.tiny import Script, build_model, build_tokenizer, gold
 
 DATA = Path(__file__).parents[1] / "data"
@@ -129,8 +131,9 @@ def test_the_loop_learns(codec: Codec, tokenizer: Any, tmp_path: Path) -> None:
     assert after >= before + 0.3, f"{before:.2f} before, {after:.2f} after"
 
 
+@pytest.mark.parametrize("packed", [False, True])
 def test_trl_scores_the_tokens_that_were_sampled(
-    codec: Codec, tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    codec: Codec, tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
 ) -> None:
     from trl import GRPOTrainer
 
@@ -156,7 +159,7 @@ def test_trl_scores_the_tokens_that_were_sampled(
             played.extend(trajectories)
             return super().note(step, trajectories, *seconds)
 
-    settings = recipe(steps=1, rollouts=4, batch=8, temperature=0.8, beta=0.0)
+    settings = recipe(steps=1, rollouts=4, batch=8, temperature=0.8, beta=0.0, packed=packed)
     model = build_model(tokenizer, seed=5)
     trl.train(settings, Noting(tmp_path, settings), EXAMPLES, model, tokenizer)
     (batch,) = seen
@@ -235,6 +238,15 @@ def test_vllm_is_sampled_turn_by_turn() -> None:
     assert first.logprobs[0] == -0.1
     assert first.logprobs[1] != first.logprobs[1]
     assert (second.ids, second.logprobs) == ([3], [-0.3])
+
+
+def test_examples_whose_right_answer_is_too_long_are_left_out(codec: Codec) -> None:
+    lengths = {each.id: len(encode(each, codec, 10**6).labels) for each in EXAMPLES.values()}
+    starts = {each.id: len(prompt(each, codec)) for each in EXAMPLES.values()}
+    gold = {each: lengths[each] - starts[each] for each in lengths}
+    shorter = min(gold, key=lambda each: gold[each])
+    settings = msgspec.structs.replace(recipe(), data=Data(gold=gold[shorter]))
+    assert list(trl._rows(settings, codec, EXAMPLES)) == [shorter]
 
 
 def test_too_few_examples_are_said_to_be_too_few(tokenizer: Any, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from provegym.synth.perturb import HELD_OUT
 from provegym.trace import BadFile, Example, Rollout, line, read
 from provegym.train.codec import Codec, TooLong
 from provegym.train.data import prompt
-from provegym.train.engine import Generate, Limits, run
+from provegym.train.engine import Generate, Limits, Source, run
 
 SERVERS, WORLDS, TRAINING = "unseen servers", "unseen worlds", "training worlds"
 SEED, IDLE = 0, 3
@@ -112,7 +112,7 @@ class Local:
     """A model that is played here, a batch of rollouts at a time."""
 
     name: str
-    generate: Generate
+    generate: Generate | Source
     codec: Codec
     limits: Limits
     batch: int = 64

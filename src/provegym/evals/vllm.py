@@ -5,25 +5,26 @@ from pathlib import Path
 from typing import Any
 
 from provegym.policies.local import Sampled, embedded, load, need
+from provegym.train.continuous import Continuous
 
 MEMORY = 0.4
 
 
 class Vllm:
-    """An engine that samples one model, and after it others of the same shape."""
+    """An engine that samples one model, and after it others of the same shape; see `source`."""
 
     def __init__(self, name: str, longest: int, temperature: float, seed: int = 0) -> None:
         # New weights are handed to the model itself, so it must live in this process.
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
-        self.vllm = need("vllm")
-        self.name, self.temperature = name, temperature
-        self.engine: Any = self.vllm.LLM(
+        self.name = name
+        self.engine: Any = need("vllm").LLM(
             model=str(embedded() if name == "embedded" else name),
             dtype="bfloat16",
             max_model_len=longest,
             gpu_memory_utilization=MEMORY,
             seed=seed,
         )
+        self.source = Continuous(self.engine, temperature=temperature)
 
     def wear(self, adapter: Path) -> None:
         """Take on the weights of the base with an adapter merged in."""
@@ -38,13 +39,9 @@ class Vllm:
 
     def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
         """One continuation of each context."""
-        params = self.vllm.SamplingParams(temperature=self.temperature, max_tokens=most, logprobs=0)
-        prompts = [{"prompt_token_ids": context} for context in contexts]
-        outputs = self.engine.generate(prompts, params, use_tqdm=False)
-        return [_sampled(output.outputs[0]) for output in outputs]
-
-
-def _sampled(output: Any) -> Sampled:
-    ids = list(output.token_ids)
-    pairs = zip(ids, output.logprobs, strict=True)
-    return Sampled(ids, [step[token].logprob for token, step in pairs])
+        for seat, context in enumerate(contexts):
+            self.source.ask(seat, context, most)
+        found: dict[int, Sampled] = {}
+        while len(found) < len(contexts):
+            found.update(self.source.take())
+        return [found[seat] for seat in range(len(contexts))]

@@ -16,7 +16,7 @@ from provegym.trace import Json, Reply
 
 MARK = "(here the reply ends)"
 BEFORE: list[Json] = [{"role": "user", "content": "Hello."}]
-KEPT = 512
+KEPT = 4096
 
 
 class TooLong(Exception):
@@ -37,13 +37,15 @@ class Codec:
         self.name = Path(tokenizer.name_or_path).name
         self.parse = pick(self.name)
         self.special = frozenset(tokenizer.all_special_ids)
+        # Rollouts of a group open alike and hear much that is the same: each is put in tokens once.
         self._encode = lru_cache(maxsize=KEPT)(self._tokenise)
+        self._opened = lru_cache(maxsize=KEPT)(self._open)
+        self._between = lru_cache(maxsize=KEPT)(self._told)
         self.end: int = self._rest([])[0]
 
     def open(self, system: str, user: str, tools: list[Json]) -> list[int]:
         """The ids of everything before the first reply."""
-        first = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        ids = self._encode(self._render(first, tools))
+        ids = self._opened(system, user, msgspec.json.encode(tools))
         if len(ids) > self.max_prompt:
             raise TooLong(
                 f"a prompt of {len(ids)} tokens, and {self.max_prompt} are allowed: "
@@ -78,9 +80,17 @@ class Codec:
         ids = self._rest(messages)
         return ids[1:] if ended else ids
 
+    def _open(self, system: str, user: str, tools: bytes) -> tuple[int, ...]:
+        first = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        return self._encode(self._render(first, msgspec.json.decode(tools)))
+
     def _rest(self, messages: Sequence[Json]) -> list[int]:
+        return list(self._between(msgspec.json.encode(messages)))
+
+    def _told(self, told: bytes) -> tuple[int, ...]:
+        messages = msgspec.json.decode(told)
         spoken = [*BEFORE, {"role": "assistant", "content": MARK}, *messages]
-        return list(self._encode(self._render(spoken, reply=bool(messages)).rpartition(MARK)[2]))
+        return self._encode(self._render(spoken, reply=bool(messages)).rpartition(MARK)[2])
 
     def _render(
         self, messages: list[Json], tools: list[Json] | None = None, reply: bool = True

@@ -1,16 +1,26 @@
 """The examples of a run: read or made, chosen, and shown as the recipe says."""
 
+import os
+from collections.abc import Callable, Sequence
+from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 from rich.progress import Progress
 
+from provegym import servers
 from provegym.synth.corpus import Corpus, Order
 from provegym.synth.export import shards
+from provegym.synth.perturb import HELD_OUT
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, read
 from provegym.train.codec import Codec
 from provegym.train.recipe import Data
+
+CHUNK = 16
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 def load(data: Data, folder: Path, bar: Progress, workers: int = 2) -> list[Example]:
@@ -20,6 +30,8 @@ def load(data: Data, folder: Path, bar: Progress, workers: int = 2) -> list[Exam
         order = Order(data.size, data.seed, folder, data.servers, workers, split=data.split)
         Corpus(order).make(bar)
     found = (example for path in shards(source, "train") for example in read(path, Example))
+    if data.split:
+        found = (kept for example in found if (kept := keep_out(example)) is not None)
     chosen = [show(example, data.limit) for example in found if is_wanted(example, data)]
     if not chosen:
         raise BadFile(f"{source} has no example of the servers and kinds that [data] names")
@@ -31,6 +43,41 @@ def is_wanted(example: Example, data: Data) -> bool:
     return (not data.servers or example.server in data.servers) and (
         not data.kinds or example.kind in data.kinds
     )
+
+
+def keep_out(example: Example) -> Example | None:
+    """The example without tools of the servers that are held out, or none if it is about them.
+
+    A request that no tool serves says in its provenance where else it would belong.
+    """
+    if {example.server, example.provenance.get("elsewhere")} & set(HELD_OUT):
+        return None
+    apart = {tool for name in HELD_OUT for tool in servers.load(name).tools}
+    kept = tuple(tool for tool in example.toolbox.distractors if tool not in apart)
+    return msgspec.structs.replace(
+        example, toolbox=msgspec.structs.replace(example.toolbox, distractors=kept)
+    )
+
+
+def spread(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
+    """What a function gives for each item, on all cores if there is enough to do.
+
+    Processes are forked, so that neither the function nor the items need to travel.
+    """
+    workers = min(os.cpu_count() or 1, len(items) // CHUNK)
+    if workers < 2 or "fork" not in get_all_start_methods():
+        return [work(item) for item in items]
+    with get_context("fork").Pool(workers, _JOB.extend, [(work, items)]) as pool:
+        return pool.map(_do, range(len(items)), CHUNK)
+
+
+_JOB: list[Any] = []
+
+
+def _do(at: int) -> Any:
+    """In a forked process: one item of its job."""
+    work, items = _JOB
+    return work(items[at])
 
 
 def show(example: Example, limit: int | None) -> Example:

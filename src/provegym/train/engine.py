@@ -1,9 +1,10 @@
-"""Rollouts of a batch that advance together, each with its own world, session and tokens.
+"""Rollouts of a batch side by side, each with its own world, session and tokens.
 
-All that wait for a reply are sampled at once; the loop that plays them is the one of `rollout`.
+Each goes on as soon as its reply is there; the loop that plays them is the one of `rollout`.
 """
 
-from collections.abc import Coroutine, Generator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import coroutine
 from typing import Any
@@ -16,7 +17,7 @@ from provegym.rollout import Caps, play
 from provegym.trace import Example, Json, Reply, Rollout
 from provegym.train.codec import Codec
 
-__all__ = ["Generate", "Limits", "Sampled", "Trajectory", "run"]
+__all__ = ["Generate", "Limits", "Sampled", "Source", "Trajectory", "run"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,36 @@ class Limits:
     user_turns: int = 5
     assistant_turns: int = 10
     calls: int = 64
+
+
+class Source(ABC):
+    """Where replies come from."""
+
+    @abstractmethod
+    def ask(self, seat: int, context: list[int], most: int) -> None:
+        """Ask for what follows a context, so many tokens at most."""
+
+    @abstractmethod
+    def take(self) -> Mapping[int, Sampled]:
+        """The replies that have come since, by seat; waits for one at least."""
+
+
+class Rounds(Source):
+    """A function that samples a batch: all that was asked for by then, at once."""
+
+    def __init__(self, generate: Generate) -> None:
+        self._generate = generate
+        self._asked: dict[int, tuple[list[int], int]] = {}
+
+    def ask(self, seat: int, context: list[int], most: int) -> None:
+        """Keep it for the next round."""
+        self._asked[seat] = (context, most)
+
+    def take(self) -> Mapping[int, Sampled]:
+        """Sample a round; what is too long for one of them is cut by its seat."""
+        asked, self._asked = self._asked, {}
+        contexts, mosts = zip(*asked.values(), strict=True)
+        return dict(zip(asked, self._generate(list(contexts), max(mosts)), strict=True))
 
 
 @dataclass
@@ -108,12 +139,13 @@ class Seat:
 
 def run(
     examples: Sequence[Example],
-    generate: Generate,
+    source: Source | Generate,
     codec: Codec,
     limits: Limits,
     scheme: Scheme = PAPER,
 ) -> list[Trajectory]:
     """Play every example once, all of them side by side; a repeated one is another rollout."""
+    source = source if isinstance(source, Source) else Rounds(source)
     caps = Caps(limits.user_turns, limits.assistant_turns, limits.calls, limits.completion)
     seats = [Seat(codec, limits) for _ in examples]
     plays = [
@@ -121,12 +153,14 @@ def run(
         for example, seat in zip(examples, seats, strict=True)
     ]
     done: dict[int, Rollout] = {}
-    waiting = _advance(plays, dict.fromkeys(range(len(plays))), done)
-    while waiting:
-        asking = [seats[at] for at in waiting]
-        most = min(limits.reply, max(seat.room for seat in asking))
-        samples = generate([seat.prompt + seat.completion for seat in asking], most)
-        waiting = _advance(plays, dict(zip(waiting, samples, strict=True)), done)
+    given: Mapping[int, Sampled | None] = dict.fromkeys(range(len(plays)))
+    while True:
+        for at in _advance(plays, given, done):
+            seat = seats[at]
+            source.ask(at, seat.prompt + seat.completion, min(limits.reply, seat.room))
+        if len(done) == len(plays):
+            break
+        given = source.take()
     return [seat.trajectory(done[at]) for at, seat in enumerate(seats)]
 
 
@@ -138,7 +172,7 @@ def _sample(seat: Seat) -> Generator[Seat, Sampled, Sampled]:
 
 def _advance(
     plays: Sequence[Coroutine[Any, Any, Rollout]],
-    given: dict[int, Sampled | None],
+    given: Mapping[int, Sampled | None],
     done: dict[int, Rollout],
 ) -> list[int]:
     """Give each rollout its sample; those that ask for another."""

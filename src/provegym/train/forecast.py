@@ -1,11 +1,13 @@
 """What a recipe would do, without its weights: the data, its lengths, and the arithmetic."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from math import ceil
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from provegym.policies.local import embedded, need
+from provegym.policies.local import embedded, load_tokenizer, need
 from provegym.rewards import WEIGHTS
 from provegym.toolbox import Toolbox
 from provegym.trace import Example
@@ -15,64 +17,150 @@ from provegym.train.data import prompt
 from provegym.train.recipe import Grpo, Recipe, Sft
 from provegym.train.run import Run, TrainError
 
-MEASURED = 300
+MEASURED, TOLD = 300, 50
 ANY = 1_000_000
+OWN = "the model's own"
+NOTE = "note"
 
 Lines = list[tuple[str, str]]
 
 
+class Lengths(NamedTuple):
+    """What was measured: prompts, and what follows them if all goes right."""
+
+    prompts: list[int]
+    tools: list[int]
+    rows: list[sft.Row]
+    rests: list[int]
+    left: int
+
+
 def forecast(recipe: Recipe, run: Run, examples: Sequence[Example]) -> Lines:
-    """A table of what the run would be; it fails where the trainer would refuse the settings."""
+    """A table of what the run would be, with a note on each thing that does not fit.
+
+    It fails where no run is possible: where the trainer refuses the settings, or no prompt fits.
+    """
     tokenizer, whose = find_tokenizer(recipe.model.name)
-    codec = Codec(tokenizer, ANY)
-    measured = examples[:: max(1, len(examples) // MEASURED)]
-    lengths = [len(prompt(example, codec)) for example in measured]
-    too_long = sum(length > recipe.limits.prompt for length in lengths) / len(lengths)
-    if too_long == 1:
-        raise TrainError(
-            f"no prompt fits: the shortest has {min(lengths)} tokens, limits.prompt is"
-            f" {recipe.limits.prompt}; raise it or lower data.limit"
-        )
+    found = measure(recipe, examples, Codec(tokenizer, ANY))
     kinds = Counter(example.kind for example in examples)
-    tools = [len(Toolbox.of(example).tools) for example in measured]
+    limits = recipe.limits
     lines = [
         ("model", _model(recipe)),
         ("tokenizer", whose),
         ("examples", ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())),
-        ("tools shown", _spread(tools)),
-        ("prompt tokens", f"{_spread(lengths)}; the limit is {recipe.limits.prompt:,}"),
-        ("too long, left out", f"{too_long:.1%} of {len(measured)} measured"),
+        ("tools shown", _spread(found.tools)),
+        ("prompt tokens", f"{_spread(found.prompts)}; the limit is {limits.prompt:,}"),
+        ("too long, left out", f"{_too_long(recipe, found):.1%} of {len(found.prompts)} measured"),
     ]
-    whole = len(examples) if recipe.data.corpus else recipe.data.size
-    left = round(whole * (1 - too_long))
     if recipe.grpo:
         trl.arguments(recipe, run, "cpu")
-        return lines + _grpo(recipe, recipe.grpo, left)
-    assert recipe.sft is not None
-    sft.arguments(recipe, run, "cpu")
-    rows = sft.rows(measured[:: max(1, len(measured) // 50)], codec, recipe.sft.max_tokens)
-    return lines + _sft(recipe.sft, rows, left)
+        lines += _grpo(recipe, recipe.grpo, found)
+    else:
+        assert recipe.sft is not None
+        sft.arguments(recipe, run, "cpu")
+        lines += _sft(recipe.sft, found)
+    return lines + [(NOTE, told) for told in notes(recipe, found, whose)]
+
+
+def measure(recipe: Recipe, examples: Sequence[Example], codec: Codec) -> Lengths:
+    """Lengths of some of the examples, spread over all; it fails where no prompt fits."""
+    chosen = examples[:: max(1, len(examples) // MEASURED)]
+    prompts = [len(prompt(example, codec)) for example in chosen]
+    if min(prompts) > recipe.limits.prompt:
+        raise TrainError(
+            f"no prompt fits: the shortest has {min(prompts)} tokens, limits.prompt is"
+            f" {recipe.limits.prompt}; raise it or lower data.limit"
+        )
+    told = chosen[:: max(1, len(chosen) // TOLD)]
+    rows = [sft.encode(example, codec, ANY) for example in told]
+    pairs = zip(told, rows, strict=True)
+    rests = [len(row.input_ids) - len(prompt(example, codec)) for example, row in pairs]
+    share = sum(length <= recipe.limits.prompt for length in prompts) / len(prompts)
+    whole = len(examples) if recipe.data.corpus else recipe.data.size
+    tools = [len(Toolbox.of(example).tools) for example in chosen]
+    return Lengths(prompts, tools, rows, rests, round(whole * share))
+
+
+def notes(recipe: Recipe, found: Lengths, whose: str) -> Iterator[str]:
+    """What does not fit or is not there, each in a sentence that says what to do."""
+    model, limits = recipe.model, recipe.limits
+    if whose != OWN:
+        yield "the lengths are an estimate; fetch the model's tokenizer for exact ones"
+    if share := _too_long(recipe, found):
+        yield (
+            f"{share:.1%} of the prompts are longer than limits.prompt ({limits.prompt:,}) and"
+            " would be left out; raise it, or show fewer tools by data.limit"
+        )
+    longest = limits.prompt + limits.completion
+    if whose == OWN and (positions := _positions(model.name)) and positions < longest:
+        yield (
+            f"limits.prompt and limits.completion come to {longest:,} tokens, and {model.name}"
+            f" knows {positions:,} positions; lower one of them"
+        )
+    if model.adapter and not Path(model.adapter).exists():
+        yield f"there is no {model.adapter} yet; train it first, or leave model.adapter out"
+    if recipe.grpo:
+        yield from _grpo_notes(recipe, recipe.grpo, found)
+    elif recipe.sft and (cut := _cut(recipe.sft, found)):
+        yield (
+            f"{cut} of {len(found.rows)} transcripts are longer than sft.max_tokens"
+            f" ({recipe.sft.max_tokens:,}) and end early; raise it"
+        )
+
+
+def _grpo_notes(recipe: Recipe, grpo: Grpo, found: Lengths) -> Iterator[str]:
+    most = recipe.limits.completion
+    if over := sum(rest > most for rest in found.rests):
+        yield (
+            f"{over} of {len(found.rests)} right conversations are longer than limits.completion"
+            f" ({most:,}), and can never be finished; raise it"
+        )
+    if found.left < grpo.prompts_per_step:
+        yield (
+            f"{found.left} examples fit, and a step takes {grpo.prompts_per_step}; raise"
+            " limits.prompt, or lower grpo.prompts_per_step"
+        )
+    if grpo.use_vllm and find_spec("vllm") is None:
+        yield "vLLM is not installed here: pip install vllm, or --set grpo.use_vllm=false"
 
 
 def find_tokenizer(name: str) -> tuple[Any, str]:
     """The tokenizer of a model if this machine has it, else the embedded one; and which it is."""
-    auto = need("transformers").AutoTokenizer
-    if name == "embedded":
-        return auto.from_pretrained(embedded()), "the model's own"
     try:
-        return auto.from_pretrained(name, local_files_only=True), "the model's own"
-    except (OSError, ValueError):
-        told = f"the embedded model's: {name} is not on this machine"
-        return auto.from_pretrained(embedded()), told
+        return load_tokenizer(name, here=True), OWN
+    except OSError:
+        told = f"the embedded model's, as an estimate: {name} is not on this machine"
+        return load_tokenizer("embedded"), told
 
 
-def _grpo(recipe: Recipe, grpo: Grpo, examples: int) -> Lines:
+def _positions(name: str) -> int:
+    """How many positions a model knows; 0 if its settings are not here or do not say."""
+    source = str(embedded() if name == "embedded" else name)
+    try:
+        config = need("transformers").AutoConfig.from_pretrained(source, local_files_only=True)
+    except OSError:
+        return 0
+    return int(config.to_dict().get("max_position_embeddings") or 0)
+
+
+def _too_long(recipe: Recipe, found: Lengths) -> float:
+    over = sum(length > recipe.limits.prompt for length in found.prompts)
+    return over / len(found.prompts)
+
+
+def _cut(settings: Sft, found: Lengths) -> int:
+    return sum(len(row.input_ids) > settings.max_tokens for row in found.rows)
+
+
+def _grpo(recipe: Recipe, grpo: Grpo, found: Lengths) -> Lines:
+    most, epochs = recipe.limits.completion, grpo.steps * grpo.prompts_per_step / max(1, found.left)
     longest = recipe.limits.prompt + recipe.limits.completion
     passes = grpo.sequences // grpo.batch
     seen = grpo.steps * grpo.prompts_per_step
     weights = {part: recipe.reward.weight(part) for part in WEIGHTS}
     paid = ", ".join(f"{part} {weight:g}" for part, weight in weights.items() if weight)
     return [
+        ("tokens after it, if right", f"{_spread(found.rests)}; the limit is {most:,}"),
         (
             "a step",
             f"{grpo.prompts_per_step} prompts of {grpo.rollouts} rollouts = {grpo.sequences}"
@@ -80,7 +168,7 @@ def _grpo(recipe: Recipe, grpo: Grpo, examples: int) -> Lines:
         ),
         ("tokens of a step", f"at most {grpo.sequences * longest:,}"),
         ("tokens of a pass", f"at most {grpo.batch * longest:,}"),
-        ("steps", f"{grpo.steps:,}: {seen:,} prompts, {seen / max(1, examples):.2f} epochs"),
+        ("steps", f"{grpo.steps:,}: {seen:,} prompts, {epochs:.2f} epochs"),
         ("rollouts in all", f"{grpo.steps * grpo.sequences:,}"),
         ("generation", f"vLLM, {grpo.vllm_mode}" if grpo.use_vllm else "transformers"),
         ("reward", f"{paid}; β {recipe.reward.beta:g}"),
@@ -88,10 +176,10 @@ def _grpo(recipe: Recipe, grpo: Grpo, examples: int) -> Lines:
     ]
 
 
-def _sft(settings: Sft, rows: Sequence[sft.Row], examples: int) -> Lines:
-    lengths = [len(row.input_ids) for row in rows]
-    learnt = sum(label != sft.IGNORED for row in rows for label in row.labels)
-    updates = ceil(examples / settings.together * settings.epochs)
+def _sft(settings: Sft, found: Lengths) -> Lines:
+    lengths = [len(row.input_ids) for row in found.rows]
+    learnt = sum(label != sft.IGNORED for row in found.rows for label in row.labels)
+    updates = ceil(found.left / settings.together * settings.epochs)
     share = learnt / max(1, sum(lengths))
     return [
         ("transcript tokens", f"{_spread(lengths)}; {share:.0%} of them are learnt"),

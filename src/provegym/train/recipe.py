@@ -39,7 +39,7 @@ class Lora(Table, frozen=True):
 class Model(Table, frozen=True):
     """The policy: "embedded", a folder or a hub id, and the adapter it starts from.
 
-    `dtype` is what a GPU computes in; weights are kept in 32 bits.
+    `dtype` is what a GPU computes in; weights that are learnt are kept in 32 bits.
     """
 
     name: str = "embedded"
@@ -49,7 +49,12 @@ class Model(Table, frozen=True):
 
 
 class Data(Table, frozen=True):
-    """The examples: a corpus, or how many to make; all servers and kinds, if none is named."""
+    """The examples: a corpus, or how many to make; all servers and kinds, if none is named.
+
+    Of a corpus that was not split by servers, `split` leaves out what belongs to the held-out ones.
+    `limit` is how many tools are shown, `gold` how many tokens the right answer may take after the
+    prompt.
+    """
 
     corpus: str = ""
     size: Count = 13_517
@@ -58,11 +63,15 @@ class Data(Table, frozen=True):
     servers: tuple[str, ...] = ()
     kinds: tuple[ExampleKind, ...] = ()
     limit: Count | None = None
+    gold: Count | None = None
     most: Count | None = None
 
 
 class Optimiser(Table, frozen=True):
-    """AdamW, how it is paced, and how a run is kept."""
+    """AdamW, how it is paced, how a model computes, and how a run is kept.
+
+    `packed` puts sequences end to end instead of padding them; `compiled` has torch compile layers.
+    """
 
     lr: Positive = 1e-6
     schedule: Schedule = "constant"
@@ -71,6 +80,8 @@ class Optimiser(Table, frozen=True):
     max_grad_norm: Positive = 1.0
     batch: Count = 8
     checkpointing: bool = True
+    packed: bool = False
+    compiled: bool = False
     save_every: Count = 10
     keep: Count = 2
     report: tuple[Literal["tensorboard", "trackio", "wandb"], ...] = ("tensorboard",)

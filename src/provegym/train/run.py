@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 PACKAGES = ("provegym", "torch", "transformers", "trl", "peft", "datasets", "accelerate", "vllm")
 LOGGED = ("loss", "grad_norm", "learning_rate", "kl", "entropy", "mean_token_accuracy", "epoch")
 CHECKPOINT = "checkpoint-"
+PLOTTED_EVERY = 120.0
 
 
 class TrainError(Exception):
@@ -49,7 +50,7 @@ class Run:
         self.metrics = folder / "metrics.jsonl"
         self.history: list[Json] = []
         self._noted: Json = {}
-        self._began = self._left = 0.0
+        self._began = self._plotted = 0.0
         if not first:
             return
         if self.metrics.exists() and not resume:
@@ -127,6 +128,7 @@ class Run:
         from provegym.train.plots import draw
 
         draw(self.history, self.folder / "plots")
+        self._plotted = perf_counter()
 
     def watch(self) -> Any:
         """A callback by which a trainer of transformers tells this run about its steps."""
@@ -143,7 +145,8 @@ class Run:
                     run.finish(state.global_step, state.max_steps, more["logs"])
 
             def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-                if state.is_world_process_zero:
+                # Drawing takes seconds, which a run with a checkpoint every minute does not have.
+                if state.is_world_process_zero and perf_counter() - run._plotted > PLOTTED_EVERY:
                     run.plot()
 
         return Watch()

@@ -6,6 +6,7 @@ world said in between, with labels on the replies that a model should learn and 
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -14,10 +15,13 @@ from provegym.synth.transcript import transcript
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json
 from provegym.train.codec import Codec, TooLong
+from provegym.train.data import spread
 from provegym.train.recipe import Recipe, Sft
 from provegym.train.run import Run, TrainError
+from provegym.train.speed import suit
 
 IGNORED = -100
+LOADERS = 4
 
 
 class Row(NamedTuple):
@@ -57,15 +61,16 @@ def _parts(messages: Sequence[Json], learn: Sequence[bool]) -> Iterable[tuple[bo
 
 def rows(examples: Iterable[Example], codec: Codec, most: int) -> list[Row]:
     """The transcripts that fit, with something to learn in each."""
-    found = []
-    for example in examples:
-        try:
-            row = encode(example, codec, most)
-        except TooLong:
-            continue
-        if any(label != IGNORED for label in row.labels):
-            found.append(row)
-    return found
+    found = spread(partial(_row, codec=codec, most=most), list(examples))
+    return [row for row in found if row is not None]
+
+
+def _row(example: Example, codec: Codec, most: int) -> Row | None:
+    try:
+        row = encode(example, codec, most)
+    except TooLong:
+        return None
+    return row if any(label != IGNORED for label in row.labels) else None
 
 
 def train(
@@ -86,7 +91,7 @@ def train(
         {"input_ids": [row.input_ids for row in data], "labels": [row.labels for row in data]}
     )
     trainer = need("trl").SFTTrainer(
-        model=model.float(),
+        model=suit(model, recipe, sft),
         args=arguments(recipe, run, model.device.type),
         train_dataset=dataset,
         processing_class=tokenizer,
@@ -113,11 +118,15 @@ def arguments(recipe: Recipe, run: Run, device: str) -> Any:
         max_grad_norm=sft.max_grad_norm,
         per_device_train_batch_size=sft.batch,
         gradient_checkpointing=sft.checkpointing,
-        train_sampling_strategy="group_by_length",
+        # Padded sequences of like length waste less; end to end, chance may mix them as it likes.
+        train_sampling_strategy="random" if sft.packed else "group_by_length",
+        padding_free=sft.packed,
         dataset_kwargs={"skip_prepare_dataset": True},
         max_length=None,
         bf16=device == "cuda" and recipe.model.dtype == "bfloat16",
         use_cpu=device == "cpu",
+        # A GPU would wait for batches that are put together in between its steps.
+        dataloader_num_workers=LOADERS if device == "cuda" else 0,
         seed=sft.seed,
         data_seed=sft.seed,
         logging_steps=1,

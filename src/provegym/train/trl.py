@@ -4,8 +4,12 @@ TRL sees an example only by its id. What it gets back are tokens, which of them 
 what the rollout was paid; it never applies a template, and never tokenises.
 """
 
+import gc
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -13,16 +17,21 @@ from time import perf_counter
 from typing import Any
 
 from provegym.policies.local import Generate, Sampled, Sampler, need
-from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json
-from provegym.train import engine
+from provegym.train import engine, packed
+from provegym.train.ahead import Ahead
 from provegym.train.codec import Codec, TooLong
-from provegym.train.engine import Trajectory
+from provegym.train.continuous import Continuous
+from provegym.train.data import prompt, spread
+from provegym.train.engine import Rounds, Source, Trajectory
 from provegym.train.recipe import Grpo, Recipe
 from provegym.train.run import Run, TrainError
+from provegym.train.sft import encode
+from provegym.train.speed import Base, suit
 
 ADAPTER = "default"
 STRIDE = 1_000_003
+LOOKED_AT = 1_024
 
 
 def train(
@@ -31,27 +40,27 @@ def train(
     """Train a model until the recipe's last step, or go on from the run's last checkpoint.
 
     A model with an adapter is passed to TRL as it is, so that the reference of the KL term is the
-    adapter it came with. Weights are kept in 32 bits, whatever the model computes in: vLLM is sent
-    the adapter merged into the base and the base gets it subtracted again, at every step, which in
-    16 bits would wear the base down.
+    adapter it came with.
     """
     grpo = _settings(recipe)
     codec = Codec(tokenizer, recipe.limits.prompt)
-    rows = list(islice(_rows(grpo.seed, codec, examples), grpo.steps * grpo.prompts_per_step))
+    rows = list(islice(_rows(recipe, codec, examples), grpo.steps * grpo.prompts_per_step))
     if len(rows) < grpo.prompts_per_step:
         raise TrainError(
             f"{len(rows)} of {len(examples)} examples have prompts of at most"
             f" {recipe.limits.prompt} tokens, and a step takes {grpo.prompts_per_step}: raise"
             " limits.prompt, lower data.limit or lower grpo.prompts_per_step"
         )
+    model = suit(model, recipe, grpo)
+    make = packed.trainer() if grpo.packed else need("trl").GRPOTrainer
     # TRL says at every start that it may change how rollouts are passed in.
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*rollout_func.*", UserWarning)
-        trainer = need("trl").GRPOTrainer(
-            model=model.float(),
+        trainer = make(
+            model=model,
             args=arguments(recipe, run, model.device.type),
             reward_funcs=reward,
-            rollout_func=Roller(recipe, run, examples, codec),
+            rollout_func=Roller(recipe, run, codec, Base(model), Ahead(rows, examples)),
             train_dataset=need("datasets").Dataset.from_dict({"prompt": rows}),
             processing_class=tokenizer,
             callbacks=[run.watch()],
@@ -61,62 +70,87 @@ def train(
     last = run.last()
     if last is not None:
         _restore(model, last)
-    with run.guard():
+    with run.guard(), without_garbage():
         trainer.train(resume_from_checkpoint=str(last) if last else None)
     if not isinstance(model, need("peft").PeftModel):
         trainer.save_model(str(run.folder / "model"))
 
 
+@contextmanager
+def without_garbage() -> Iterator[None]:
+    """Keep Python from looking through all that libraries hold, again and again, while it plays."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
 class Roller:
     """What TRL calls for the rollouts of a step."""
 
-    def __init__(
-        self, recipe: Recipe, run: Run, examples: Mapping[str, Example], codec: Codec
-    ) -> None:
-        self.recipe, self.run, self.examples, self.codec = recipe, run, examples, codec
+    def __init__(self, recipe: Recipe, run: Run, codec: Codec, base: Base, ahead: Ahead) -> None:
+        self.recipe, self.run, self.codec, self.base, self.ahead = recipe, run, codec, base, ahead
 
     # TRL looks for a name where it logs.
     __name__ = "rollouts"
 
     def __call__(self, ids: Sequence[str], trainer: Any) -> Json:
         """Play these examples, each id once, and return their tokens and pay."""
+        # TRL has just sent the weights to vLLM.
+        self.base.put_back()
         step = trainer.state.global_step
-        watch = Stopwatch(self._generate(trainer, step))
+        watch = Stopwatch(self._source(trainer, step))
         began = perf_counter()
+        self.ahead.wait()
         trajectories = engine.run(
-            [self.examples[each] for each in ids],
-            watch.generate,
+            [self.ahead.examples[each] for each in ids],
+            watch,
             self.codec,
             self.recipe.limits,
             self.recipe.reward,
         )
         world = perf_counter() - began - watch.seconds
         figures = self.run.note(step, trajectories, watch.seconds, world)
+        self.ahead.draw(ids)
         return {**columns(trajectories, self.codec.end), "figures": figures}
 
-    def _generate(self, trainer: Any, step: int) -> Generate:
+    def _source(self, trainer: Any, step: int) -> Source:
+        grpo = _settings(self.recipe)
+        if trainer.use_vllm and grpo.vllm_mode == "server":
+            return Rounds(vllm(trainer.vllm_generation))
         if trainer.use_vllm:
-            return vllm(trainer.vllm_generation)
+            asked = None if grpo.vllm_correction == "none" else 0
+            drawn = {"temperature": grpo.temperature, "top_p": grpo.top_p, "top_k": grpo.top_k}
+            return Continuous(trainer.vllm_generation.llm, logprobs=asked, **drawn)
         # A seed of its own for every step: a run that goes on draws what it would have drawn.
-        seed = _settings(self.recipe).seed * STRIDE + step
+        seed = grpo.seed * STRIDE + step
         model = trainer.accelerator.unwrap_model(trainer.model)
         seed = seed * STRIDE + trainer.accelerator.process_index
-        return Sampler(model, trainer.processing_class, trainer.temperature, seed).generate
+        sampler = Sampler(model, trainer.processing_class, trainer.temperature, seed)
+        return Rounds(sampler.generate)
 
 
-class Stopwatch:
+class Stopwatch(Source):
     """Counts the seconds that generation takes."""
 
-    def __init__(self, generate: Generate) -> None:
-        self._generate = generate
+    def __init__(self, source: Source) -> None:
+        self._source = source
         self.seconds = 0.0
 
-    def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
-        """Generate, and count."""
+    def ask(self, seat: int, context: list[int], most: int) -> None:
+        """Ask, and count."""
         began = perf_counter()
-        samples = self._generate(contexts, most)
+        self._source.ask(seat, context, most)
         self.seconds += perf_counter() - began
-        return samples
+
+    def take(self) -> Mapping[int, Sampled]:
+        """Take, and count."""
+        began = perf_counter()
+        given = self._source.take()
+        self.seconds += perf_counter() - began
+        return given
 
 
 def vllm(backend: Any) -> Generate:
@@ -236,17 +270,24 @@ def _vllm_settings(recipe: Recipe) -> Json:
     }
 
 
-def _rows(seed: int, codec: Codec, examples: Mapping[str, Example]) -> Iterator[str]:
+def _rows(recipe: Recipe, codec: Codec, examples: Mapping[str, Example]) -> Iterator[str]:
     """The ids of examples that fit, in the order of this seed."""
     order = sorted(examples)
-    Random(seed).shuffle(order)
-    for each in order:
-        example = examples[each]
-        try:
-            codec.open(example.system, example.turns[0].text, Toolbox.of(example).openai())
-        except TooLong:
-            continue
-        yield each
+    Random(_settings(recipe).seed).shuffle(order)
+    fits = partial(_fits, codec=codec, gold=recipe.data.gold)
+    for at in range(0, len(order), LOOKED_AT):
+        some = order[at : at + LOOKED_AT]
+        good = spread(fits, [examples[each] for each in some])
+        yield from (each for each, fine in zip(some, good, strict=True) if fine)
+
+
+def _fits(example: Example, codec: Codec, gold: int | None) -> bool:
+    """Whether the prompt of an example, and what follows when all goes well, is short enough."""
+    try:
+        start = len(prompt(example, codec))
+    except TooLong:
+        return False
+    return gold is None or len(encode(example, codec, sys.maxsize).input_ids) <= start + gold
 
 
 def _restore(model: Any, checkpoint: Path) -> None:

@@ -1,0 +1,45 @@
+"""Replies from vLLM one by one: a rollout goes on when its reply ends, whatever others do."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from provegym.policies.local import Sampled, need
+from provegym.train.engine import Source
+
+NOT_ASKED = float("nan")
+
+
+class Continuous(Source):
+    """An engine of vLLM in this process.
+
+    `settings` are vLLM's sampling parameters; log-probabilities are asked for by `logprobs=0`, and
+    are no numbers otherwise.
+    """
+
+    def __init__(self, model: Any, **settings: Any) -> None:
+        self.engine = model.llm_engine
+        self.make = need("vllm").SamplingParams
+        kind = need("vllm.sampling_params").RequestOutputKind.FINAL_ONLY
+        # Text is made of the tokens by the codec, and once is enough.
+        self.settings = {"detokenize": False, "output_kind": kind, **settings}
+
+    def ask(self, seat: int, context: list[int], most: int) -> None:
+        """Put a request in the engine's queue."""
+        prompt = {"type": "token", "prompt_token_ids": context}
+        self.engine.add_request(str(seat), prompt, self.make(max_tokens=most, **self.settings))
+
+    def take(self) -> Mapping[int, Sampled]:
+        """Turn the engine until some request is finished."""
+        while self.engine.has_unfinished_requests():
+            ended = [output for output in self.engine.step() if output.finished]
+            if ended:
+                return {int(each.request_id): _sampled(each.outputs[0]) for each in ended}
+        raise RuntimeError("vLLM has nothing left to do, and owes replies")
+
+
+def _sampled(output: Any) -> Sampled:
+    ids = list(output.token_ids)
+    if output.logprobs is None:
+        return Sampled(ids, [NOT_ASKED] * len(ids))
+    pairs = zip(ids, output.logprobs, strict=True)
+    return Sampled(ids, [step[token].logprob for token, step in pairs])

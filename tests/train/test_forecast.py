@@ -1,0 +1,143 @@
+"""The dry run: every recipe builds all but its weights, and what does not fit is a sentence."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+pytest.importorskip("trl")
+
+from examples import pay_example
+from provegym.config import load_recipe
+from provegym.trace import Example, read
+from provegym.train import forecast as forecasting
+from provegym.train.data import show
+from provegym.train.engine import Limits
+from provegym.train.forecast import NOTE, OWN, find_tokenizer, forecast
+from provegym.train.recipe import Data, Grpo, Model, Recipe, Sft
+from provegym.train.run import Run, TrainError
+from train.tiny import build_model, build_tokenizer
+
+ROOT = Path(__file__).parents[2]
+RECIPES = sorted(path for path in (ROOT / "recipes").glob("*.toml") if "reward" not in path.name)
+PAPER = ("granite-4.1-8b", "qwen2.5-7b", "qwen3-4b", "qwen3-8b")
+
+
+@pytest.fixture(scope="module")
+def examples() -> list[Example]:
+    """Some of each server."""
+    return list(read(ROOT / "tests" / "data", Example))[::8]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small model with its tokenizer."""
+    folder = tmp_path_factory.mktemp("model")
+    tokenizer = build_tokenizer([pay_example()])
+    tokenizer.save_pretrained(folder)
+    build_model(tokenizer).config.save_pretrained(folder)
+    return folder
+
+
+def told(recipe: Recipe, examples: Sequence[Example], tmp_path: Path) -> tuple[dict[str, str], str]:
+    """The table of a recipe, and its notes."""
+    shown = [show(example, recipe.data.limit) for example in examples]
+    lines = forecast(recipe, Run(tmp_path / "run", recipe), shown)
+    return dict(lines), "\n".join(value for what, value in lines if what == NOTE)
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_every_recipe_builds_all_but_its_weights(
+    path: Path, examples: list[Example], tmp_path: Path
+) -> None:
+    pytest.importorskip("gguf")
+    recipe = load_recipe(path)
+    table, notes = told(recipe, examples, tmp_path)
+    assert f"the limit is {recipe.limits.prompt:,}" in table["prompt tokens"]
+    assert ("a step" in table) == (recipe.grpo is not None)
+    assert ("an update" in table) == (recipe.sft is not None)
+    if path.stem in PAPER:
+        assert table["too long, left out"].startswith("0.0%")
+        assert "16 prompts of 16 rollouts = 256 sequences" in table["a step"]
+        assert table["steps"] == "350: 5,600 prompts, 0.41 epochs"
+    if recipe.model.name == "embedded":
+        assert table["tokenizer"] == OWN
+        assert "estimate" not in notes
+
+
+def test_a_model_that_is_not_here_is_estimated_and_said_to_be(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    def load(name: str, here: bool = False) -> Any:
+        if name != "embedded":
+            assert here
+            raise OSError
+        return "the embedded tokenizer"
+
+    monkeypatch.setattr(forecasting, "load_tokenizer", load)
+    tokenizer, whose = find_tokenizer("Qwen/Qwen3-8B")
+    assert tokenizer == "the embedded tokenizer"
+    assert "as an estimate: Qwen/Qwen3-8B is not on this machine" in whose
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"limits": Limits(prompt=1200)}, "prompts are longer than limits.prompt (1,200)"),
+        ({"limits": Limits(prompt=6000, completion=20)}, "limits.completion (20), and can never"),
+        (
+            {"limits": Limits(prompt=9000, completion=9000)},
+            "come to 18,000 tokens, and {folder} knows 8,192 positions",
+        ),
+        ({"grpo": Grpo(use_vllm=True)}, "vLLM is not installed here"),
+        ({"data": Data(corpus="given")}, "4 examples fit, and a step takes 16"),
+        ({"model": Model(name="{folder}", adapter="gone")}, "there is no gone yet"),
+        (
+            {"grpo": None, "sft": Sft(max_tokens=1500)},
+            "3 of 4 transcripts are longer than sft.max_tokens (1,500)",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_a_sentence(
+    changes: dict[str, Any], sentence: str, folder: Path, tmp_path: Path
+) -> None:
+    fitting = Recipe(
+        model=Model(name=str(folder)),
+        grpo=Grpo(use_vllm=False),
+        limits=Limits(prompt=6000, completion=2000),
+    )
+    examples = list(read(ROOT / "tests" / "data" / "banking.jsonl", Example))[:4]
+    assert told(fitting, examples, tmp_path)[1] == ""
+    if isinstance(model := changes.get("model"), Model):
+        changes = {**changes, "model": msgspec.structs.replace(model, name=str(folder))}
+    recipe = msgspec.structs.replace(fitting, **changes)
+    notes = told(recipe, examples, tmp_path)[1]
+    assert sentence.format(folder=folder) in notes
+    assert len(notes.splitlines()) == 1
+
+
+def test_a_run_that_cannot_start_is_refused(folder: Path, tmp_path: Path) -> None:
+    recipe = Recipe(model=Model(name=str(folder)), grpo=Grpo(), limits=Limits(prompt=3))
+    with pytest.raises(TrainError, match=r"no prompt fits: the shortest has"):
+        told(recipe, [pay_example()], tmp_path)
+
+
+def test_the_command_shows_the_table_and_what_does_not_fit(folder: Path, tmp_path: Path) -> None:
+    changes = [f"model.name={folder}", "data.size=4", "data.servers=['budget']"]
+    command = [sys.executable, "-m", "provegym", "train", str(ROOT / "recipes" / "tiny.toml")]
+    done = subprocess.run(
+        [*command, "--dry-run", *(part for change in changes for part in ("--set", change))],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 prompts of 4 rollouts = 8 sequences" in done.stdout
+    assert "right conversations are longer than limits.completion (512)" in done.stdout
+    assert list(tmp_path.iterdir()) == []

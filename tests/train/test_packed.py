@@ -1,0 +1,128 @@
+"""Rollouts in one row: the numbers are those of TRL's padded batches, gradients and all."""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+import torch
+
+from provegym.train.packed import attend, lay_out, trainer, use_packing
+from provegym.train.recipe import Grpo, Model, Recipe
+from provegym.train.speed import Base, suit
+
+PROMPTS = [[1, 2, 3, 4, 5]] * 3 + [[7, 8]] * 2 + [[9]] * 2
+COMPLETIONS = [[5, 6, 7], [8], [9, 10, 11, 12], [3, 3], [4, 4, 4, 4, 4], [1], []]
+WIDTH = 6
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def build() -> Any:
+    """A model with TRL's own head on it."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+    from trl.trainer.utils import add_fused_lm_head
+
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=97,
+        hidden_size=48,
+        intermediate_size=96,
+        num_hidden_layers=3,
+        num_attention_heads=6,
+        num_key_value_heads=2,
+    )
+    model = LlamaForCausalLM(config)
+    add_fused_lm_head(model, temperature=0.7, outputs=("log_probs", "entropy"))
+    return model
+
+
+def padded() -> tuple[Any, Any]:
+    """Prompts padded on the left, completions on the right, as TRL lays them out."""
+    left = max(map(len, PROMPTS))
+    ids = torch.zeros(len(PROMPTS), left + WIDTH, dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for row, (prompt, completion) in enumerate(zip(PROMPTS, COMPLETIONS, strict=True)):
+        whole = torch.tensor([*prompt, *completion])
+        place = slice(left - len(prompt), left + len(completion))
+        ids[row, place], mask[row, place] = whole, 1
+    return ids, mask
+
+
+def scored(make: Any, model: Any, size: int | None = None) -> tuple[Any, Any, list[Any]]:
+    """Log-probabilities, entropies, and the gradients of a loss over them."""
+    holder = SimpleNamespace(accelerator=SimpleNamespace(autocast=nullcontext))
+    method = make._get_per_token_logps_and_entropies
+    method = getattr(method, "__wrapped__", method)
+    ids, mask = padded()
+    weights = torch.linspace(-1, 1, len(ids))[:, None] * mask[:, -WIDTH:]
+    model.zero_grad()
+    logps, entropies, _ = method(
+        holder, model, ids, mask, WIDTH, batch_size=size, compute_entropy=True
+    )
+    (logps * weights).sum().backward()
+    return logps.detach(), entropies.detach(), [each.grad.clone() for each in model.parameters()]
+
+
+@pytest.mark.parametrize("size", [None, 3])
+def test_a_row_gives_what_a_padded_batch_gives(size: int | None) -> None:
+    from trl import GRPOTrainer
+
+    model, seen = build(), padded()[1][:, -WIDTH:].bool()
+    logps, entropies, gradients = scored(GRPOTrainer, model)
+    use_packing(model)
+    again = scored(trainer(), model, size)
+    assert torch.allclose(again[0][seen], logps[seen], atol=1e-5)
+    assert torch.allclose(again[1][seen], entropies[seen], atol=1e-5)
+    assert all(
+        torch.allclose(one, two, atol=1e-5) for one, two in zip(gradients, again[2], strict=True)
+    )
+    # A model that reads rows reads padded batches as before.
+    assert torch.equal(scored(GRPOTrainer, model)[0][seen], logps[seen])
+
+
+def test_a_prompt_stands_in_the_row_once() -> None:
+    row = lay_out(PROMPTS, COMPLETIONS)
+    ids = row.inputs["input_ids"][0].tolist()
+    assert ids[:4] == [1, 2, 3, 4]
+    assert ids[4:7] == [5, 5, 6]
+    assert row.inputs["position_ids"][0, 4:7].tolist() == [4, 5, 6]
+    assert row.inputs["shift_labels"][0, 4:7].tolist() == [5, 6, 7]
+    assert [length for _, length in row.places] == [len(each) for each in COMPLETIONS]
+    queries, keys = row.inputs["cu_seq_lens_q"].tolist(), row.inputs["cu_seq_lens_k"].tolist()
+    assert queries[-1] == len(ids)
+    assert keys[-1] == len(row.inputs["key_tokens"])
+    assert keys[2] - keys[1] == 4 + 3
+
+
+def test_attention_of_another_sort_is_refused() -> None:
+    bounds = {"cu_seq_lens_q": torch.tensor([0, 4]), "max_length_k": 4, "sliding_window": 2}
+    some = torch.zeros(1, 2, 4, 8)
+    with pytest.raises(ValueError, match="unset packed"):
+        attend(None, some, some, some, None, **bounds)
+
+
+def test_a_base_is_put_back_after_a_merge() -> None:
+    from peft import LoraConfig, get_peft_model
+
+    lora = LoraConfig(r=4, target_modules=["q_proj", "up_proj"], init_lora_weights=False)
+    model = get_peft_model(build().bfloat16(), lora)
+    before = {name: value.clone() for name, value in model.named_parameters()}
+    base = Base(model)
+    model.merge_adapter()
+    model.unmerge_adapter()
+    assert any(not torch.equal(value, before[name]) for name, value in model.named_parameters())
+    base.put_back()
+    assert all(torch.equal(value, before[name]) for name, value in model.named_parameters())
+
+
+def test_what_is_learnt_is_kept_in_32_bits() -> None:
+    settings = Grpo(packed=True, use_vllm=False)
+    recipe = Recipe(model=Model(dtype="bfloat16"), grpo=settings)
+    model = suit(build().bfloat16(), recipe, settings)
+    assert {each.dtype for each in model.parameters()} == {torch.float32}
+    assert model.config._attn_implementation == "provegym"
