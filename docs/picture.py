@@ -1,4 +1,4 @@
-"""Draws docs/quickstart.svg: one story of the quickstart as it looks in a terminal.
+"""Draws docs/story.svg: one server's story as it looks in a terminal.
 
 Run it with `python docs/picture.py`; the picture refers to nothing outside itself.
 """
@@ -18,13 +18,13 @@ def draw(server: str, seed: int) -> str:
     """The story of a server as an SVG without fonts from elsewhere."""
     console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
     tell(console, server, seed)
-    svg = console.export_svg(title="make quickstart")
+    svg = console.export_svg(title=f"provegym story {server}")
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
     return svg.replace("Fira Code, monospace", FONT).replace("arial", "sans-serif")
 
 
 if __name__ == "__main__":
-    target = Path(__file__).with_name("quickstart.svg")
+    target = Path(__file__).with_name("story.svg")
     target.write_text(draw("banking", 7), "utf-8")
     print(f"wrote {target}")

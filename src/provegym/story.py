@@ -6,6 +6,7 @@ may point into earlier results: "$0/items/1/id" is the id of the second item of 
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
@@ -13,17 +14,15 @@ from typing import Any
 import msgspec
 from rich.console import Console
 from rich.markup import escape
-from rich.panel import Panel
 from rich.table import Table
 
 from provegym import servers
-from provegym.kernel import AnyServer, Change, Outcome, Session
+from provegym.kernel import Change, Outcome, Session
 from provegym.trace import point
 
 WIDTH = 90
 MOST_CHANGES = 8
 SEED = 7
-FULL = ("banking", "filesystem", "food_delivery")
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,51 +85,25 @@ def tell(console: Console, name: str, seed: int) -> None:
         console.print(f"    {change}", no_wrap=True, overflow="ellipsis")
 
 
-def tell_all(console: Console, seed: int) -> None:
-    """Walk every server's story; show all at a glance and some in full, and where to go next."""
-    chosen = servers.load_all()
-    tools = sum(len(server.tools) for server in chosen)
-    title = (
-        f"[bold]ProveGym[/bold]: {len(chosen)} servers, {tools} tools, world {seed}, walked live"
-    )
-    columns = ("server", "tools", "records", "calls", "refused", "changed")
-    table = fitting_table(*columns, last="what it is", title=title)
-    for server in chosen:
-        table.add_row(*map(str, _glance(server, seed)))
-    console.print(table)
-    for name in FULL:
-        tell(console, name, seed)
-    console.print(
-        Panel.fit(
-            "Every call above ran on a live world; ✗ is the world pushing back: no trace is left."
-            "\nAfter `. .venv/bin/activate`:\n"
-            "\n[bold]provegym story maps[/bold]                       another server's story"
-            "\n[bold]provegym servers banking[/bold]                  a server's tools"
-            "\n[bold]provegym call banking list_payees[/bold]         one call"
-            "\n[bold]provegym serve --http 127.0.0.1:8765[/bold]      all of it over MCP"
-            "\n[bold]provegym bench[/bold]                            what it costs here",
-            title="where to go from here",
-        )
-    )
+def walk(seed: int) -> Counter[str]:
+    """Walk every server's story: how much there is, and how it went."""
+    found: Counter[str] = Counter()
+    for server in servers.load_all():
+        session = Session([server], seed)
+        outcomes = [outcome for _, _, outcome in play(load(server.name), session) if outcome]
+        found.update(servers=1, tools=len(server.tools), records=_records(session))
+        found.update(calls=len(outcomes), changed=len(session.diff()))
+        found.update(refused=sum(not outcome.ok for outcome in outcomes))
+    return found
 
 
-def fitting_table(*columns: str, last: str, title: str | None = None) -> Table:
+def fitting_table(*columns: str, last: str) -> Table:
     """A table of one line per row; its last column takes what room is left."""
-    table = Table(box=None, title=title, title_justify="left", padding=(0, 1), expand=True)
+    table = Table(box=None, padding=(0, 1), expand=True)
     for column in columns:
         table.add_column(column, no_wrap=True, min_width=len(column))
     table.add_column(last, no_wrap=True, overflow="ellipsis", ratio=1)
     return table
-
-
-def _glance(server: AnyServer, seed: int) -> tuple[object, ...]:
-    """One line about a server: its size, and how its story went."""
-    session = Session([server], seed)
-    told = play(load(server.name), session)
-    outcomes = [outcome for _, _, outcome in told if outcome is not None]
-    refused = sum(not outcome.ok for outcome in outcomes)
-    counts = (len(server.tools), _records(session), len(outcomes), refused, len(session.diff()))
-    return server.name, *counts, server.about
 
 
 def _resolve(value: Any, told: list[tuple[Step, dict[str, Any], Outcome | None]]) -> Any:

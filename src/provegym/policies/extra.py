@@ -1,0 +1,28 @@
+"""What comes with the extra `train`: imported only when it is needed, and missed in a sentence."""
+
+import importlib
+from importlib.util import find_spec
+from typing import Any
+
+INSTALL = "pip install 'provegym[train]' torch==2.13.0"
+
+
+class NotInstalled(Exception):
+    """A package that comes with the extra `train` is missing."""
+
+
+def need(module: str) -> Any:
+    """A module of the extra `train`."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as problem:
+        package = module.partition(".")[0]
+        if problem.name != package:
+            raise
+        raise NotInstalled(f"{package} is missing: {INSTALL}") from None
+
+
+def check(module: str) -> None:
+    """Fails as `need` would, without importing anything."""
+    if find_spec(module) is None:
+        raise NotInstalled(f"{module} is missing: {INSTALL}")

@@ -1,0 +1,151 @@
+"""Where a quickstart works: a folder that knows which steps are done, and goes on after a kill."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from provegym import __version__
+from provegym.quickstart.plan import Plan
+from provegym.trace import BadFile
+
+STATE = "steps.json"
+
+Figures = dict[str, Any]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What is known of a step: what it was begun for, and what it came to if it is done."""
+
+    key: str
+    done: bool = False
+    seconds: float = 0.0
+    told: str = ""
+    figures: Figures = {}
+
+
+@dataclass
+class Desk:
+    """The folder, what is to be done, and how far it is."""
+
+    folder: Path
+    plan: Plan
+    console: Console
+    entries: dict[str, Entry] = field(default_factory=dict)
+
+    @property
+    def corpus(self) -> Path:
+        """The examples."""
+        return self.folder / "corpus"
+
+    @property
+    def tasks(self) -> Path:
+        """The held-out tasks that are played."""
+        return self.folder / "tasks.jsonl"
+
+    def rollouts(self, name: str) -> Path:
+        """What a model did on them."""
+        return self.folder / f"{name}.jsonl"
+
+    @property
+    def run(self) -> Path:
+        """The run of GRPO."""
+        return self.folder / "grpo"
+
+    @property
+    def log(self) -> Path:
+        """What the libraries had to say."""
+        return self.folder / "log.txt"
+
+    def figures(self, name: str) -> Figures:
+        """What a step that is done has measured."""
+        entry = self.entries.get(name)
+        return entry.figures if entry and entry.done else {}
+
+    def bar(self) -> Progress:
+        """A bar for one step; what libraries print meanwhile is caught elsewhere."""
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
+        return Progress(
+            *columns,
+            console=self.console,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            disable=not self.console.is_terminal,
+        )
+
+    def open(self) -> None:
+        """Read how far an earlier quickstart came."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        state = self.folder / STATE
+        if state.exists():
+            try:
+                self.entries = msgspec.json.decode(state.read_bytes(), type=dict[str, Entry])
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                raise BadFile(f"{state} is no quickstart's; name another --out") from None
+
+    def begin(self, name: str, key: str, files: tuple[str, ...]) -> bool:
+        """Whether a step is to be done; what it left for another purpose goes first."""
+        held = self.entries.get(name)
+        if held and held.key == key:
+            return not held.done
+        for file in files:
+            path = self.folder / file
+            if held is None and path.exists():
+                raise BadFile(f"{path} is no quickstart's; name another --out, or move it")
+            _remove(path)
+        self._write(name, Entry(key))
+        return True
+
+    def finish(self, name: str, seconds: float, told: str, figures: Figures) -> None:
+        """A step is done."""
+        entry = Entry(self.entries[name].key, True, seconds, told, figures)
+        self._write(name, entry)
+
+    def clear(self, files: tuple[str, ...]) -> None:
+        """Forget all steps, and remove what they made."""
+        for file in files if self.entries else ():
+            _remove(self.folder / file)
+        self.entries = {}
+        _remove(self.folder / STATE)
+
+    def _write(self, name: str, entry: Entry) -> None:
+        self.entries[name] = entry
+        part = self.folder / f"{STATE}.part"
+        part.write_bytes(msgspec.json.format(msgspec.json.encode(self.entries)))
+        part.replace(self.folder / STATE)
+
+
+def digest(*parts: object) -> str:
+    """What a step's result depends on, in a word."""
+    text = "\n".join(map(str, (__version__, *parts)))
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+Work = Callable[[Desk, Progress], tuple[str, Figures]]

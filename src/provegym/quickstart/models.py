@@ -1,0 +1,176 @@
+"""What a quickstart does with a model: rollouts of held-out tasks, and a few steps of GRPO."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from rich.progress import Progress
+
+from provegym.config import write_recipe
+from provegym.evals.heldout import Local
+from provegym.evals.measure import measure
+from provegym.policies.local import EMBEDDED, Sampled, Sampler, load, need, shipped
+from provegym.quickstart.desk import Desk, Figures
+from provegym.quickstart.plan import device, recipe
+from provegym.trace import Example, Rollout, line, read
+from provegym.train import trl
+from provegym.train.codec import Codec
+from provegym.train.data import load as load_examples
+from provegym.train.run import Run
+from provegym.train.start import policy, save_adapter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provegym.train.engine import Trajectory
+
+BASE, TRAINED = "base", "trained"
+
+
+def base(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+    """Play the tasks with the embedded model as it comes."""
+    told, figures = _play(desk, bar, BASE, None)
+    return f"{EMBEDDED} as it comes: {told}", figures
+
+
+def trained(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+    """Play them with the adapter that comes with the package."""
+    told, figures = _play(desk, bar, TRAINED, shipped())
+    return f"the same with the shipped adapter: {told}", figures
+
+
+def grpo(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+    """A few steps of GRPO from that adapter, or what is left of them."""
+    settings = recipe(desk.plan, desk.corpus, shipped())
+    with hushed(desk.log):
+        run = Lesson(desk, bar, settings)
+        examples = load_examples(settings.data, desk.corpus, bar)
+        model, tokenizer = policy(settings.model, device())
+        known = {example.id: example for example in examples}
+        trl.train(settings, run, known, model, tokenizer)
+        save_adapter(model, run.folder / "adapter")
+        run.plot()
+    rewards = [past["reward"] for past in run.history]
+    seconds = sum(past["seconds"] for past in run.history) / len(rewards)
+    told = (
+        f"{len(rewards)} steps of {desk.plan.rollouts} rollouts of {desk.plan.prompts} prompts, on"
+        f" live worlds: reward {' → '.join(f'{reward:.2f}' for reward in rewards)},"
+        f" {seconds:.0f} s per step"
+    )
+    return told, {"history": run.history}
+
+
+class Lesson(Run):
+    """A run that says at the desk how far it is."""
+
+    def __init__(self, desk: Desk, bar: Progress, settings: Any) -> None:
+        self.desk, self.bar = desk, bar
+        resume = (desk.run / "recipe.toml").exists()
+        super().__init__(desk.run, settings, write_recipe(settings), resume)
+        self.task = bar.add_task("GRPO", total=desk.plan.steps, completed=len(self.history))
+
+    def begin(self) -> None:
+        """Rollouts come first."""
+        count = self.desk.plan.prompts * self.desk.plan.rollouts
+        self.bar.update(self.task, description=f"playing {count} rollouts")
+        super().begin()
+
+    def note(
+        self, step: int, trajectories: "Sequence[Trajectory]", generation: float, world: float
+    ) -> dict[str, float]:
+        """Then they are learnt from."""
+        self.bar.update(self.task, description=f"learning from {len(trajectories)} rollouts")
+        return super().note(step, trajectories, generation, world)
+
+    def finish(self, step: int, steps: int, logs: Mapping[str, float]) -> None:
+        """A step is done."""
+        super().finish(step, steps, logs)
+        past = self.history[-1]
+        self.bar.update(self.task, completed=step)
+        self.desk.console.print(
+            f"    step {step}/{steps}: reward {past['reward']:.2f} ± {past['reward_std']:.2f},"
+            f" success {past['success']:.0%}, {past['calls']:.1f} calls per task,"
+            f" {past['seconds']:.0f} s",
+            style="dim",
+            highlight=False,
+        )
+
+
+def _play(desk: Desk, bar: Progress, name: str, adapter: Path | None) -> tuple[str, Figures]:
+    """Play what is not played yet, and say how it went."""
+    examples, file = list(read(desk.tasks, Example)), desk.rollouts(name)
+    known = {rollout.example.id for rollout in _held(file)}
+    task = bar.add_task("loading the model", total=len(examples), completed=len(known))
+    left = [example for example in examples if example.id not in known]
+    with hushed(desk.log):
+        player = Player(desk, bar, task, adapter)
+        with file.open("ab") as out:
+            for rollout in player.play(left, name):
+                out.write(line(rollout))
+                out.flush()
+    rollouts = list(read(file, Rollout))
+    scores = {key: value.mean for key, value in measure(rollouts).items()}
+    speed = player.tokens / player.seconds if player.seconds else 0.0
+    told = (
+        f"reward {scores['reward']:.2f}, success {scores['success']:.0%},"
+        f" {scores['calls']:.1f} calls per task"
+    )
+    return told, {"scores": scores, "tokens_per_second": speed, "rollouts": len(rollouts)}
+
+
+def _held(file: Path) -> Iterator[Rollout]:
+    """The rollouts that are in a file; a line that a kill cut off goes."""
+    if file.exists():
+        raw = file.read_bytes()
+        file.write_bytes(raw[: raw.rfind(b"\n") + 1])
+        yield from read(file, Rollout)
+
+
+class Player:
+    """A model that plays tasks and says how far it is."""
+
+    def __init__(self, desk: Desk, bar: Progress, task: Any, adapter: Path | None) -> None:
+        self.bar, self.task, self.limits = bar, task, desk.plan.limits
+        self.batch = desk.plan.tasks
+        model, tokenizer = load("embedded", adapter, device())
+        model = model.merge_and_unload() if adapter else model
+        self.codec = Codec(tokenizer, self.limits.prompt)
+        self.sampler = Sampler(model, tokenizer, 0.0, 0)
+        self.tokens, self.seconds = 0, 0.0
+
+    def play(self, examples: list[Example], name: str) -> Iterator[Rollout]:
+        """The rollouts, a batch at a time."""
+        local = Local(name, self.generate, self.codec, self.limits, self.batch)
+        for rollout in local([example for example in examples if local.takes(example)]):
+            self.bar.advance(self.task)
+            yield rollout
+
+    def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
+        """Sample a turn of the batch."""
+        going = f"{len(contexts)} of {self.batch} conversations going on"
+        self.bar.update(self.task, description=going)
+        began = perf_counter()
+        samples = self.sampler.generate(contexts, most)
+        self.seconds += perf_counter() - began
+        self.tokens += sum(len(sampled.ids) for sampled in samples)
+        return samples
+
+
+@contextmanager
+def hushed(log: Path) -> Iterator[None]:
+    """Whatever libraries print goes to a file."""
+    logs = need("transformers").logging
+    level = logs.get_verbosity()
+    logs.set_verbosity_error()
+    logs.disable_progress_bar()
+    try:
+        with log.open("a", encoding="utf-8") as out, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with redirect_stdout(out), redirect_stderr(out):
+                yield
+    finally:
+        logs.set_verbosity(level)
+        logs.enable_progress_bar()

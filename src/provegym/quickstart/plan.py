@@ -1,0 +1,64 @@
+"""How much a quickstart does: what a laptop gets done in ten minutes, or more on a GPU."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from provegym.policies.local import need
+from provegym.train.engine import Limits
+from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe
+
+TOGETHER = 4
+SHORT, LONGER = Limits(1024, 768, reply=96), Limits(1536, 1536, reply=128)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes: examples made, tasks drawn and played of each group, and GRPO's steps."""
+
+    examples: int = 300
+    drawn: int = 18
+    tasks: int = 6
+    tools: int = 4
+    steps: int = 3
+    prompts: int = 2
+    rollouts: int = 4
+    limits: Limits = SHORT
+
+
+LAPTOP = Plan()
+GPU = Plan(drawn=48, tasks=24, steps=10, prompts=8, rollouts=8, limits=LONGER)
+
+
+def cores() -> int:
+    """How many processors there are to work with."""
+    return os.cpu_count() or 1
+
+
+def device() -> str:
+    """Where models are to run: "cuda" where there is a GPU."""
+    return "cuda" if need("torch").cuda.is_available() else "cpu"
+
+
+def recipe(plan: Plan, corpus: Path, adapter: Path) -> Recipe:
+    """The recipe of a few GRPO steps from an adapter."""
+    return Recipe(
+        model=Model(adapter=str(adapter), lora=Lora()),
+        data=Data(corpus=str(corpus), limit=plan.tools, gold=plan.limits.completion),
+        grpo=Grpo(
+            steps=plan.steps,
+            prompts_per_step=plan.prompts,
+            rollouts=plan.rollouts,
+            batch=plan.rollouts * min(plan.prompts, TOGETHER),
+            lr=1e-4,
+            checkpointing=False,
+            packed=True,
+            use_vllm=False,
+            save_every=1,
+            sample_every=1,
+            samples=plan.prompts * plan.rollouts,
+            patience=plan.steps + 1,
+            report=(),
+        ),
+        limits=plan.limits,
+    )

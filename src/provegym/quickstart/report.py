@@ -1,0 +1,106 @@
+"""What a quickstart has measured: scores of every player, pictures, and the page with both."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from provegym.evals.heldout import group
+from provegym.evals.measure import Estimate, measure
+from provegym.policies.extra import NotInstalled
+from provegym.policies.scripted import SCRIPTS
+from provegym.quickstart.desk import Desk
+from provegym.quickstart.page import write_page
+from provegym.quickstart.pictures import draw_lesson, draw_scores
+from provegym.rollout import play_script
+from provegym.trace import Example, Rollout, read
+
+PLAYERS = {
+    "noop": "does nothing",
+    "base": "base model",
+    "trained": "shipped adapter",
+    "oracle": "all right",
+}
+METRICS = (
+    *("reward", "success", "validity", "coverage", "efficiency", "name", "argument"),
+    *("calls", "abstention", "clarification"),
+)
+PICTURES = {
+    "scores": "What each player scores on the held-out tasks, with 95 % intervals.",
+    "grpo": "GRPO from the shipped adapter: the reward of each rollout, and the mean of each step.",
+}
+
+Scores = dict[str, dict[str, Mapping[str, Estimate]]]
+
+
+@dataclass
+class Report:
+    """All that the page shows."""
+
+    played: dict[str, list[Rollout]]
+    scores: Scores
+    pictures: dict[str, str]
+    next: list[tuple[str, str]]
+    names: Mapping[str, str]
+    metrics: tuple[str, ...]
+
+
+def make_report(desk: Desk) -> Report:
+    """Score what was played, and write the page with its pictures."""
+    played = rollouts(desk)
+    scores = score(played)
+    drawn = {name: PICTURES[name] for name in pictures(desk, scores)}
+    report = Report(played, scores, drawn, where_next(desk), PLAYERS, METRICS)
+    write_page(desk, report)
+    return report
+
+
+def rollouts(desk: Desk) -> dict[str, list[Rollout]]:
+    """What each player did on the tasks; models only where they have played."""
+    examples = list(read(desk.tasks, Example))
+    played = {}
+    for name in PLAYERS:
+        if name in SCRIPTS:
+            played[name] = [play_script(example, SCRIPTS[name]) for example in examples]
+        elif desk.figures(name):
+            played[name] = list(read(desk.rollouts(name), Rollout))
+    return played
+
+
+def score(played: Mapping[str, list[Rollout]]) -> Scores:
+    """Every metric of every player, group by group."""
+    names = dict.fromkeys(group(each.example) for some in played.values() for each in some)
+    return {
+        name: {
+            player: measure([each for each in some if group(each.example) == name])
+            for player, some in played.items()
+        }
+        for name in names
+    }
+
+
+def pictures(desk: Desk, scores: Scores) -> list[str]:
+    """Draw what there is to draw; without the extra `train` there is nothing to draw with."""
+    folder, drawn = desk.folder / "plots", []
+    try:
+        draw_scores(scores, PLAYERS, folder / "scores")
+        drawn.append("scores")
+        if desk.figures("grpo"):
+            draw_lesson(desk.run / "rollouts", folder / "grpo")
+            drawn.append("grpo")
+    except NotInstalled:
+        return []
+    return drawn
+
+
+def where_next(desk: Desk) -> list[tuple[str, str]]:
+    """Commands to go on with, and what each is for."""
+    found = [
+        ("provegym story maps", "a task on one server, call by call"),
+        (f"provegym samples {desk.corpus} --count 5", "some examples as chats"),
+    ]
+    if desk.figures("grpo"):
+        model = f"--model embedded --adapter {desk.run / 'adapter'}"
+        found += [
+            (f"provegym score {desk.run / 'rollouts'} --explain", "what each call was paid"),
+            (f"provegym eval heldout {model} --count 16", "how good it is now"),
+        ]
+    return [*found, ("provegym train recipes/embedded.toml --dry-run", "the whole run, on a GPU")]

@@ -1,0 +1,142 @@
+"""The quickstart from start to end: each step says what it measured, and a report keeps it."""
+
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from provegym.evals.measure import Estimate
+from provegym.policies.extra import NotInstalled, check
+from provegym.policies.local import shipped, weights
+from provegym.quickstart import models, steps
+from provegym.quickstart.desk import Desk, Work, digest
+from provegym.quickstart.plan import GPU, LAPTOP, cores, device
+from provegym.quickstart.report import METRICS, PLAYERS, Report, make_report
+
+EXTRA = ("torch", "transformers", "trl", "peft", "datasets", "gguf", "matplotlib")
+MADE = ("plots", "report.html", "log.txt")
+
+
+class Step(NamedTuple):
+    """A step: what it leaves in the folder, and what must be there for it."""
+
+    name: str
+    work: Work
+    files: tuple[str, ...] = ()
+    needs: Callable[[], str] = str
+
+
+def extra() -> str:
+    """Fails if something is missing that models need."""
+    for module in EXTRA:
+        check(module)
+    weights()
+    return ""
+
+
+def adapter() -> str:
+    """The digest of the shipped adapter; fails if there is none."""
+    extra()
+    return sha256((shipped() / "adapter_model.safetensors").read_bytes()).hexdigest()
+
+
+STEPS = (
+    Step("worlds", steps.worlds),
+    Step("corpus", steps.corpus, ("corpus",)),
+    Step("verify", steps.contract),
+    Step("tasks", steps.choose, ("tasks.jsonl",)),
+    Step("base", models.base, ("base.jsonl",), extra),
+    Step("trained", models.trained, ("trained.jsonl",), adapter),
+    Step("grpo", models.grpo, ("grpo",), adapter),
+)
+
+
+def run(folder: Path, console: Console, fresh: bool = False) -> None:
+    """Do what is not done yet, and report."""
+    try:
+        extra()
+        plan, where = (GPU, "a GPU") if device() == "cuda" else (LAPTOP, f"{cores()} CPU cores")
+    except NotInstalled:
+        plan, where = LAPTOP, f"{cores()} CPU cores"
+    desk = Desk(folder, plan, console)
+    desk.open()
+    if fresh:
+        desk.clear((*MADE, *(file for step in STEPS for file in step.files)))
+    console.print(f"[bold]ProveGym quickstart[/bold] on {where}, in {escape(str(folder))}\n")
+    began, missing = perf_counter(), _work(desk)
+    report = make_report(desk)
+    _show(desk, report)
+    for problem, names in missing.items():
+        told = f"left out {', '.join(names)}: {problem}"
+        console.print(f"\n[yellow]{escape(told)}[/yellow]", highlight=False)
+    _show_next(desk, report, perf_counter() - began)
+
+
+def _work(desk: Desk) -> dict[str, list[str]]:
+    """Do the steps that can be done; those that cannot, by what is missing."""
+    missing: dict[str, list[str]] = {}
+    for step in STEPS:
+        try:
+            key = digest(desk.plan, step.needs())
+        except NotInstalled as problem:
+            missing.setdefault(str(problem), []).append(step.name)
+            continue
+        _do(desk, step, key)
+    return missing
+
+
+def _do(desk: Desk, step: Step, key: str) -> None:
+    """Do a step, unless it is done, and say what it came to."""
+    kept = not desk.begin(step.name, key, step.files)
+    if not kept:
+        began = perf_counter()
+        with desk.bar() as bar:
+            told, figures = step.work(desk, bar)
+        desk.finish(step.name, perf_counter() - began, told, figures)
+    entry = desk.entries[step.name]
+    line = Table.grid(padding=(0, 1), expand=True)
+    line.add_column(width=9, no_wrap=True)
+    line.add_column(ratio=1)
+    line.add_column(width=10, justify="right", no_wrap=True)
+    took = "kept" if kept else _span(entry.seconds)
+    line.add_row(f"[bold]{step.name}[/bold]", escape(entry.told), f"[dim]{took}[/dim]")
+    desk.console.print(line, highlight=False)
+
+
+def _show_next(desk: Desk, report: Report, seconds: float) -> None:
+    console, page = desk.console, desk.folder / "report.html"
+    console.print(f"\n[bold]{escape(str(page))}[/bold] has it all; it took {_span(seconds)}")
+    table = Table.grid(padding=(0, 2))
+    for command, what in report.next:
+        table.add_row(f"  {escape(command)}", f"[dim]{escape(what)}[/dim]")
+    console.print(table, highlight=False)
+
+
+def _show(desk: Desk, report: Report) -> None:
+    """The scores as a table, group by group."""
+    for name, players in report.scores.items():
+        count = next(iter(players.values()))["reward"].tasks
+        table = Table("", box=None, title=f"{name}, {count} tasks", title_justify="left")
+        for player in players:
+            table.add_column(PLAYERS[player], justify="right")
+        for metric in METRICS:
+            cells = [found.get(metric) for found in players.values()]
+            if not any(cells):
+                continue
+            table.add_row(metric, *(_mean(cell) for cell in cells))
+        desk.console.print()
+        desk.console.print(table, highlight=False)
+
+
+def _mean(value: Estimate | None) -> str:
+    return f"{value.mean:.2f}" if value else ""
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

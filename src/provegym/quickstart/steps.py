@@ -1,0 +1,95 @@
+"""What a quickstart does that needs no model: worlds, a corpus, its contract, held-out tasks."""
+
+from collections import Counter
+
+import msgspec
+from rich.progress import Progress
+
+from provegym.evals.heldout import group, tasks
+from provegym.evals.measure import measure
+from provegym.play import verify_file
+from provegym.policies.scripted import SCRIPTS
+from provegym.quickstart.desk import Desk, Figures
+from provegym.quickstart.plan import cores
+from provegym.rollout import play_script
+from provegym.story import SEED, walk
+from provegym.synth.card import card
+from provegym.synth.corpus import Corpus, Order
+from provegym.toolbox import Toolbox
+from provegym.trace import BadFile, Example, Rollout, read, write
+from provegym.train.data import show
+
+KINDS = {
+    "multi_turn": "conversations",
+    "clarification": "with a tool missing",
+    "abstention": "with nothing to call",
+    "irrelevance": "off the subject",
+}
+
+
+def worlds(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+    """Walk a task on every server."""
+    found = walk(SEED)
+    told = (
+        f"{found['servers']} servers with {found['tools']} tools, a task walked on each:"
+        f" {found['calls']} calls, {found['refused']} refused without a trace,"
+        f" {found['changed']} records changed"
+    )
+    return told, dict(found)
+
+
+def corpus(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+    """Make verified examples, four servers held out."""
+    order = Order(desk.plan.examples, 0, desk.corpus, workers=cores(), split="servers")
+    made = Corpus(order)
+    funnel = sum(made.make(bar).values(), Counter[str]())
+    if missing := made.missing():
+        raise BadFile(missing)
+    (desk.corpus / "README.md").write_text(card(desk.corpus, funnel, order), "utf-8")
+    kinds = Counter(example.kind for example in read(desk.corpus, Example))
+    some = ", ".join(f"{count} {KINDS[kind]}" for kind, count in kinds.most_common())
+    kept, all_drawn = sum(kinds.values()), sum(funnel.values())
+    told = (
+        f"{desk.plan.examples} examples for training and {kept - desk.plan.examples} of held-out"
+        f" servers, of {all_drawn} candidates: {some}"
+    )
+    return told, {"kinds": dict(kinds), "kept": kept, "candidates": all_drawn}
+
+
+def contract(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+    """Hold every example to the contract again, from its file."""
+    failed, count = verify_file(desk.corpus, bar)
+    if failed:
+        first = next(iter(failed))
+        raise BadFile(f"{len(failed)} of {count} break the contract; {first}: {failed[first][0]}")
+    told = (
+        f"all {count} keep the contract on their worlds: the right calls are paid 1.3, no call"
+        " the floor, and no road as short is left unpaid"
+    )
+    return told, {"examples": count}
+
+
+def choose(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+    """Draw held-out tasks, and take the shortest of each group: a laptop is to play them."""
+    bar.add_task("drawing tasks", total=None)
+    found: dict[str, list[Rollout]] = {}
+    for example in tasks(desk.corpus, desk.plan.drawn):
+        played = play_script(show(example, desk.plan.tools), SCRIPTS["oracle"])
+        found.setdefault(group(example), []).append(played)
+    best = [each for some in found.values() for each in sorted(some, key=length)[: desk.plan.tasks]]
+    examples = [rollout.example for rollout in best]
+    part = desk.tasks.with_suffix(".part")
+    write(part, examples)
+    part.replace(desk.tasks)
+    idle = [play_script(example, SCRIPTS["noop"]) for example in examples]
+    least, most = (measure(some)["reward"].mean for some in (idle, best))
+    groups = Counter(map(group, examples))
+    some = " and ".join(f"{count} on {name}" for name, count in groups.items())
+    told = f"{some}; doing nothing is paid {least:.2f} there, doing all right {most:.2f}"
+    return told, {"groups": dict(groups), "noop": least, "oracle": most}
+
+
+def length(rollout: Rollout) -> int:
+    """How much there is to read and to write in a task, in bytes."""
+    shown = msgspec.json.encode(Toolbox.of(rollout.example).openai())
+    return len(shown) + len(msgspec.json.encode(rollout.messages))

@@ -1,0 +1,55 @@
+"""A quickstart small enough for a test: a tiny model in the place of the embedded one.
+
+Run as a program it is the command, `python small.py MODELS --out FOLDER`.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from provegym.policies import local
+from provegym.quickstart import run
+from provegym.quickstart.plan import Plan
+from provegym.train.engine import Limits
+
+SMALL = Plan(
+    examples=12,
+    drawn=2,
+    tasks=1,
+    tools=1,
+    steps=2,
+    prompts=1,
+    rollouts=2,
+    limits=Limits(prompt=4096, completion=512, reply=24),
+)
+
+
+def build_models(folder: Path) -> None:
+    """A model with a tokenizer, and an adapter for it."""
+    from peft import LoraConfig, get_peft_model
+
+    from examples import pay_example
+    from train.tiny import build_model, build_tokenizer
+
+    tokenizer = build_tokenizer([pay_example()])
+    model = build_model(tokenizer)
+    model.save_pretrained(folder / "base")
+    tokenizer.save_pretrained(folder / "base")
+    config = LoraConfig(r=2, target_modules=["q_proj"], task_type="CAUSAL_LM")
+    get_peft_model(model, config).save_pretrained(folder / "adapter")
+
+
+def swap(folder: Path, put: Callable[[Any, str, Any], None]) -> None:
+    """Have the quickstart use these models and the small plan."""
+    put(local, "embedded", lambda: folder / "base")
+    put(local, "ADAPTER", folder / "adapter")
+    put(run, "LAPTOP", SMALL)
+
+
+if __name__ == "__main__":
+    from provegym.cli import main
+
+    swap(Path(sys.argv.pop(1)), setattr)
+    sys.argv.insert(1, "quickstart")
+    main()
