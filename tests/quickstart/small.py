@@ -21,7 +21,8 @@ SMALL = Plan(
     steps=2,
     prompts=1,
     rollouts=2,
-    limits=Limits(prompt=4096, completion=512, reply=24),
+    play=Limits(prompt=4096, completion=512, reply=24),
+    learn=Limits(prompt=4096, completion=2048, reply=24),
 )
 
 

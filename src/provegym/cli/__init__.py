@@ -7,15 +7,27 @@ from typing import Annotated
 import typer
 
 from provegym import __version__
-from provegym.cli import corpora, evaluation, graphs, rollouts, synthesis, training, worlds
+from provegym.cli import (
+    benchmarks,
+    corpora,
+    evaluation,
+    graphs,
+    rollouts,
+    synthesis,
+    training,
+    viewing,
+    worlds,
+)
 from provegym.cli.base import app, fail
 from provegym.config import BadRecipe
+from provegym.evals.environments import BenchmarkError
 from provegym.hosts.inline import HostError
 from provegym.synth.teacher import TeacherError
 from provegym.trace import BadFile
 
 __all__ = [
     "app",
+    "benchmarks",
     "corpora",
     "evaluation",
     "graphs",
@@ -23,6 +35,7 @@ __all__ = [
     "rollouts",
     "synthesis",
     "training",
+    "viewing",
     "worlds",
 ]
 
@@ -45,7 +58,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except typer.TyperException as problem:
         fail(problem.format_message())
-    except (HostError, BadFile, BadRecipe, TeacherError) as problem:
+    except (HostError, BadFile, BadRecipe, TeacherError, BenchmarkError) as problem:
         fail(str(problem))
     except (KeyboardInterrupt, typer.Abort):
         code = 130

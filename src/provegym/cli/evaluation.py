@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from provegym.cli.base import Json, app, console, fail, print_json
-from provegym.kernel.errors import suggest
+from provegym.cli.base import Json, console, fail, print_json
+from provegym.cli.base import app as root
+from provegym.cli.benchmarks import app
 
 if TYPE_CHECKING:
     from provegym.evals.compare import Row
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from provegym.trace import Example
     from provegym.train.engine import Limits
 
-BENCHMARKS = ("heldout",)
 FEW, REPLY = 8, 256
 
 Model = Annotated[
@@ -48,9 +48,8 @@ class Player:
     vllm: bool
 
 
-@app.command("eval")
+@app.command("heldout")
 def evaluate_model(
-    benchmark: Annotated[str, typer.Argument(help="heldout.")],
     model: Model,
     adapter: Adapter = None,
     name: Name = "default",
@@ -71,8 +70,6 @@ def evaluate_model(
     from provegym.train.data import show
     from provegym.train.engine import Limits
 
-    if benchmark not in BENCHMARKS:
-        fail(f"no benchmark {benchmark!r}; {suggest(benchmark, list(BENCHMARKS))}")
     if samples > 1 and not temperature:
         fail(f"{samples} samples at temperature 0 are all the same; say --temperature 1")
     if out is not None and out.exists():
@@ -162,16 +159,21 @@ def _shown(value: "Estimate") -> str:
     return f"{value.mean:.3f} [{value.low:.3f}, {value.high:.3f}]"
 
 
-@app.command("compare")
+@root.command("compare")
 def compare_runs(
-    first: Annotated[Path, typer.Argument(help="Rollouts of one model.")],
-    second: Annotated[Path, typer.Argument(help="Rollouts of another, on the same tasks.")],
+    first: Annotated[Path, typer.Argument(help="Rollouts of one model, or a benchmark's folder.")],
+    second: Annotated[Path, typer.Argument(help="Those of another, on the same tasks.")],
     most: Annotated[int, typer.Option(help="How many changed tasks to name.", min=0)] = 10,
     as_json: Json = False,
 ) -> None:
     """Show what changed from one file of rollouts to another, task by task."""
+    from provegym.evals import journal
     from provegym.evals.compare import compare
 
+    if journal.is_report(first) and journal.is_report(second):
+        rows = journal.compare(first, second)
+        print_json(rows) if as_json else _print_rows("share of tasks", rows)
+        return
     found = compare(first, second, most)
     if as_json:
         print_json(found)

@@ -133,7 +133,7 @@ class Player:
     """A model that plays tasks and says how far it is."""
 
     def __init__(self, desk: Desk, bar: Progress, task: Any, adapter: Path | None) -> None:
-        self.bar, self.task, self.limits = bar, task, desk.plan.limits
+        self.bar, self.task, self.limits = bar, task, desk.plan.play
         self.batch = desk.plan.tasks
         model, tokenizer = load("embedded", adapter, device())
         model = model.merge_and_unload() if adapter else model

@@ -1,0 +1,318 @@
+"""Commands that play public benchmarks, each in an environment of its own, and look for overlap."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import TaskID
+from rich.table import Table
+
+from provegym.cli.base import Json, console, fail, print_json, progress_bar
+from provegym.cli.base import app as root
+from provegym.kernel.errors import suggest
+
+if TYPE_CHECKING:
+    from provegym.evals.benchmark import Benchmark, Run
+    from provegym.evals.contamination import Report
+    from provegym.evals.gateway import Answer
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+root.add_typer(
+    app, name="eval", help="Say how good a model is: on our held-out tasks and elsewhere."
+)
+
+Setup = Annotated[bool, typer.Option("--setup", help="Build its environment, once.")]
+Url = Annotated[
+    str, typer.Option("--endpoint", help="An OpenAI-compatible URL, or a script: oracle, noop.")
+]
+Name = Annotated[str, typer.Option("--model", help="The model's name at the endpoint.")]
+Local = Annotated[
+    str, typer.Option("--local", help="A model on this machine: embedded, a folder, a hub id.")
+]
+Adapter = Annotated[Path | None, typer.Option(help="A LoRA adapter on top of it.")]
+Subset = Annotated[str, typer.Option(help="Some of its parts, with commas.")]
+Limit = Annotated[int | None, typer.Option(help="So many tasks of each part.", min=1)]
+Out = Annotated[Path | None, typer.Option(help="The run's folder; the same one goes on.")]
+AtOnce = Annotated[int, typer.Option(help="Tasks at a time.", min=1)]
+Reply = Annotated[int, typer.Option(help="Most tokens of a reply.", min=1)]
+Temperature = Annotated[float, typer.Option(help="0: always the likeliest.", min=0)]
+
+
+@dataclass(frozen=True)
+class Player:
+    """Which model answers, and how."""
+
+    endpoint: str
+    model: str
+    local: str
+    adapter: Path | None
+    temperature: float
+    reply: int
+    user: str = ""
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """What moves the score besides the model; scripts are moved by nothing."""
+        if self.endpoint in ("oracle", "noop"):
+            return {}
+        told = {"temperature": self.temperature, "reply": self.reply}
+        return {**told, "user": self.user} if self.user else told
+
+    @property
+    def name(self) -> str:
+        """What the report calls it."""
+        if self.local:
+            return f"{self.local} with {self.adapter}" if self.adapter else self.local
+        return self.endpoint if self.endpoint in ("oracle", "noop") else self.model
+
+    @property
+    def where(self) -> str:
+        """Where it answers, without a name and a password in the URL."""
+        return "this machine" if self.local else self.endpoint.rpartition("@")[2]
+
+    def check(self) -> None:
+        """Whether it is said which model."""
+        if bool(self.local) == bool(self.endpoint):
+            fail("say which model: --endpoint URL --model NAME, or --local MODEL")
+        web = self.endpoint.startswith(("http://", "https://"))
+        if self.endpoint and not web and self.endpoint not in ("oracle", "noop"):
+            fail(f"--endpoint {self.endpoint} is no URL; {suggest(self.endpoint, SCRIPTS)}")
+        if web and not self.model:
+            fail("say --model NAME: what the model is called at that endpoint")
+
+
+SCRIPTS = ["oracle", "noop", "http://…"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which tasks, where they go, and how many at a time."""
+
+    subset: str
+    limit: int | None
+    out: Path | None
+    at_once: int
+
+    def run(self, player: Player, parts: tuple[str, ...]) -> "Run":
+        """The run of a player."""
+        from provegym.evals.benchmark import Run
+
+        player.check()
+        if self.out is None:
+            fail("say --out FOLDER: where the run is kept, and goes on if it is stopped")
+        if self.out.exists() and not self.out.is_dir():
+            fail(f"{self.out} is a file; name a folder")
+        subset = tuple(filter(None, self.subset.split(",")))
+        for name in subset:
+            if name not in parts:
+                fail(f"no part {name!r}; {suggest(name, list(parts))}")
+        model, where = player.name, player.where
+        return Run(model, where, self.out, subset, self.limit, self.at_once, player.how)
+
+
+@app.command("bfcl")
+def play_bfcl(
+    setup: Setup = False,
+    endpoint: Url = "",
+    model: Name = "",
+    local: Local = "",
+    adapter: Adapter = None,
+    subset: Subset = "",
+    limit: Limit = None,
+    out: Out = None,
+    at_once: AtOnce = 8,
+    temperature: Temperature = 0,
+    reply: Reply = 2048,
+    as_json: Json = False,
+) -> None:
+    """Play BFCL v4's multi-turn tasks, 200 each: base, miss_func, miss_param, long_context."""
+    from provegym.evals.bfcl import Bfcl
+
+    bench = Bfcl()
+    if setup:
+        bench.environment.set_up(_say)
+        return
+    player = Player(endpoint, model, local, adapter, temperature, reply)
+    run = Choice(subset, limit, out, at_once).run(player, bench.groups)
+    answer = bench.script(endpoint) or _answer(player)
+    _report(_evaluate(bench, run, answer), as_json)
+
+
+@app.command("tau2")
+def play_tau2(
+    setup: Setup = False,
+    endpoint: Url = "",
+    model: Name = "",
+    local: Local = "",
+    adapter: Adapter = None,
+    user: Annotated[str, typer.Option(help="The URL of the model that plays the user.")] = "",
+    user_model: Annotated[str, typer.Option(help="Its name there.")] = "",
+    subset: Subset = "",
+    limit: Limit = None,
+    out: Out = None,
+    at_once: AtOnce = 8,
+    temperature: Temperature = 0,
+    reply: Reply = 2048,
+    as_json: Json = False,
+) -> None:
+    """Play τ²-bench's airline, retail and telecom, one trial per task."""
+    from provegym.evals.tau2 import Pair, Tau2, user_needed
+
+    bench = Tau2()
+    if setup:
+        bench.environment.set_up(_say)
+        return
+    player = Player(endpoint, model, local, adapter, temperature, reply, user_model)
+    run = Choice(subset, limit, out, at_once).run(player, bench.groups)
+    answer = bench.script(endpoint)
+    if answer is None:
+        if not user:
+            raise user_needed()
+        other = Player(user, user_model, "", None, 0, 2048)
+        other.check()
+        answer = Pair(_answer(player), _answer(other))
+    _report(_evaluate(bench, run, answer), as_json)
+
+
+@app.command("teval")
+def play_teval(
+    data: Annotated[Path, typer.Option(help="The folder of T-Eval's files.")],
+    endpoint: Url = "",
+    model: Name = "",
+    local: Local = "",
+    adapter: Adapter = None,
+    embedder: Annotated[
+        str, typer.Option(help="A sentence-transformers model: compares plans and thoughts.")
+    ] = "",
+    subset: Subset = "",
+    limit: Limit = None,
+    out: Out = None,
+    at_once: AtOnce = 8,
+    temperature: Temperature = 0,
+    reply: Reply = 1024,
+    as_json: Json = False,
+) -> None:
+    """Ask T-Eval's questions, from a folder of its files, and score all six abilities."""
+    from provegym.evals.teval import ABILITIES, PARTS, Folder, evaluate, script
+
+    player = Player(endpoint, model, local, adapter, temperature, reply)
+    folder = Folder(data, embedder)
+    run = Choice(subset, limit, out, at_once).run(player, (*ABILITIES, *PARTS))
+    answer = script(folder, run, endpoint) or _answer(player)
+    with Bar() as bar:
+        report = evaluate(folder, run, answer, bar)
+    _report(report, as_json)
+
+
+def _answer(player: Player) -> "Answer":
+    """Whatever answers for the model."""
+    from provegym.evals.gateway import Remote
+    from provegym.policies.endpoint import EndpointConfig
+    from provegym.policies.local import NotInstalled
+
+    if player.endpoint:
+        url, name, warmth = player.endpoint, player.model, player.temperature
+        return Remote(EndpointConfig(url, name, temperature=warmth, max_tokens=player.reply))
+    from provegym.evals.served import Weights, serve
+
+    try:
+        return serve(Weights(player.local, player.adapter, player.temperature, player.reply))
+    except NotInstalled as problem:
+        fail(str(problem))
+    except OSError as problem:
+        fail(f"no model {player.local}: {str(problem).partition(chr(10))[0]}")
+
+
+def _evaluate(bench: "Benchmark", run: "Run", answer: "Answer") -> dict[str, Any]:
+    from provegym.evals.benchmark import evaluate
+
+    with Bar() as bar:
+        return evaluate(bench, run, answer, bar)
+
+
+class Bar:
+    """A bar for each thing that goes on."""
+
+    def __init__(self) -> None:
+        self._bar = progress_bar()
+        self._shown: dict[str, TaskID] = {}
+
+    def __enter__(self) -> "Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            self._bar.stop()
+
+    def __call__(self, name: str, done: int, total: int) -> None:
+        """So much of it is done."""
+        if not self._shown:
+            self._bar.start()
+        if name not in self._shown:
+            self._shown[name] = self._bar.add_task(name, total=total)
+        self._bar.update(self._shown[name], completed=done, total=total)
+
+
+def _report(report: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+        return
+    table = Table("", "%", "95 %", "never calls", "tasks", box=None)
+    for name, each in report["scores"].items():
+        floor = each.get("floor")
+        interval = f"{100 * each['low']:.1f} to {100 * each['high']:.1f}"
+        shown = "" if floor is None else f"{100 * floor:.1f}"
+        table.add_row(name, f"{100 * each['score']:.1f}", interval, shown, str(each["tasks"]))
+    console.print(table)
+    for note in report["notes"]:
+        console.print(f"\n{note}", markup=False, highlight=False)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+@root.command("decontaminate")
+def decontaminate(
+    corpus: Annotated[Path, typer.Argument(help="A corpus: its folder, or a file of examples.")],
+    against: Annotated[str, typer.Option(help="Benchmarks, with commas.")] = "bfcl,tau2",
+    show: Annotated[int, typer.Option(help="How many overlaps of a sort to show.", min=0)] = 5,
+    as_json: Json = False,
+) -> None:
+    """Show what a corpus shares with benchmarks' tasks; exit status 1 where it is too much."""
+    from provegym.evals.contamination import HOW, measure
+
+    reports = measure(corpus, tuple(filter(None, against.split(","))))
+    if as_json:
+        print_json({"how": HOW, "benchmarks": reports})
+    for report in () if as_json else reports:
+        _print_overlap(report, show)
+    if not as_json:
+        console.print(f"\n{HOW}", markup=False, highlight=False)
+    if any(report.contaminated for report in reports):
+        raise typer.Exit(1)
+
+
+def _print_overlap(report: "Report", show: int) -> None:
+    sorts = {
+        "tool names": (report.names, report.tools[0]),
+        "schemas": (report.schemas, report.tools[0]),
+        "requests": (report.requests, report.examples),
+        "runs of calls": (report.sequences, report.examples),
+    }
+    told = f"{report.benchmark}: {report.tasks} tasks, {report.tools[1]} tools"
+    table = Table(told, "shared", "of ours", box=None)
+    for name, (found, count) in sorts.items():
+        table.add_row(name, str(len(found)), str(count))
+    table.add_row("contaminated examples", str(len(report.contaminated)), str(report.examples))
+    console.print(table)
+    if report.longest:
+        near = report.longest
+        line = f"  most words in a row: {near.ours} ~ {near.theirs}: {near.shared}"
+        console.print(line, markup=False, highlight=False)
+    for name, (found, _) in sorts.items():
+        for each in found[:show]:
+            line = f"  {name}: {each.ours} ~ {each.theirs}: {each.shared}"
+            console.print(line, markup=False, highlight=False)

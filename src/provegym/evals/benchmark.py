@@ -1,0 +1,145 @@
+"""What the benchmarks share: a run from its settings to its report."""
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+import msgspec
+
+from provegym.evals import journal
+from provegym.evals.environments import Environment
+from provegym.evals.gateway import Answer, Gateway, noop
+from provegym.evals.journal import Journal, Result
+from provegym.trace import Json
+
+Advance = Callable[[str, int, int], None]
+ABOUT = "A task counts 0 or 1; the interval is a bootstrap over tasks."
+
+
+class Benchmark(Protocol):
+    """A benchmark that runs in an environment of its own."""
+
+    name: str
+    environment: Environment
+    groups: tuple[str, ...]
+    overall: str
+    notes: tuple[str, ...]
+
+    def tasks(self) -> dict[str, str]:
+        """Every task's id, with its group."""
+
+    def play(self, gateway: Gateway, tasks: Sequence[str], at_once: int) -> Iterator[Json]:
+        """What its process tells of every task that ends."""
+
+    def script(self, name: str) -> Answer | None:
+        """A script that answers for the model: oracle or noop."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What to play, with which model, and where it goes."""
+
+    model: str
+    endpoint: str
+    out: Path
+    subset: tuple[str, ...] = ()
+    limit: int | None = None
+    at_once: int = 8
+    how: Mapping[str, Any] = field(default_factory=dict)
+
+    def settings(self, benchmark: str, parts: Sequence[str]) -> Json:
+        """What makes it this run and no other."""
+        return {
+            "benchmark": benchmark,
+            "model": self.model,
+            "endpoint": self.endpoint,
+            "subset": list(self.subset or parts),
+            "limit": self.limit,
+            **self.how,
+        }
+
+
+def chosen(benchmark: Benchmark, run: Run) -> dict[str, str]:
+    """The tasks of a run: so many of each group, the same ones every time."""
+    groups = run.subset or benchmark.groups
+    by_group: dict[str, list[str]] = {name: [] for name in groups}
+    for task, group in benchmark.tasks().items():
+        if group in by_group:
+            by_group[group].append(task)
+    for group, tasks in by_group.items():
+        if run.limit is not None and run.limit < len(tasks):
+            picked = set(Random(f"{benchmark.name} {group}").sample(tasks, run.limit))
+            by_group[group] = [task for task in tasks if task in picked]
+    return {task: group for group, tasks in by_group.items() for task in tasks}
+
+
+def evaluate(benchmark: Benchmark, run: Run, answer: Answer, advance: Advance) -> Json:
+    """Play what is left of a run and report all of it."""
+    versions = benchmark.environment.versions()
+    tasks = chosen(benchmark, run)
+    settings = run.settings(benchmark.name, benchmark.groups)
+    book = Journal(run.out, {**settings, "versions": versions})
+    left = book.left(tasks)
+    if left:
+        with Gateway(answer).open() as gateway:
+            gateway.probe()
+            advance(run.model, len(tasks) - len(left), len(tasks))
+            for told in benchmark.play(gateway, left, run.at_once):
+                book.keep(result(told, tasks[told["id"]]))
+                advance(run.model, len(tasks) - len(book.left(tasks)), len(tasks))
+    done = [book.results[task] for task in tasks]
+    if run.endpoint == "noop":
+        _keep_floor(benchmark, {each.id: each.score for each in done})
+    floors = floor(benchmark, list(tasks), advance)
+    found = journal.scores(done, floors, benchmark.groups, benchmark.overall)
+    return book.report(found, command=command(), notes=[ABOUT, *benchmark.notes])
+
+
+def result(told: Json, group: str) -> Result:
+    """What a benchmark's process told of a task."""
+    return Result(
+        id=told["id"],
+        group=group,
+        score=float(told["valid"]),
+        error=told.get("error") or "",
+        tokens=told.get("tokens") or 0,
+        seconds=told.get("seconds") or 0.0,
+        record=told.get("result"),
+    )
+
+
+def floor(benchmark: Benchmark, tasks: Sequence[str], advance: Advance) -> Mapping[str, float]:
+    """What a model that never calls gets on each task: played once, then kept."""
+    known = _known_floor(benchmark)
+    left = [task for task in tasks if task not in known]
+    if left:
+        with Gateway(benchmark.script("noop") or noop).open() as gateway:
+            for at, told in enumerate(benchmark.play(gateway, left, 4), 1):
+                _keep_floor(benchmark, {told["id"]: float(told["valid"])})
+                advance("one that never calls", at, len(left))
+    return _known_floor(benchmark)
+
+
+def _known_floor(benchmark: Benchmark) -> dict[str, float]:
+    file = benchmark.environment.folder / "floor.json"
+    if not file.exists():
+        return {}
+    return msgspec.json.decode(file.read_bytes(), type=dict[str, float])
+
+
+def _keep_floor(benchmark: Benchmark, found: Mapping[str, float]) -> None:
+    file = benchmark.environment.folder / "floor.json"
+    fresh = file.with_name(f"floor.json.{os.getpid()}")
+    fresh.write_bytes(msgspec.json.encode({**_known_floor(benchmark), **found}))
+    fresh.replace(file)
+
+
+def command() -> str:
+    """The command line that is running, as it was typed, without a password in a URL."""
+    return re.sub(r"//[^/@\s]*@", "//", shlex.join(["provegym", *sys.argv[1:]]))

@@ -1,0 +1,101 @@
+"""BFCL's multi-turn tasks: 200 of each of four kinds, played and checked by BFCL itself."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import msgspec
+
+from provegym.evals.confined import Bench
+from provegym.evals.environments import BFCL
+from provegym.evals.gateway import Answer, Gateway, noop
+from provegym.trace import Json, Reply, ToolCall
+
+KINDS = ("base", "miss_func", "miss_param", "long_context")
+PREFIX = "multi_turn_"
+
+
+class Bfcl:
+    """The benchmark, as its environment has it."""
+
+    name = "bfcl"
+    environment = BFCL
+    groups: tuple[str, ...] = KINDS
+    overall = "overall"
+    notes: tuple[str, ...] = (
+        "BFCL v4, function-calling mode. v3 differs in 107 of its 200 base tasks, so figures of the"
+        " two are not comparable.",
+    )
+
+    @cached_property
+    def data(self) -> Path:
+        """The folder of its tasks."""
+        return self.environment.packages / "bfcl_eval" / "data"
+
+    def tasks(self) -> dict[str, str]:
+        """Every task's id, with its kind."""
+        return {entry["id"]: kind for kind in KINDS for entry in self.entries(kind)}
+
+    def entries(self, kind: str) -> list[Json]:
+        """The tasks of a kind: what is asked, and in which world."""
+        return _lines(self.data / f"BFCL_v4_{PREFIX}{kind}.json")
+
+    def truths(self, kind: str) -> dict[str, list[list[str]]]:
+        """The right calls of each task, turn by turn, as Python."""
+        file = self.data / "possible_answer" / f"BFCL_v4_{PREFIX}{kind}.json"
+        return {entry["id"]: entry["ground_truth"] for entry in _lines(file)}
+
+    def functions(self) -> list[Json]:
+        """The tools of every world of the multi-turn tasks."""
+        skipped = ("memory_", "web_search")
+        files = sorted((self.data / "multi_turn_func_doc").glob("*.json"))
+        kept = [file for file in files if not file.name.startswith(skipped)]
+        return [function for file in kept for function in _lines(file)]
+
+    def play(self, gateway: Gateway, tasks: Sequence[str], at_once: int) -> Iterator[Json]:
+        """Play tasks under a name nobody used before: BFCL keeps worlds by model and task."""
+        job = {"run": f"run{token_hex(6)}", "concurrency": at_once}
+        yield from Bench(self.environment, gateway, job).play(tasks)
+
+    def script(self, name: str) -> Answer | None:
+        """A model that knows the answers, or one that never calls."""
+        if name == "noop":
+            return noop
+        return Oracle(self) if name == "oracle" else None
+
+
+class Oracle:
+    """Answers every turn with the right calls, then says so."""
+
+    def __init__(self, bench: Bfcl) -> None:
+        self.truths = {name: t for kind in KINDS for name, t in bench.truths(kind).items()}
+
+    async def __call__(self, body: Json) -> Reply:
+        """The calls of this turn, if they were not made yet; the model's name ends in the task."""
+        turns = self.truths.get(str(body["model"]).rpartition("/")[2], [])
+        messages = body["messages"]
+        turn = sum(message["role"] == "user" for message in messages) - 1
+        if messages[-1]["role"] != "user" or turn >= len(turns) or not turns[turn]:
+            return Reply(text="That is done." if messages[-1]["role"] == "tool" else "I cannot.")
+        shown = {tool["function"]["name"]: tool["function"] for tool in body.get("tools") or []}
+        return Reply(calls=tuple(call(source, shown) for source in turns[turn]))
+
+
+def call(source: str, shown: dict[str, Json]) -> ToolCall:
+    """A call written in Python as the protocol has it; arguments by place get their names."""
+    node = ast.parse(source.strip(), mode="eval").body
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        raise ValueError(f"{source} is no call")
+    names = list(shown.get(node.func.id, {}).get("parameters", {}).get("properties", {}))
+    arguments: dict[str, Any] = {
+        name: ast.literal_eval(value) for name, value in zip(names, node.args, strict=False)
+    }
+    arguments |= {str(each.arg): ast.literal_eval(each.value) for each in node.keywords}
+    return ToolCall(name=node.func.id, arguments=msgspec.json.encode(arguments).decode())
+
+
+def _lines(file: Path) -> list[Json]:
+    return [msgspec.json.decode(line) for line in file.read_bytes().splitlines() if line.strip()]

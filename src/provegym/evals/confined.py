@@ -1,0 +1,138 @@
+"""A benchmark's process: started without rights, listened to, and ended when it should be."""
+
+import os
+import queue
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from provegym.evals.environments import BenchmarkError, Environment
+from provegym.evals.gateway import PATIENCE, Gateway
+from provegym.trace import Json
+
+RUNNERS = Path(__file__).with_name("runners")
+ENDED = object()
+
+
+class Died(Exception):
+    """The process ended before its job did, or did nothing for too long."""
+
+
+@dataclass
+class Bench:
+    """A benchmark in its environment, behind a gateway; see `play`."""
+
+    environment: Environment
+    gateway: Gateway
+    job: Json
+    megabytes: int = 4096
+    patience: float = PATIENCE
+    begun: set[str] = field(default_factory=set)
+
+    def play(self, tasks: Sequence[str]) -> Iterator[Json]:
+        """What is told of every task, in the order they end.
+
+        Where the process dies, the tasks it was at are played alone; one that kills it again has
+        failed, and the rest goes on.
+        """
+        left = list(tasks)
+        while left:
+            self.begun, done = set(), set()
+            problem = ""
+            try:
+                for told in self._attempt(left):
+                    done.add(told["id"])
+                    yield told
+            except Died as death:
+                problem = str(death)
+            suspects = [name for name in left if name in self.begun - done]
+            left = [name for name in left if name not in done]
+            if not suspects and left:
+                raise BenchmarkError(f"{self.environment.name} ended early: {problem or 'no word'}")
+            for name in suspects if len(tasks) > 1 else ():
+                left.remove(name)
+                yield from self._alone(name)
+            if len(tasks) == 1 and left:
+                why = problem or "its process ended without a word of it"
+                yield {"id": left.pop(), "valid": False, "error": why, "result": []}
+
+    def _alone(self, name: str) -> Iterator[Json]:
+        other = Bench(self.environment, self.gateway, self.job, self.megabytes, self.patience)
+        yield from other.play([name])
+
+    def _attempt(self, tasks: Sequence[str]) -> Iterator[Json]:
+        """Play tasks in one process."""
+        job = {**self.job, "tasks": list(tasks), "megabytes": self.megabytes}
+        job |= {"url": self.gateway.url, "key": self.gateway.key}
+        with TemporaryDirectory(prefix="provegym-") as folder:
+            with (Path(folder) / "stderr").open("wb") as errors:
+                process = subprocess.Popen(
+                    self._command(),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    cwd=folder,
+                    env={"PATH": os.defpath, "HOME": folder, "LANG": "C.UTF-8", "TMPDIR": folder},
+                    start_new_session=True,
+                )
+            try:
+                yield from self._listen(process, job, Path(folder) / "stderr")
+            finally:
+                process.kill()
+                process.wait()
+                for pipe in (process.stdin, process.stdout):
+                    if pipe:
+                        pipe.close()
+
+    def _command(self) -> list[str]:
+        python = str(self.environment.python)
+        return [python, "-s", "-E", "-B", str(RUNNERS / "main.py"), self.environment.name]
+
+    def _listen(
+        self, process: "subprocess.Popen[bytes]", job: Json, errors: Path
+    ) -> Iterator[Json]:
+        told: queue.Queue[Any] = queue.Queue()
+        threading.Thread(target=_read, args=(process, told), daemon=True).start()
+        if process.stdin:
+            process.stdin.write(msgspec.json.encode(job) + b"\n")
+            process.stdin.flush()
+        silent = 0.0
+        while True:
+            self.gateway.check()
+            try:
+                line = told.get(timeout=0.5)
+            except queue.Empty:
+                silent += 0.5
+                if min(silent, self.gateway.idle) > self.patience:
+                    raise Died(f"nothing happened for {self.patience:.0f} s") from None
+                continue
+            silent = 0.0
+            if line is ENDED:
+                raise Died(_last_words(errors))
+            if "begin" in line:
+                self.begun.add(line["begin"])
+            elif "id" in line:
+                self.gateway.check()  # a task that failed because nobody answered is not done
+                yield line
+            else:
+                return
+
+
+def _read(process: "subprocess.Popen[bytes]", told: "queue.Queue[Any]") -> None:
+    if process.stdout:
+        for line in process.stdout:
+            if not line.endswith(b"\n"):
+                break  # killed while it spoke
+            told.put(msgspec.json.decode(line))
+    told.put(ENDED)
+
+
+def _last_words(errors: Path) -> str:
+    lines = errors.read_text("utf-8", "replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")

@@ -1,0 +1,256 @@
+"""What a corpus shares with a benchmark: tool names, schemas, words of requests, runs of calls.
+
+A benchmark's questions in the training data would make its score worthless, so the overlap is
+measured and shown, example by example. Equal tool names alone teach nothing of a task (`get_user`
+is everybody's); equal schemas, requests or sequences of calls do.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from provegym.evals.bfcl import KINDS, Bfcl, call
+from provegym.evals.environments import BenchmarkError
+from provegym.evals.tau2 import DOMAINS, Tau2
+from provegym.kernel.errors import suggest
+from provegym.toolbox import Toolbox
+from provegym.trace import Data, Example, Json, read
+
+WORDS, SEQUENCE, SHARE = 8, 3, 0.5
+HOW = (
+    "Words are lower case, without punctuation. A request overlaps where a run of"
+    f" {WORDS} words of it, or all of a shorter one of four or more, is in a benchmark's request."
+    " A schema overlaps where the names of two or more arguments are the same, and no other is"
+    f" there, or where the descriptions are equal. A run of calls overlaps where {SEQUENCE} calls"
+    " in a row have the same tool names. Tool names are compared as they are."
+    f" An example is contaminated by its request, or by a run of calls together with"
+    f" {SHARE:.0%} or more of its arguments' values."
+)
+
+
+class Task(Data, frozen=True):
+    """What a benchmark asks: the requests of a task, and the right calls."""
+
+    id: str
+    requests: tuple[str, ...] = ()
+    calls: tuple[tuple[str, Json], ...] = ()
+
+
+class Tool(Data, frozen=True):
+    """A tool as a model is shown it."""
+
+    name: str
+    description: str
+    parameters: Json = msgspec.field(default_factory=dict)
+
+    @property
+    def arguments(self) -> frozenset[str]:
+        """The names of its arguments; types are written too differently to compare."""
+        return frozenset(self.parameters.get("properties") or ())
+
+
+class Found(Data, frozen=True):
+    """An overlap: what of ours, what of theirs, and the words or names that are shared."""
+
+    ours: str
+    theirs: str
+    shared: str
+
+
+@dataclass
+class Report:
+    """What was found, and among how much."""
+
+    benchmark: str
+    examples: int = 0
+    tasks: int = 0
+    tools: tuple[int, int] = (0, 0)
+    names: list[Found] = field(default_factory=list)
+    schemas: list[Found] = field(default_factory=list)
+    requests: list[Found] = field(default_factory=list)
+    sequences: list[Found] = field(default_factory=list)
+    contaminated: list[str] = field(default_factory=list)
+    longest: Found | None = None
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, for comparing."""
+    return re.findall(r"[a-z0-9]+", text.lower())
+
+
+def runs(items: Sequence[Any], length: int) -> Iterator[tuple[Any, ...]]:
+    """Every run of so many items."""
+    for at in range(len(items) - length + 1):
+        yield tuple(items[at : at + length])
+
+
+def bfcl_tasks() -> tuple[list[Task], list[Tool]]:
+    """BFCL's multi-turn tasks and tools."""
+    bench, tasks = Bfcl(), []
+    functions = bench.functions()
+    shown = {function["name"]: function for function in functions}
+    for kind in KINDS:
+        truths = bench.truths(kind)
+        for entry in bench.entries(kind):
+            said = [m["content"] for turn in entry["question"] for m in turn if m["role"] == "user"]
+            right = [call(source, shown) for turn in truths[entry["id"]] for source in turn]
+            calls = tuple((each.name, msgspec.json.decode(each.arguments)) for each in right)
+            tasks.append(Task(id=entry["id"], requests=tuple(said), calls=calls))
+    told = [
+        Tool(name=f["name"], description=_own(f), parameters=f["parameters"]) for f in functions
+    ]
+    return tasks, told
+
+
+def _own(function: Json) -> str:
+    """What a tool's description says of the tool; the rest is of its whole class."""
+    return str(function["description"]).rpartition("Tool description: ")[2]
+
+
+def tau2_tasks() -> tuple[list[Task], list[Tool]]:
+    """τ²'s tasks and tools."""
+    bench, tasks = Tau2(), []
+    for domain in DOMAINS:
+        for task in bench.entries(domain):
+            told = task["user_scenario"]["instructions"]
+            said = told.values() if isinstance(told, dict) else [told]
+            right = (task.get("evaluation_criteria") or {}).get("actions") or ()
+            calls = tuple((action["name"], action["arguments"]) for action in right)
+            requests = tuple(str(text) for text in said if text)
+            tasks.append(Task(id=f"{domain}/{task['id']}", requests=requests, calls=calls))
+    return tasks, [msgspec.convert(function, Tool) for function in bench.functions()]
+
+
+BENCHMARKS = {"bfcl": bfcl_tasks, "tau2": tau2_tasks}
+
+
+def measure(folder: Path, against: Sequence[str]) -> list[Report]:
+    """The overlap of a corpus with each benchmark."""
+    for name in against:
+        if name not in BENCHMARKS:
+            raise BenchmarkError(f"no benchmark {name!r}; {suggest(name, list(BENCHMARKS))}")
+    examples = list(corpus(folder))
+    return [overlap(name, examples, *BENCHMARKS[name]()) for name in against]
+
+
+def corpus(path: Path) -> Iterator[Example]:
+    """The examples of a folder or a file."""
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    if not files:
+        raise BenchmarkError(f"{path} has no *.jsonl; make a corpus with `provegym synth`")
+    for file in files:
+        yield from read(file, Example)
+
+
+def overlap(
+    name: str, examples: Sequence[Example], tasks: Sequence[Task], theirs: Sequence[Tool]
+) -> Report:
+    """What a corpus shares with one benchmark."""
+    ours = tools(examples)
+    report = Report(name, len(examples), len(tasks), (len(ours), len(theirs)))
+    report.names = [
+        Found(ours=t.name, theirs=t.name, shared=t.name)
+        for t in ours
+        if t.name in {each.name for each in theirs}
+    ]
+    report.schemas = list(_schemas(ours, theirs))
+    asked, called = _asked(tasks), _called(tasks)
+    for example in examples:
+        found = _first(_requests(example, asked))
+        if found:
+            report.requests.append(found)
+        same = _first(_sequences(example, called))
+        if same:
+            report.sequences.append(same)
+        if found or (same and _values(example, same.theirs, tasks) >= SHARE):
+            report.contaminated.append(example.id)
+    report.longest = report.requests[0] if report.requests else longest(examples, tasks)
+    return report
+
+
+def _first(found: Iterator[Found]) -> Found | None:
+    return next(found, None)
+
+
+def longest(examples: Sequence[Example], tasks: Sequence[Task]) -> Found | None:
+    """The most words in a row that both have: how near a clean corpus comes."""
+    for length in range(WORDS - 1, 3, -1):
+        said = ((task.id, request) for task in tasks for request in task.requests)
+        asked = {run: name for name, request in said for run in runs(words(request), length)}
+        for example in examples:
+            for turn in example.turns:
+                for run in runs(words(turn.text), length):
+                    if run in asked:
+                        return Found(ours=example.id, theirs=asked[run], shared=" ".join(run))
+    return None
+
+
+def tools(examples: Iterable[Example]) -> list[Tool]:
+    """The tools a corpus shows."""
+    found: dict[str, Tool] = {}
+    for example in examples:
+        for shown in Toolbox.of(example).openai():
+            name = shown["function"]["name"]
+            if name not in found:
+                found[name] = msgspec.convert(shown["function"], Tool)
+    return list(found.values())
+
+
+def _schemas(ours: Sequence[Tool], theirs: Sequence[Tool]) -> Iterator[Found]:
+    for mine in ours:
+        for other in theirs:
+            same = mine.arguments == other.arguments and len(mine.arguments) > 1
+            told = " ".join(words(mine.description))
+            if same:
+                shared = ", ".join(sorted(mine.arguments))
+                yield Found(ours=mine.name, theirs=other.name, shared=f"arguments: {shared}")
+            elif told and told == " ".join(words(other.description)):
+                yield Found(ours=mine.name, theirs=other.name, shared=mine.description[:120])
+
+
+def _asked(tasks: Sequence[Task]) -> dict[tuple[str, ...], str]:
+    """Every run of words of every request, with the task it is of."""
+    found: dict[tuple[str, ...], str] = {}
+    for task in tasks:
+        for request in task.requests:
+            said = words(request)
+            for length in range(4, WORDS + 1):
+                for run in runs(said, length) if length == WORDS or len(said) == length else ():
+                    found.setdefault(run, task.id)
+    return found
+
+
+def _requests(example: Example, asked: dict[tuple[str, ...], str]) -> Iterator[Found]:
+    for turn in example.turns:
+        said = words(turn.text)
+        for run in runs(said, min(WORDS, max(len(said), 4))):
+            if run in asked:
+                yield Found(ours=example.id, theirs=asked[run], shared=" ".join(run))
+
+
+def _called(tasks: Sequence[Task]) -> dict[tuple[str, ...], str]:
+    found: dict[tuple[str, ...], str] = {}
+    for task in tasks:
+        for run in runs([name for name, _ in task.calls], SEQUENCE):
+            found.setdefault(run, task.id)
+    return found
+
+
+def _sequences(example: Example, called: dict[tuple[str, ...], str]) -> Iterator[Found]:
+    for path in example.paths:
+        for run in runs([step.tool for step in path.steps], SEQUENCE):
+            if run in called:
+                yield Found(ours=example.id, theirs=called[run], shared=" → ".join(run))
+
+
+def _values(example: Example, name: str, tasks: Sequence[Task]) -> float:
+    """The share of an example's argument values that a task's right calls have too."""
+    task = next(task for task in tasks if task.id == name)
+    theirs = {str(value).lower() for _, given in task.calls for value in given.values()}
+    steps = [step for path in example.paths[:1] for step in path.steps]
+    ours = [str(value).lower() for step in steps for value in step.arguments.values()]
+    return sum(value in theirs for value in ours) / len(ours) if ours else 0.0

@@ -1,0 +1,221 @@
+"""The folder of a benchmark run: its settings, a line for every task that is done, its report.
+
+A run that was killed goes on from its last whole line; its report is made from the lines alone.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from provegym import __version__
+from provegym.evals.compare import Row
+from provegym.evals.environments import BenchmarkError
+from provegym.evals.measure import Estimate, estimate
+from provegym.trace import Data, Json
+
+
+class Result(Data, frozen=True):
+    """How a task went: a score from 0 to 1, why it is not 1, and what the model said."""
+
+    id: str
+    group: str
+    score: float = 0.0
+    error: str = ""
+    tokens: int = 0
+    seconds: float = 0.0
+    record: Any = None
+
+
+class Score(Data, frozen=True):
+    """A score of a report, its interval, and what a model that never calls gets on those tasks."""
+
+    score: float
+    low: float
+    high: float
+    tasks: int
+    floor: float | None
+
+
+@dataclass
+class Journal:
+    """A run's folder."""
+
+    folder: Path
+    settings: Json
+    file: str = "results.jsonl"
+    results: dict[str, Result] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        kept = self.folder / "settings.json"
+        if kept.exists():
+            self._agree(msgspec.json.decode(kept.read_bytes()))
+        else:
+            _write(kept, self.settings)
+        file = self.folder / self.file
+        if file.exists():
+            self._take_up(file)
+
+    def _agree(self, before: Json) -> None:
+        changed = [name for name in self.settings if before.get(name) != self.settings[name]]
+        if changed:
+            name = changed[0]
+            raise BenchmarkError(
+                f"{self.folder} holds a run with another {name} ({before.get(name)!r}, not"
+                f" {self.settings[name]!r}); name another folder for this one"
+            )
+
+    def _take_up(self, file: Path) -> None:
+        """Read what is done, and cut off a line that was never finished."""
+        text = file.read_bytes()
+        whole = text[: text.rfind(b"\n") + 1]
+        if len(whole) < len(text):
+            os.truncate(file, len(whole))
+        try:
+            for line in whole.splitlines():
+                result = msgspec.json.decode(line, type=Result)
+                self.results[result.id] = result
+        except msgspec.DecodeError as problem:
+            raise BenchmarkError(f"{file}: {problem}") from None
+
+    def left(self, tasks: Iterable[str]) -> list[str]:
+        """The tasks that are not done."""
+        return [task for task in tasks if task not in self.results]
+
+    def keep(self, result: Result) -> None:
+        """Write a line for a task that is done."""
+        self.results[result.id] = result
+        with (self.folder / self.file).open("ab") as out:
+            out.write(msgspec.json.encode(result) + b"\n")
+
+    def report(self, scores: Mapping[str, Score], **told: Any) -> Json:
+        """Write the report, for programs and for people."""
+        report = {
+            **self.settings,
+            "provegym": __version__,
+            "done": len(self.results),
+            "scores": {name: msgspec.to_builtins(score) for name, score in scores.items()},
+            "failures": failures(self.results.values()),
+            **told,
+        }
+        _write(self.folder / "report.json", report)
+        (self.folder / "report.md").write_text(page(report), "utf-8")
+        return report
+
+
+def failures(results: Iterable[Result]) -> dict[str, int]:
+    """Why tasks failed, most frequent first, by the first words of what was said."""
+    found: dict[str, int] = {}
+    for result in results:
+        if result.error:
+            name = result.error.partition("\n")[0][:80]
+            found[name] = found.get(name, 0) + 1
+    most = sorted(found.items(), key=lambda each: -each[1])
+    return dict(most[:20])
+
+
+def scores(
+    results: Iterable[Result], floors: Mapping[str, float], groups: Sequence[str], overall: str
+) -> dict[str, Score]:
+    """The mean of every group, and of the groups' means where all were played."""
+    found: dict[str, Score] = {}
+    by_group: dict[str, list[Result]] = {name: [] for name in groups}
+    for result in results:
+        by_group.setdefault(result.group, []).append(result)
+    for name, some in by_group.items():
+        if some:
+            found[name] = score(some, floors)
+    if groups and all(name in found for name in groups):
+        found[overall] = mean([found[name] for name in groups])
+    return found
+
+
+def score(results: Sequence[Result], floors: Mapping[str, float]) -> Score:
+    """The mean over some tasks."""
+    known = [floors[result.id] for result in results if result.id in floors]
+    floor = sum(known) / len(known) if len(known) == len(results) else None
+    value = estimate([result.score for result in results]) or Estimate(0, 0, 0, 0)
+    return Score(score=value.mean, low=value.low, high=value.high, tasks=value.tasks, floor=floor)
+
+
+def mean(some: Sequence[Score]) -> Score:
+    """The mean of scores; its interval takes their errors to be independent."""
+    count = len(some)
+    value = sum(each.score for each in some) / count
+    below = sum((each.score - each.low) ** 2 for each in some) ** 0.5 / count
+    above = sum((each.high - each.score) ** 2 for each in some) ** 0.5 / count
+    floors = [each.floor for each in some if each.floor is not None]
+    floor = sum(floors) / count if len(floors) == count else None
+    tasks = sum(each.tasks for each in some)
+    return Score(score=value, low=value - below, high=value + above, tasks=tasks, floor=floor)
+
+
+def page(report: Json) -> str:
+    """A report for people to read."""
+    rows = [
+        f"| {name} | {100 * s['score']:.1f} | {100 * s['low']:.1f} to {100 * s['high']:.1f} |"
+        f" {'' if s.get('floor') is None else format(100 * s['floor'], '.1f')} | {s['tasks']} |"
+        for name, s in report["scores"].items()
+    ]
+    facts = [
+        f"- {name}: {_told(value)}"
+        for name, value in report.items()
+        if name not in ("scores", "failures", "notes") and value not in (None, "", {}, [])
+    ]
+    lost = [f"| {count} | {why} |" for why, count in report["failures"].items()]
+    parts = [
+        [f"# {report['benchmark']}: {report['model']}", ""],
+        ["| | % | 95 % | never calls | tasks |", "|---|---|---|---|---|", *rows, ""],
+        [*(f"{note}\n" for note in report.get("notes", ())), *facts, ""],
+        ["| tasks | why they failed |", "|---|---|", *lost, ""] if lost else [],
+    ]
+    return "\n".join(line for part in parts for line in part)
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {each}" for name, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _write(file: Path, value: Any) -> None:
+    """Write all of a file or nothing."""
+    fresh = file.with_name(f"{file.name}.new")
+    fresh.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    fresh.replace(file)
+
+
+def is_report(path: Path) -> bool:
+    """Whether a path is the folder of a benchmark run, or its report."""
+    return (path if path.is_dir() else path.parent).joinpath("settings.json").exists() and (
+        path.is_dir() or path.name == "report.json"
+    )
+
+
+def compare(first: Path, second: Path) -> dict[str, Row]:
+    """Two runs of a benchmark, group by group, on the tasks that both have."""
+    both = [_load(path) for path in (first, second)]
+    if both[0].settings["benchmark"] != both[1].settings["benchmark"]:
+        raise BenchmarkError(f"{first} and {second} are runs of different benchmarks")
+    rows: dict[str, Row] = {}
+    shared = [name for name in both[0].results if name in both[1].results]
+    if not shared:
+        raise BenchmarkError(f"{first} and {second} have no task in common")
+    groups = dict.fromkeys(both[0].results[name].group for name in shared)
+    for group in [*groups, "all tasks"]:
+        names = [n for n in shared if group == "all tasks" or both[0].results[n].group == group]
+        pairs = [(both[0].results[name].score, both[1].results[name].score) for name in names]
+        change = estimate([after - before for before, after in pairs])
+        if change:
+            firsts, seconds = zip(*pairs, strict=True)
+            rows[group] = Row(sum(firsts) / len(pairs), sum(seconds) / len(pairs), change)
+    return rows
+
+
+def _load(path: Path) -> Journal:
+    folder = path if path.is_dir() else path.parent
+    return Journal(folder, msgspec.json.decode((folder / "settings.json").read_bytes()))

@@ -1,0 +1,1 @@
+"""What runs inside a benchmark's own environment; none of it imports provegym."""

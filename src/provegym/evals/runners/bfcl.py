@@ -1,0 +1,98 @@
+"""BFCL's own handler, worlds and checker on some multi-turn tasks, inside BFCL's environment.
+
+Nothing of the benchmark is changed. It keeps worlds in its globals by model name and task, so each
+task gets a name of its own, and they are dropped when it is done. It runs what a model wrote as
+Python, so the builtins that reach files, code or the process are out of the expression's sight.
+"""
+
+import builtins
+import copy
+import importlib
+import os
+import sys
+import time
+import types
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+KINDS = ("base", "miss_func", "miss_param", "long_context")
+# The table of other vendors' handlers, and what draws the leaderboard's tables: the checker
+# imports them and does not use them, and they would need two gigabytes of packages.
+UNUSED = ("bfcl_eval.constants.model_config", "numpy", "pandas")
+OUT_OF_SIGHT = {
+    *("open", "eval", "exec", "compile", "__import__", "input", "breakpoint", "help", "exit"),
+    *("quit", "globals", "locals", "vars", "getattr", "setattr", "delattr", "memoryview"),
+    *("copyright", "credits", "license", "__loader__", "__spec__", "__build_class__", "__debug__"),
+}
+
+
+def play(job: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
+    """Play every task of a job, so many at a time, and tell how each went."""
+    os.environ.update({"OPENAI_API_KEY": job["key"], "OPENAI_BASE_URL": job["url"]})
+    os.environ["BFCL_PROJECT_ROOT"] = os.getcwd()
+    bench = Bench(job["run"])
+    with ThreadPoolExecutor(job["concurrency"]) as pool:
+        coming = {pool.submit(bench.play, name, emit): name for name in job["tasks"]}
+        for done in as_completed(coming):
+            problem = done.exception()
+            if problem is None:
+                emit(done.result())
+            else:
+                told = f"{type(problem).__name__}: {problem}"[:500]
+                emit({"id": coming[done], "valid": False, "error": told, "result": []})
+
+
+class Bench:
+    """The benchmark's data, its handler for OpenAI-compatible endpoints and its checker."""
+
+    def __init__(self, run: str) -> None:
+        for name in UNUSED:
+            stand_in = types.ModuleType(name)
+            stand_in.__dict__["MODEL_CONFIG_MAPPING"] = {}
+            sys.modules[name] = stand_in
+        load = importlib.import_module
+        self.run = run
+        self.worlds = load("bfcl_eval.eval_checker.multi_turn_eval.multi_turn_utils").__dict__
+        self.checker = load("bfcl_eval.eval_checker.eval_runner")
+        data = load("bfcl_eval.utils")
+        handlers = load("bfcl_eval.model_handler.api_inference.openai_completion")
+        self.handler = handlers.OpenAICompletionsHandler(run, 0.001, run, True)
+        self.entries, self.truths = {}, {}
+        for kind in KINDS:
+            for entry in data.load_dataset_entry(f"multi_turn_{kind}"):
+                self.entries[entry["id"]] = entry
+            for truth in data.load_ground_truth_entry(f"multi_turn_{kind}"):
+                self.truths[truth["id"]] = truth["ground_truth"]
+        seen = {name: value for name, value in vars(builtins).items() if name not in OUT_OF_SIGHT}
+        self.worlds["__builtins__"] = seen
+
+    def play(self, name: str, emit: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """Play a task with the model and check what it did."""
+        emit({"begin": name})
+        handler, started = copy.copy(self.handler), time.monotonic()
+        # The name tells the gateway which task this is, and BFCL which worlds are whose.
+        handler.model_name = f"{self.run}/{name}"
+        handler.model_name_underline_replaced = f"{self.run}_{name}"
+        try:
+            result, told = handler.inference(copy.deepcopy(self.entries[name]), False, True)
+            verdict = self.checker._evaluate_single_multi_turn_entry(
+                handler, name, result, self.truths[name], copy.deepcopy(self.entries[name]),
+                handler.model_name_underline_replaced, name.rpartition("_")[0],
+            )  # fmt: skip
+        finally:
+            self._forget(handler.model_name_underline_replaced)
+        error = verdict.get("error") or {}
+        return {
+            "id": name,
+            "valid": verdict["valid"],
+            "error": str(error.get("error_type", "")),
+            "result": result,
+            "seconds": round(time.monotonic() - started, 3),
+            "tokens": sum(map(sum, told["output_token_count"])),
+        }
+
+    def _forget(self, name: str) -> None:
+        """Drop the worlds of a task."""
+        for key in [key for key in list(self.worlds) if key.startswith(f"{name}_")]:
+            del self.worlds[key]

@@ -1,0 +1,228 @@
+"""τ²-bench's airline, retail and telecom, as `inspect-evals` carries them.
+
+Two models talk: the agent that is evaluated, and one that plays the user. The scripts play both.
+"""
+
+import ast
+import gzip
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from provegym.evals.confined import Bench
+from provegym.evals.environments import TAU2, BenchmarkError
+from provegym.evals.gateway import PROBE, Answer, Gateway
+from provegym.trace import Json, Reply, ToolCall
+
+DOMAINS = ("airline", "retail", "telecom")
+STOP = "###STOP###"
+
+
+class Tau2:
+    """The benchmark, as its environment has it."""
+
+    name = "tau2"
+    environment = TAU2
+    groups: tuple[str, ...] = DOMAINS
+    overall = "average"
+    notes: tuple[str, ...] = (
+        "τ²-bench as inspect-evals carries it, one trial per task (pass^1): a reimplementation of"
+        " the original, and the model that plays the user moves the score.",
+    )
+
+    @cached_property
+    def data(self) -> Path:
+        """The folder of its domains."""
+        return self.environment.packages / "inspect_evals" / "tau2" / "data" / "domains"
+
+    def entries(self, domain: str) -> list[Json]:
+        """The tasks of a domain that count: its base split."""
+        folder = self.data / domain
+        packed = folder / "tasks.json.gz"
+        text = gzip.decompress(packed.read_bytes()) if packed.exists() else b""
+        every = msgspec.json.decode(text or (folder / "tasks.json").read_bytes())
+        base = set(msgspec.json.decode((folder / "split_tasks.json").read_bytes())["base"])
+        return [task for task in every if task["id"] in base]
+
+    def tasks(self) -> dict[str, str]:
+        """Every task's id with its domain in front, and its domain."""
+        return {f"{each}/{task['id']}": each for each in DOMAINS for task in self.entries(each)}
+
+    def functions(self) -> list[Json]:
+        """The tools of every domain, read from their source: its environment is not started."""
+        folder, found = self.data.parents[1], {}
+        files = [folder / "common" / "tools.py"]
+        files += [file for each in DOMAINS for file in (folder / each).glob("*tools.py")]
+        for file in files:
+            for node in ast.parse(file.read_text("utf-8")).body:
+                if isinstance(node, ast.FunctionDef) and "tool" in map(
+                    ast.unparse, node.decorator_list
+                ):
+                    found[node.name] = _function(node)
+        return list(found.values())
+
+    def play(self, gateway: Gateway, tasks: Sequence[str], at_once: int) -> Iterator[Json]:
+        """Play tasks, domain by domain; scripts one by one, in order."""
+        if isinstance(gateway.answer, Script):
+            gateway.answer.expected, at_once = list(tasks), 1
+        for domain in DOMAINS:
+            names = [task.partition("/")[2] for task in tasks if task.startswith(f"{domain}/")]
+            job = {"domain": domain, "concurrency": at_once}
+            bench = Bench(self.environment, gateway, job, megabytes=16_384)
+            for told in bench.play(names) if names else ():
+                yield {**told, "id": f"{domain}/{told['id']}"}
+
+    def script(self, name: str) -> Answer | None:
+        """Both sides of a task played to the end, or a request that is not served."""
+        if name not in ("oracle", "noop"):
+            return None
+        return Script(dict(self._parts()), calls=name == "oracle")
+
+    def _parts(self) -> Iterator[tuple[str, "Part"]]:
+        for domain in DOMAINS:
+            for task in self.entries(domain):
+                yield f"{domain}/{task['id']}", Part.of(task)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is to be done in a task: the user's and the agent's actions by turns, and its clues."""
+
+    turns: tuple[tuple[tuple[Json, ...], tuple[Json, ...]], ...]
+    tells: str
+    clues: tuple[str, ...]
+
+    @classmethod
+    def of(cls, task: Json) -> "Part":
+        """The part of a task."""
+        right = task.get("evaluation_criteria") or {}
+        turns: list[tuple[list[Json], list[Json]]] = [([], [])]
+        for action in right.get("actions") or ():
+            agent = action.get("requestor", "assistant") == "assistant"
+            if not agent and turns[-1][1]:
+                turns.append(([], []))
+            turns[-1][agent].append(action)
+        told = "; ".join(right.get("communicate_info") or ())
+        scenario = task["user_scenario"]
+        return cls(
+            tuple((tuple(mine), tuple(yours)) for mine, yours in turns),
+            f"Done: {told}." if told else "Done.",
+            tuple(_texts(scenario)),
+        )
+
+
+def _function(node: ast.FunctionDef) -> Json:
+    """A tool's schema, from the function inside the one that makes it."""
+    inner = next(each for each in node.body if isinstance(each, ast.AsyncFunctionDef))
+    kinds = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+    shown = {}
+    for argument in inner.args.args:
+        told = ast.unparse(argument.annotation) if argument.annotation else ""
+        kind = kinds.get(told, "array" if told.startswith("list") else "string")
+        shown[argument.arg] = {"type": kind}
+    about = (ast.get_docstring(inner) or "").partition("\n\n")[0]
+    return {"name": node.name, "description": about, "parameters": {"properties": shown}}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a scenario, by lines, as the user's prompt shows them."""
+    if isinstance(value, str):
+        yield from (line.strip() for line in value.splitlines() if line.strip())
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
+
+
+@dataclass
+class Script:
+    """Plays both sides; the user's words carry the task, so that both know it later.
+
+    Tasks may show their user the same scenario and differ in the world alone, so a conversation
+    that begins is the next one of the tasks it could be.
+    """
+
+    parts: Mapping[str, Part]
+    calls: bool
+    expected: list[str] = field(default_factory=list)
+
+    async def __call__(self, body: Json) -> Reply:
+        """The next message of whoever is asked."""
+        return self._user(body) if body["model"] == "user" else self._agent(body)
+
+    def _user(self, body: Json) -> Reply:
+        messages = body["messages"]
+        said = [str(m["content"]) for m in messages if m["role"] == "assistant"]
+        key = _task(said[0])[0] if said else self._begin(str(messages[0]["content"]))
+        # The first message only bids the user begin; each other one is the agent's.
+        turn = sum(message["role"] == "user" for message in messages) - 1
+        if turn >= len(self.parts[key].turns) or (turn and not self.calls):
+            return Reply(text=STOP)
+        words = f"task={key} turn={turn}="
+        action = self._next(self.parts[key].turns[turn][0], body)
+        return Reply(text=words, calls=action.calls if action else ())
+
+    def _begin(self, prompt: str) -> str:
+        """The next task whose scenario a prompt shows."""
+        key = max(self.expected or self.parts, key=lambda name: _fit(self.parts[name], prompt))
+        if key in self.expected:
+            self.expected.remove(key)
+        return key
+
+    def _agent(self, body: Json) -> Reply:
+        asked = next(m["content"] for m in reversed(body["messages"]) if m["role"] == "user")
+        key, turn = _task(str(asked))
+        if not self.calls or key not in self.parts:
+            return Reply(text="I cannot help with that.")
+        action = self._next(self.parts[key].turns[turn][1], body)
+        return action or Reply(text=self.parts[key].tells)
+
+    def _next(self, actions: Sequence[Json], body: Json) -> Reply | None:
+        """The first action that was not called since the last words of the other side."""
+        messages = body["messages"]
+        last = max(at for at, m in enumerate(messages) if m["role"] == "user")
+        made = sum(len(m.get("tool_calls") or ()) for m in messages[last:])
+        if not self.calls or made >= len(actions):
+            return None
+        action = actions[made]
+        shown = [tool["function"]["name"] for tool in body.get("tools") or ()]
+        names = [n for n in shown if n == action["name"] or n.endswith(f"_{action['name']}")]
+        arguments = msgspec.json.encode(action["arguments"]).decode()
+        return Reply(calls=(ToolCall(name=(names or [action["name"]])[0], arguments=arguments),))
+
+
+def _task(words: str) -> tuple[str, int]:
+    """The task and the turn that a script's user speaks of."""
+    key, _, turn = words.removeprefix("task=").removesuffix("=").rpartition(" turn=")
+    return key, int(turn) if turn.isdigit() else 0
+
+
+def _fit(part: Part, prompt: str) -> float:
+    """How well a prompt shows the scenario of a part: all of it, and as much as can be."""
+    found = sum(clue in prompt for clue in part.clues)
+    return found / max(len(part.clues), 1) + found / 1000
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An agent and a user, each with a model of its own."""
+
+    agent: Answer
+    user: Answer
+
+    async def __call__(self, body: Json) -> Reply:
+        """Ask whichever is meant; a probe is for both."""
+        if body is PROBE:
+            await self.user(body)
+        return await (self.user if body["model"] == "user" else self.agent)(body)
+
+
+def user_needed() -> BenchmarkError:
+    """What to say where nobody plays the user."""
+    return BenchmarkError(
+        "τ² needs a model that plays the user: --user URL --user-model NAME"
+        " (the paper's is Qwen3-VL-235B-A22B-Instruct)"
+    )

@@ -1,0 +1,198 @@
+"""T-Eval on a folder of its files: six abilities, each in JSON and in words.
+
+Its data are on no registry, so a user names the folder. A task is one question; there is nothing to
+run, so it needs no environment of its own.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, as_completed
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from provegym.evals import journal, teval_scores
+from provegym.evals.benchmark import Advance, Run, command
+from provegym.evals.environments import BenchmarkError
+from provegym.evals.gateway import Answer, Gateway, noop
+from provegym.evals.journal import Journal, Result, Score
+from provegym.evals.teval_scores import FINISH, Embed
+from provegym.trace import Json, Reply
+
+PARTS = (
+    *("instruct", "plan_json", "plan_str", "reason_str", "retrieve_str", "understand_str"),
+    *("reason_retrieve_understand_json", "review_str"),
+)
+ABILITIES = ("instruct", "plan", "reason", "retrieve", "understand", "review")
+FORMATS = ("json", "str")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The files of the benchmark in a user's folder, and the model that compares sentences."""
+
+    data: Path
+    embedder: str = ""
+
+    def tasks(self, run: Run) -> dict[str, Json]:
+        """Every task by file and id, or so many of each file."""
+        found: dict[str, Json] = {}
+        for part in PARTS:
+            ability = part.partition("_")[0]
+            if not run.subset or ability in run.subset or part in run.subset:
+                tasks = self._file(part).items()
+                found |= {f"{part}/{name}": task for name, task in islice(tasks, run.limit)}
+        if not found:
+            raise BenchmarkError(f"{self.data} has none of T-Eval's files: {', '.join(PARTS)}")
+        return found
+
+    def _file(self, part: str) -> dict[str, Json]:
+        names = [f"{part}{end}" for end in ("_v2.json", ".json", "_v1.json")]
+        files = [self.data / name for name in names if (self.data / name).exists()]
+        if not files:
+            return {}
+        try:
+            return msgspec.json.decode(files[0].read_bytes(), type=dict[str, Json])
+        except msgspec.DecodeError as problem:
+            raise BenchmarkError(f"{files[0]}: {problem}") from None
+
+    def embed(self) -> Embed | None:
+        """The model that compares sentences."""
+        if not self.embedder:
+            return None
+        if importlib.util.find_spec("sentence_transformers") is None:
+            raise BenchmarkError(
+                "plans and thoughts are compared by sentence-transformers, which is not"
+                " installed: pip install sentence-transformers"
+            )
+        try:
+            package: Any = importlib.import_module("sentence_transformers")
+            model = package.SentenceTransformer(self.embedder)
+        except (OSError, ValueError) as problem:
+            told = str(problem).partition("\n")[0]
+            raise BenchmarkError(f"no embedding model at {self.embedder}: {told}") from None
+        return lambda texts: model.encode(list(texts)).tolist()
+
+
+def evaluate(folder: Folder, run: Run, answer: Answer, advance: Advance) -> Json:
+    """Ask what is left of a run, score every answer and report."""
+    tasks = folder.tasks(run)
+    settings = {**run.settings("teval", PARTS), "data": str(folder.data)}
+    embed = folder.embed()
+    book = Journal(run.out, settings, "answers.jsonl")
+    left = book.left(tasks)
+    with Gateway(answer).open() as gateway:
+        gateway.probe()
+        for result in ask(gateway, {name: tasks[name] for name in left}, run.at_once):
+            book.keep(result)
+            advance(run.model, len(tasks) - len(book.left(tasks)), len(tasks))
+    scored = list(score({name: str(book.results[name].record) for name in tasks}, tasks, embed))
+    _rewrite(run.out / "results.jsonl", scored)
+    floors = {each.id: each.score for each in score(dict.fromkeys(tasks, ""), tasks, embed)}
+    told = "compared by " + folder.embedder if folder.embedder else ""
+    return book.report(
+        summary(scored, floors), command=command(), sentences=told, notes=list(notes(folder))
+    )
+
+
+def ask(gateway: Gateway, tasks: Mapping[str, Json], at_once: int) -> Iterator[Result]:
+    """The answers, in the order they come."""
+    waiting: dict[Future[Reply], str] = {}
+    names = iter(tasks)
+    while True:
+        for name in islice(names, at_once - len(waiting)):
+            waiting[gateway.ask({"model": name, "messages": tasks[name]["origin_prompt"]})] = name
+        if not waiting:
+            return
+        done = next(as_completed(waiting))
+        name, problem = waiting.pop(done), done.exception()
+        gateway.check()
+        said = "" if problem else done.result().text
+        error = f"{type(problem).__name__}: {problem}" if problem else ""
+        yield Result(id=name, group=name.partition("/")[0], record=said, error=error)
+
+
+def score(
+    answers: Mapping[str, str], tasks: Mapping[str, Json], embed: Embed | None
+) -> Iterator[Result]:
+    """One result for each ability that an answer shows."""
+    for name, answer in answers.items():
+        part = name.partition("/")[0]
+        found = teval_scores.score(part, tasks[name], answer, embed)
+        for group, value in found.items():
+            yield Result(id=f"{name}/{group}", group=group, score=value)
+
+
+def summary(results: Sequence[Result], floors: Mapping[str, float]) -> dict[str, Score]:
+    """Each ability in each format, each ability, and the average of the abilities."""
+    found = journal.scores(results, floors, (), "")
+    wholes: dict[str, Score] = {}
+    for ability in ABILITIES:
+        formats = [name for form in FORMATS if (name := f"{ability}_{form}") in found]
+        if len(formats) == (1 if ability == "review" else 2):
+            wholes[ability] = journal.mean([found[name] for name in formats])
+    if len(wholes) == len(ABILITIES):
+        wholes["average"] = journal.mean(list(wholes.values()))
+    return wholes | {name: found[name] for name in sorted(found)}
+
+
+def notes(folder: Folder) -> Iterator[str]:
+    """What a reader must know about the figures."""
+    yield "An ability is the mean of its two formats; never calls: an empty answer."
+    if not folder.embedder:
+        yield (
+            "plan and reason have no score, and so there is no average: they compare sentences by"
+            " a model, and none was given (--embedder; T-Eval's own is all-mpnet-base-v2)."
+        )
+
+
+def _rewrite(file: Path, results: Sequence[Result]) -> None:
+    fresh = file.with_name(f"{file.name}.new")
+    fresh.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in results))
+    fresh.replace(file)
+
+
+def script(folder: Folder, run: Run, name: str) -> Answer | None:
+    """A model that knows the answers, or one that says nothing of use."""
+    if name == "noop":
+        return noop
+    if name != "oracle":
+        return None
+    tasks = folder.tasks(run)
+
+    async def oracle(body: Json) -> Reply:
+        task = str(body["model"])
+        return Reply(text=right(task.partition("/")[0], tasks[task]) if task in tasks else "Hello.")
+
+    return oracle
+
+
+def right(part: str, task: Json) -> str:
+    """The right answer to a task, in the format it asks for."""
+    truth = task["ground_truth"]
+    if part == "instruct":
+        return _instructed(task["template"], truth, task["meta_data"]["response_format"])
+    if part == "plan_str":
+        steps = [step for step in truth if step["name"] != FINISH]
+        return "\n".join(f"Use {step['name']} with {step['args']}" for step in steps)
+    if part == "review_str":
+        return f"Answer: {truth['answer']}"
+    if part.endswith("json"):
+        return truth if isinstance(truth, str) else msgspec.json.encode(truth).decode()
+    key = {"reason_str": "thought", "retrieve_str": "name", "understand_str": "args"}[part]
+    return str((teval_scores.read(truth, "{", "}") or {}).get(key, ""))
+
+
+def _instructed(template: Json, truth: Json, form: str) -> str:
+    values = {"thought": "I know.", "action": truth["action"], "args": truth["args"]}
+    if form == "json":
+        named = {template[name]: value for name, value in values.items()}
+        return msgspec.json.encode(named).decode()
+    return "".join(
+        f"{template[f'{name}_start']}{value}{template[f'{name}_end']}"
+        for name, value in values.items()
+    )

@@ -1,0 +1,106 @@
+"""Planted overlaps are found; what only looks alike is not called contaminated."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from evals.ready import run, small
+from examples import pay_example
+from provegym.evals.bfcl import Bfcl
+from provegym.evals.contamination import Task, Tool, bfcl_tasks, measure, overlap, tools, words
+from provegym.evals.environments import BenchmarkError
+from provegym.trace import Example, Step, Turn, write
+from provegym.trace import Path as Road
+from provegym.verify.complete import complete
+
+ASKS = "Please move all of my savings to the account that pays the most interest today."
+
+
+@pytest.fixture(scope="module")
+def example() -> Example:
+    """A payment of our own."""
+    return complete(pay_example())
+
+
+def planted(example: Example, text: str) -> Example:
+    """An example whose first request is somebody else's."""
+    return msgspec.structs.replace(example, id="planted", turns=(Turn(text=text),))
+
+
+def test_words_are_what_is_compared() -> None:
+    assert words("Pay $5.00, now!") == ["pay", "5", "00", "now"]
+
+
+def test_a_request_is_found_by_a_run_of_its_words(example: Example) -> None:
+    task = Task(id="theirs", requests=(ASKS,))
+    inside = f"Hello! {ASKS.upper()[:60]}, thanks"
+    report = overlap("b", [example, planted(example, inside)], [task], [])
+    assert report.contaminated == ["planted"]
+    (found,) = report.requests
+    assert (found.ours, found.theirs) == ("planted", "theirs")
+    assert found.shared == "please move all of my savings to the"
+    # Seven words in a row are anybody's.
+    few = planted(example, " ".join(words(ASKS)[:7]) + " moon")
+    assert overlap("b", [few], [task], []).contaminated == []
+    # A short request is compared whole.
+    short = Task(id="theirs", requests=("What is my balance?",))
+    assert overlap("b", [planted(example, "what is my balance")], [short], []).contaminated
+    assert not overlap("b", [planted(example, "what is my name")], [short], []).contaminated
+
+
+def test_calls_in_a_row_count_with_their_values(example: Example) -> None:
+    steps = tuple(Step(turn=0, tool=name, arguments={"id": f"{name}-1"}) for name in "abc")
+    mine = msgspec.structs.replace(example, id="mine", paths=(Road(steps=steps),))
+    same = Task(id="same", calls=tuple((name, {"id": f"{name}-1"}) for name in "zabc"))
+    other = Task(id="other", calls=tuple((name, {"id": "elsewhere"}) for name in "abc"))
+    report = overlap("b", [mine], [same], [])
+    assert [found.shared for found in report.sequences] == ["a → b → c"]
+    assert report.contaminated == ["mine"]
+    alike = overlap("b", [mine], [other], [])
+    assert (len(alike.sequences), alike.contaminated) == (1, [])
+
+
+def test_names_and_schemas_are_shown_and_contaminate_nothing(example: Example) -> None:
+    ours = {tool.name: tool for tool in tools([example])}["pay_payee"]
+    theirs = [
+        Tool(name="pay_payee", description="Something else."),
+        Tool(name="settle", description="Settles.", parameters=ours.parameters),
+    ]
+    report = overlap("b", [example], [], theirs)
+    assert [found.ours for found in report.names] == ["pay_payee"]
+    assert ("pay_payee", "settle") in [(found.ours, found.theirs) for found in report.schemas]
+    assert report.contaminated == []
+    assert report.tools[1] == 2
+    assert report.longest is None
+
+
+def test_how_near_a_clean_corpus_comes_is_said(example: Example) -> None:
+    near = planted(example, " ".join(words(ASKS)[:7]) + " moon")
+    report = overlap("b", [near], [Task(id="theirs", requests=(ASKS,))], [])
+    assert report.longest is not None
+    assert report.longest.shared == "please move all of my savings to"
+
+
+def test_benchmarks_and_corpora_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BenchmarkError, match="did you mean 'bfcl'"):
+        measure(tmp_path, ["bfc"])
+    with pytest.raises(BenchmarkError, match="provegym synth"):
+        measure(tmp_path, ["bfcl"])
+
+
+def test_a_task_of_bfcl_in_a_corpus_is_found(example: Example, tmp_path: Path) -> None:
+    small()
+    tasks, theirs = bfcl_tasks()
+    assert (len(tasks), len({tool.name for tool in theirs})) == (800, len(theirs))
+    asked = Bfcl().entries("base")[7]["question"][0][0]["content"]
+    write(tmp_path / "corpus.jsonl", [example, planted(example, f"Hi. {asked}")])
+    done = run("decontaminate", tmp_path, "--against", "bfcl", "--json")
+    assert done.returncode == 1, done.stderr
+    (report,) = json.loads(done.stdout)["benchmarks"]
+    assert report["contaminated"] == ["planted"]
+    write(tmp_path / "corpus.jsonl", [example])
+    clean = run("decontaminate", tmp_path, "--against", "bfcl")
+    assert clean.returncode == 0, clean.stderr
+    assert "contaminated examples" in clean.stdout

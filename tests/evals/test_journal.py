@@ -1,0 +1,79 @@
+"""The folder of a run: resumed to the line, reported, and compared."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evals.ready import run
+from provegym.evals.environments import BenchmarkError
+from provegym.evals.journal import Journal, Result, is_report, mean, scores
+
+SETTINGS = {"benchmark": "some", "model": "m", "endpoint": "here"}
+
+
+def filled(folder: Path, marks: str) -> Journal:
+    """A run of four tasks in two groups: 1 or 0 for each."""
+    book = Journal(folder, SETTINGS)
+    for at, mark in enumerate(marks):
+        error = "" if mark == "1" else "wrong"
+        book.keep(Result(id=f"t{at}", group="ab"[at // 2], score=float(mark), error=error))
+    return book
+
+
+def test_a_run_goes_on_from_its_last_whole_line(tmp_path: Path) -> None:
+    filled(tmp_path, "10")
+    file = tmp_path / "results.jsonl"
+    whole = file.read_bytes()
+    file.write_bytes(whole + b'{"id":"t2","gro')
+    again = Journal(tmp_path, SETTINGS)
+    assert again.left(["t0", "t1", "t2", "t3"]) == ["t2", "t3"]
+    assert file.read_bytes() == whole
+    again.keep(Result(id="t2", group="b", score=1))
+    assert [json.loads(line)["id"] for line in file.read_bytes().splitlines()] == ["t0", "t1", "t2"]
+
+
+def test_a_folder_holds_one_run(tmp_path: Path) -> None:
+    filled(tmp_path, "1")
+    with pytest.raises(BenchmarkError, match=r"another model \('m', not 'n'\)"):
+        Journal(tmp_path, SETTINGS | {"model": "n"})
+    (tmp_path / "results.jsonl").write_bytes(b"no json\n")
+    with pytest.raises(BenchmarkError, match=r"results\.jsonl"):
+        Journal(tmp_path, SETTINGS)
+
+
+def test_a_report_has_every_group_the_whole_and_the_floors(tmp_path: Path) -> None:
+    book = filled(tmp_path, "1011")
+    floors = {"t0": 1.0, "t1": 0.0, "t2": 0.0, "t3": 0.0}
+    found = scores(book.results.values(), floors, ("a", "b"), "overall")
+    assert {name: (each.score, each.floor, each.tasks) for name, each in found.items()} == {
+        "a": (0.5, 0.5, 2),
+        "b": (1.0, 0.0, 2),
+        "overall": (0.75, 0.25, 4),
+    }
+    report = book.report(found, notes=["Be careful."], command="provegym eval some")
+    assert report == json.loads((tmp_path / "report.json").read_text())
+    assert report["failures"] == {"wrong": 1}
+    page = (tmp_path / "report.md").read_text()
+    assert "| overall | 75.0 | 50.0 to 100.0 | 25.0 | 4 |" in page
+    assert "- command: provegym eval some" in page
+    # What was not played has no score, and neither has the whole; an unknown floor is none.
+    assert scores(book.results.values(), {}, ("a", "c"), "overall").keys() == {"a", "b"}
+    assert scores(book.results.values(), {}, ("a", "b"), "overall")["a"].floor is None
+    assert mean([found["a"], found["b"]]).score == 0.75
+
+
+def test_two_runs_are_compared_task_by_task(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder, marks in ((first, "1000"), (second, "1011")):
+        book = filled(folder, marks)
+        book.report(scores(book.results.values(), {}, ("a", "b"), "overall"))
+    assert is_report(first)
+    assert is_report(first / "report.json")
+    assert not is_report(first / "results.jsonl")
+    shown = run("compare", first, second / "report.json", "--json")
+    assert shown.returncode == 0, shown.stderr
+    rows = json.loads(shown.stdout)
+    assert {name: row[2][0] for name, row in rows.items()} == {"a": 0, "b": 1, "all tasks": 0.5}
+    Journal(tmp_path / "other", SETTINGS | {"benchmark": "another"})
+    assert "different benchmarks" in run("compare", first, tmp_path / "other").stderr

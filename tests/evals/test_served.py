@@ -1,0 +1,82 @@
+"""A model on this machine behind an endpoint: what it reads, says, refuses and batches."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from provegym.evals.gateway import Refused
+from provegym.evals.served import Served, Weights, spoken
+from provegym.policies.local import Sampled
+from provegym.trace import Json
+
+CALL = '<tool_call>{"name": "ls", "arguments": {"a": true}}</tool_call>'
+
+
+class Letters:
+    """A tokenizer whose tokens are letters; 0 ends a turn."""
+
+    name_or_path = "somewhere/letters"
+    all_special_ids = (0,)
+
+    def apply_chat_template(self, messages: list[Json], **shown: Any) -> str:
+        """Everything said, one line each, after the number of tools."""
+        lines = [f"{m['role']}: {m['content']}{m.get('tool_calls', '')}" for m in messages]
+        return "\n".join([str(len(shown["tools"] or ())), *lines])
+
+    def __call__(self, text: str, **_: Any) -> Any:
+        """Its letters."""
+        return {"input_ids": list(map(ord, text))}
+
+    def decode(self, ids: list[int], **_: Any) -> str:
+        """Letters again."""
+        return "".join(map(chr, ids))
+
+
+def served(said: str, sizes: list[int] | None = None) -> Served:
+    """A model that always says the same."""
+
+    def generate(contexts: list[list[int]], most: int) -> list[Sampled]:
+        if sizes is not None:
+            sizes.append(len(contexts))
+        return [Sampled([*map(ord, said), 0], []) for _ in contexts]
+
+    return Served(generate, Letters(), Weights("letters", reply=10, batch=2), longest=200)
+
+
+def asked(text: str) -> Json:
+    """A request."""
+    return {"messages": [{"role": "user", "content": text}]}
+
+
+def test_its_own_way_of_calling_is_read() -> None:
+    reply = asyncio.run(served(CALL)(asked("List.")))
+    assert [(call.name, call.arguments) for call in reply.calls] == [("ls", '{"a":true}')]
+    assert reply.tokens == len(CALL) + 1
+
+
+def test_requests_that_wait_are_sampled_together() -> None:
+    sizes: list[int] = []
+    model = served("Hello.", sizes)
+
+    async def ask() -> list[Any]:
+        first = await asyncio.gather(*(model(asked("Hi.")) for _ in range(3)))
+        return [*first, await model(asked("Again."))]
+
+    assert [reply.text for reply in asyncio.run(ask())] == ["Hello."] * 4
+    assert sizes == [2, 1, 1]
+
+
+def test_a_prompt_that_is_too_long_is_refused() -> None:
+    with pytest.raises(Refused, match="tokens, and this model takes 190"):
+        asyncio.run(served("Hello.")(asked("x" * 300)))
+
+
+def test_messages_are_as_templates_take_them() -> None:
+    call = {"id": "1", "function": {"name": "ls", "arguments": '{"a": 1}'}}
+    broken = {"id": "2", "function": {"name": "ls", "arguments": "{"}}
+    told = spoken({"role": "assistant", "content": None, "tool_calls": [call, broken]})
+    assert told["content"] == ""
+    assert [each["function"]["arguments"] for each in told["tool_calls"]] == [{"a": 1}, {}]
+    parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]
+    assert spoken({"role": "user", "content": parts})["content"] == "Hello"

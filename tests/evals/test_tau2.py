@@ -1,0 +1,119 @@
+"""τ²: both sides of a task played by a script, without its environment and in it."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from evals.ready import large
+from provegym.evals.benchmark import Run, evaluate
+from provegym.evals.gateway import PROBE
+from provegym.evals.tau2 import DOMAINS, STOP, Pair, Part, Script, Tau2
+from provegym.trace import Json, Reply
+
+
+def action(name: str, requestor: str = "assistant", **arguments: Any) -> Json:
+    """A right action."""
+    return {"name": name, "requestor": requestor, "arguments": arguments}
+
+
+TASK: Json = {
+    "id": "1",
+    "user_scenario": {"persona": None, "instructions": {"reason": "No data.\nAbroad."}},
+    "evaluation_criteria": {
+        "actions": [
+            action("look", "user"),
+            action("find", id="x"),
+            action("enable", id="x"),
+            action("toggle", "user", on=True),
+        ],
+        "communicate_info": ["42"],
+    },
+}
+
+
+def talk(script: Script, prompt: str) -> list[str]:
+    """A conversation as the benchmark runs it: what was called and said, side by side."""
+    user: list[Json] = [{"role": "system", "content": prompt}, {"role": "user", "content": "Go."}]
+    agent: list[Json] = [{"role": "system", "content": "policy"}]
+    told: list[str] = []
+
+    def speak(model: str, messages: list[Json]) -> str:
+        shown = [{"function": {"name": f"{model}_{n}"}} for n in ("look", "toggle", "find")]
+        while True:
+            body = {"model": model, "messages": messages, "tools": shown}
+            reply = asyncio.run(script(body))
+            message: Json = {"role": "assistant", "content": reply.text}
+            messages.append(message)
+            if not reply.calls:
+                return reply.text
+            call = reply.calls[0]
+            message["tool_calls"] = [{"function": {"name": call.name}}]
+            messages.append({"role": "tool", "content": "ok"})
+            told.append(f"{call.name} {call.arguments}")
+
+    while STOP not in (said := speak("user", user)):
+        agent.append({"role": "user", "content": said})
+        said = speak("agent", agent)
+        user.append({"role": "user", "content": said})
+        told.append(said)
+    return told
+
+
+def test_the_oracle_plays_every_action_in_turn_and_tells_what_must_be_told() -> None:
+    script = Script({"telecom/1": Part.of(TASK)}, calls=True, expected=["telecom/1"])
+    assert talk(script, "No data.\n\tAbroad.") == [
+        "user_look {}",
+        'agent_find {"id":"x"}',
+        'enable {"id":"x"}',
+        "Done: 42.",
+        'user_toggle {"on":true}',
+        "Done: 42.",
+    ]
+
+
+def test_the_noop_is_asked_once_and_calls_nothing() -> None:
+    script = Script({"telecom/1": Part.of(TASK)}, calls=False)
+    assert talk(script, "No data.") == ["I cannot help with that."]
+
+
+def test_tasks_that_look_alike_are_played_in_order() -> None:
+    other = {**TASK, "evaluation_criteria": {"actions": [action("find", id="y")]}}
+    fourth = {**TASK, "user_scenario": {"instructions": {"reason": "No data.\nAt home."}}}
+    parts = {"a/1": Part.of(TASK), "a/2": Part.of(other), "a/3": Part.of(fourth)}
+    script = Script(parts, calls=True, expected=["a/3", "a/1", "a/2"])
+    talk(script, "No data.\nAbroad.")
+    assert talk(script, "No data.\nAbroad.") == ['agent_find {"id":"y"}', "Done."]
+    assert script.expected == ["a/3"]
+
+
+def test_agent_and_user_are_two_models_and_a_probe_is_for_both() -> None:
+    asked: list[str] = []
+
+    def named(name: str) -> Any:
+        async def answer(_: Json) -> Reply:
+            asked.append(name)
+            return Reply(text=name)
+
+        return answer
+
+    pair = Pair(named("agent"), named("user"))
+    for body in ({"model": "user"}, {"model": "agent"}, PROBE):
+        asyncio.run(pair(body))
+    assert asked == ["user", "agent", "user", "agent"]
+
+
+def test_in_its_environment_the_oracle_is_right(tmp_path: Path) -> None:
+    large()
+    bench = Tau2()
+    assert {name: len(bench.entries(name)) for name in DOMAINS} == {
+        "airline": 50,
+        "retail": 114,
+        "telecom": 114,
+    }
+    assert "get_user_details" in {function["name"] for function in bench.functions()}
+    answer = bench.script("oracle")
+    assert answer is not None
+    run = Run("oracle", "o", tmp_path, ("telecom",), limit=2)
+    report = evaluate(bench, run, answer, lambda *_: None)
+    assert report["scores"]["telecom"]["score"] == 1, report["failures"]
+    assert report["scores"]["telecom"]["floor"] == 0

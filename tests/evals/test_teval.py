@@ -1,0 +1,176 @@
+"""T-Eval's six abilities in both formats, on small tasks of our own in its files' shapes."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evals.ready import run
+from provegym.evals.benchmark import Run
+from provegym.evals.environments import BenchmarkError
+from provegym.evals.teval import PARTS, Folder, evaluate, right, script
+from provegym.evals.teval_scores import match, plan, read, score
+from provegym.trace import Json
+
+ASKED = [{"role": "system", "content": "Tools: …"}, {"role": "user", "content": "Do it."}]
+APIS = ["Maps.find_place", "Maps.get_route", "Mail.send"]
+PLAN = [
+    {"id": 0, "name": "Maps.find_place", "args": {"name": "Berlin"}},
+    {"id": 1, "name": "Maps.get_route", "args": {"to": "Berlin"}},
+    {"id": 2, "name": "FinishAction", "args": {}},
+]
+NEXT = {"thought": "First find the place.", "name": "Maps.find_place", "args": {"name": "Berlin"}}
+SAID = {
+    "thought_start": "Thought: ",
+    "thought_end": "\n",
+    "action_start": "Action: ",
+    "action_end": "\n",
+    "args_start": "Args: ",
+    "args_end": "",
+}
+KEYS = {"thought": "why", "action": "tool", "args": "input"}
+TASKS: dict[str, Json] = {
+    "instruct": {
+        "template": KEYS,
+        "meta_data": {"response_format": "json"},
+        "ground_truth": {"action": "send", "args": {"to": "Ann", "text": "Hi"}},
+    },
+    "plan_json": {"meta": {"prompt_type": "json", "API_list": APIS}, "ground_truth": PLAN},
+    "plan_str": {"meta": {"prompt_type": "str", "API_list": APIS}, "ground_truth": PLAN},
+    "reason_str": {"ground_truth": NEXT},
+    "retrieve_str": {"ground_truth": NEXT},
+    "understand_str": {"ground_truth": {**NEXT, "args": "Berlin"}},
+    "reason_retrieve_understand_json": {"ground_truth": json.dumps(NEXT)},
+    "review_str": {"template": "", "ground_truth": {"answer": "B"}},
+}
+SPOKEN: Json = {**TASKS["instruct"], "template": SAID, "meta_data": {"response_format": "string"}}
+
+
+def embed(texts: Sequence[str]) -> list[list[float]]:
+    """Letters counted: alike texts are alike."""
+    return [[float(text.lower().count(chr(n))) for n in range(97, 123)] for text in texts]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder with every file of the benchmark."""
+    for part, task in TASKS.items():
+        tasks = {"1": {**task, "origin_prompt": ASKED}}
+        if part == "instruct":
+            tasks["2"] = {**SPOKEN, "origin_prompt": ASKED}
+        (tmp_path / f"{part}_v2.json").write_text(json.dumps(tasks))
+    return tmp_path
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_right_answer_is_worth_all_and_none_is_worth_nothing(part: str) -> None:
+    found = score(part, TASKS[part], right(part, TASKS[part]), embed)
+    assert found == pytest.approx(dict.fromkeys(found, 1.0))
+    assert set(score(part, TASKS[part], "", embed).values()) == {0.0}
+
+
+def test_half_of_an_instruction_is_its_format() -> None:
+    def paid(task: Json, answer: str) -> float:
+        (value,) = score("instruct", task, answer, None).values()
+        return value
+
+    half = {"why": "", "tool": "send", "input": {"to": "Ann", "text": "Bye"}}
+    assert paid(TASKS["instruct"], json.dumps(half)) == pytest.approx((1 + 2 / 3) / 2)
+    assert paid(TASKS["instruct"], f"```json\n{half}\n```") == pytest.approx((1 + 2 / 3) / 2)
+    assert paid(TASKS["instruct"], json.dumps({**half, "input": "none"})) == pytest.approx(2 / 3)
+    assert paid(TASKS["instruct"], '{"tool": "send"}') == 0
+    assert paid(SPOKEN, right("instruct", SPOKEN)) == 1
+    assert paid(SPOKEN, "Thought: hm\nAction: send\nArgs: all") == pytest.approx((1 + 1 / 3) / 2)
+    assert paid(SPOKEN, "send it") == 0
+    assert score("instruct", SPOKEN, "", None).keys() == {"instruct_str"}
+
+
+def test_a_plan_is_paid_for_steps_in_order() -> None:
+    def paid(*steps: Json) -> float:
+        return plan(TASKS["plan_json"], json.dumps(steps), embed)
+
+    first, second, _ = PLAN
+    assert paid(first, second) == 1
+    assert paid(first) == pytest.approx(2 / 3)  # one of one, one of two
+    assert paid({**second, "id": 0}, {**first, "id": 1}) == pytest.approx(0.5)  # one is in order
+    assert paid({**first, "name": "Mail.send", "args": {"qq": "zz"}}) == pytest.approx(2 / 3)
+    assert paid({"id": "no number", "name": "x", "args": {}}) == 0
+    words = "1. Use Maps.find_place to find Berlin. 2. Use Maps.get_route to Berlin"
+    assert plan(TASKS["plan_str"], words, embed) == 1
+
+
+def test_steps_are_matched_for_the_most_weight_in_all() -> None:
+    assert match([[0.9, 0.95], [0.0, 0.9]]) == {0: 0, 1: 1}
+    assert match([[0.9, 1.0], [0.85, 1.0], [0.0, 0.0]]) == {0: 0, 1: 1}
+    assert match([[0.0, 0.0]]) == {}
+
+
+def test_names_and_arguments_are_compared_as_they_are() -> None:
+    def paid(part: str, answer: str) -> dict[str, float]:
+        return score(part, TASKS[part], answer, None)
+
+    assert paid("retrieve_str", "Maps.find_place, for sure") == {"retrieve_str": 1}
+    assert paid("retrieve_str", "Maps.find_place or Mail.send") == {"retrieve_str": 0}
+    assert paid("retrieve_str", "Maps.find_place, then FinishAction") == {"retrieve_str": 0}
+    assert paid("understand_str", "'Berlin'") == {"understand_str": 1}
+    assert paid("reason_retrieve_understand_json", json.dumps({**NEXT, "args": {}})) == {
+        "retrieve_json": 1,
+        "understand_json": 0,
+    }
+    assert paid("review_str", "Answer: B, I think") == {"review_str": 1}
+    assert paid("review_str", "B") == {"review_str": 1}
+    assert paid("review_str", "Answer: (B)") == {"review_str": 0}
+
+
+def test_values_are_read_as_json_or_python() -> None:
+    assert read('{"a": true}') == read("{'a': True}") == {"a": True}
+    assert read("Sure: [1, 2] ok", "[", "]") == [1, 2]
+    assert read("{'a': true}") == {"a": True}
+    assert read("nothing", "{", "}") is None
+    assert read([1]) == [1]
+
+
+def test_an_oracle_run_has_every_ability_and_the_average(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Folder, "embed", lambda _: embed)
+    folder, some = Folder(data, "letters"), Run("oracle", "o", tmp_path / "out")
+    answer = script(folder, some, "oracle")
+    assert answer is not None
+    report: Any = evaluate(folder, some, answer, lambda *_: None)
+    abilities = ("instruct", "plan", "reason", "retrieve", "understand", "review", "average")
+    assert tuple(report["scores"])[:7] == abilities
+    assert {name: each["score"] for name, each in report["scores"].items()} == pytest.approx(
+        dict.fromkeys(report["scores"], 1.0)
+    )
+    assert all(each["floor"] == 0 for each in report["scores"].values())
+    assert report["sentences"] == "compared by letters"
+
+
+def test_without_an_embedder_plan_and_reason_are_not_scored_and_it_is_said(
+    data: Path, tmp_path: Path
+) -> None:
+    arguments = ("eval", "teval", "--data", data, "--endpoint", "noop", "--out", tmp_path / "out")
+    done = run(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert {"plan", "reason", "average"}.isdisjoint(report["scores"])
+    assert report["scores"]["instruct"]["score"] == 0
+    assert "--embedder" in report["notes"][1]
+    # The answers are kept: the same command asks nothing again, and scores them anew.
+    kept = (tmp_path / "out" / "answers.jsonl").read_bytes()
+    assert run(*arguments).returncode == 0
+    assert (tmp_path / "out" / "answers.jsonl").read_bytes() == kept
+    other = run(*arguments, "--embedder", "/no/such/model")
+    assert other.returncode == 2
+    assert other.stderr.count("\n") == 1
+
+
+def test_a_folder_without_its_files_says_which_are_wanted(tmp_path: Path) -> None:
+    with pytest.raises(BenchmarkError, match="plan_json"):
+        Folder(tmp_path).tasks(Run("m", "e", tmp_path))
+    (tmp_path / "review_str.json").write_text("[")
+    with pytest.raises(BenchmarkError, match=r"review_str\.json"):
+        Folder(tmp_path).tasks(Run("m", "e", tmp_path))
