@@ -138,7 +138,7 @@ def _positions(name: str) -> int:
     source = str(embedded() if name == "embedded" else name)
     try:
         config = need("transformers").AutoConfig.from_pretrained(source, local_files_only=True)
-    except OSError:
+    except (OSError, ValueError):
         return 0
     return int(config.to_dict().get("max_position_embeddings") or 0)
 
