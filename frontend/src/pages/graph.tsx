@@ -1,6 +1,6 @@
 /** The proven dependency graph of a server, with the evidence of every edge. */
 
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useAsk } from "../ask";
 import { data, type Graph, type Item } from "../data";
 import { useKeys } from "../keys";
@@ -59,11 +59,13 @@ function Whole({ graph, chain, problem, route }: { graph: Graph; chain: Item | n
     edge: next && "source" in next ? `${next.source}~${next.target}~${next.kind}` : "",
   }), true);
   useKeys({ Escape: () => pick(null) });
+  const [hover, point] = useState<Picked | null>(null);
+  const told = picked ?? (hover && "source" in hover ? hover : null);
   return (
     <div class="graph-body">
       {problem && <Problem>{problem}</Problem>}
-      <Canvas graph={graph} chain={chain} picked={picked} pick={pick} />
-      <Evidence graph={graph} chain={chain} picked={picked} pick={pick} drop={() => go(link(["graph", graph.server]), true)} />
+      <Canvas graph={graph} chain={chain} picked={picked} pick={pick} hover={hover} point={point} />
+      <Evidence graph={graph} chain={chain} picked={told} pick={pick} drop={() => go(link(["graph", graph.server]), true)} />
     </div>
   );
 }

@@ -62,10 +62,11 @@ function useView(drawn: Drawn) {
   return { box, view, setView, fit, zoom };
 }
 
-export function Canvas({ graph, chain, picked, pick }: { graph: Graph; chain: Item | null; picked: Picked | null; pick: (next: Picked | null) => void }) {
+type Choice = { picked: Picked | null; pick: (next: Picked | null) => void; hover: Picked | null; point: (at: Picked | null) => void };
+
+export function Canvas({ graph, chain, picked, pick, hover, point }: { graph: Graph; chain: Item | null } & Choice) {
   const drawn = useMemo(() => draw(graph), [graph]);
   const { box, view, setView, fit, zoom } = useView(drawn);
-  const [hover, setHover] = useState<Picked | null>(null);
   const lit = lighting(graph, chain, picked ?? (chain ? null : hover));
   const drag = useRef<{ x: number; y: number; moved: boolean } | null>(null);
   useKeys({ "+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8), "0": fit });
@@ -93,7 +94,7 @@ export function Canvas({ graph, chain, picked, pick }: { graph: Graph; chain: It
             const me: Picked = { source: bundle.source, target: bundle.target, kind: bundle.kind };
             return (
               <g key={`${bundle.source}~${bundle.target}~${bundle.kind}`} class={`edge ${bundle.kind} ${lit ? (lit.edge(me) ? "lit" : "dim") : ""}`}
-                onMouseEnter={() => setHover(me)} onMouseLeave={() => setHover(null)} onClick={() => pick(me)}>
+                onMouseEnter={() => point(me)} onMouseLeave={() => point(null)} onClick={() => pick(me)}>
                 <title>{`${bundle.source} → ${bundle.target} (${bundle.kind})`}</title>
                 <path d={bundle.path} /><path class="hit" d={bundle.path} />
               </g>
@@ -102,7 +103,7 @@ export function Canvas({ graph, chain, picked, pick }: { graph: Graph; chain: It
           {chain && !picked && <Chain chain={chain} drawn={drawn} />}
           {[...drawn.spots].map(([id, { x, y, node }]) => (
             <g key={id} class={`node ${node.writes ? "write" : ""} ${lit ? (lit.tools.has(id) ? "lit" : "dim") : ""}`} role="button" tabIndex={0} aria-label={`${id}${node.writes ? ", writes" : ""}`}
-              onMouseEnter={() => setHover({ tool: id })} onMouseLeave={() => setHover(null)} onClick={() => pick({ tool: id })}
+              onMouseEnter={() => point({ tool: id })} onMouseLeave={() => point(null)} onClick={() => pick({ tool: id })}
               onKeyDown={(event) => event.key === "Enter" && pick({ tool: id })}>
               <title>{id}</title>
               <rect x={x} y={y} width={WIDTH} height={HEIGHT} rx={5} />

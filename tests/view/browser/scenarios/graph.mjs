@@ -7,6 +7,17 @@ export default async function ({ page, open, source, assert, until, see, keys })
   await page.locator("svg.graph .node").first().waitFor();
   assert.equal(await page.locator("svg.graph .node").count(), 10);
   assert.ok((await page.locator("svg.graph .edge.explicit").count()) > 0);
+  const [x, y] = await page.locator("svg.graph .edge.explicit path").first().evaluate((path) => {
+    const middle = path.getPointAtLength(path.getTotalLength() / 2);
+    const on = new DOMPoint(middle.x, middle.y).matrixTransform(path.getScreenCTM());
+    return [on.x, on.y];
+  });
+  await page.mouse.move(x, y);
+  await page.locator(".trial.with li.ok").first().waitFor();
+  assert.doesNotMatch(page.url(), /edge=/);
+  await page.mouse.move(1, 1);
+  await page.locator(".trial").first().waitFor({ state: "detached" });
+
   await page.locator(".edge-row").first().click();
   await page.locator(".trial.with li.ok").first().waitFor();
   await page.locator(".trial.without").first().waitFor();
