@@ -46,7 +46,7 @@ def test_a_folder_holds_corpora_rollouts_and_runs(tmp_path: Path) -> None:
         ("blank.jsonl", b"\n\n", "no whole line yet"),
         ("table.csv", b"id,reward\n1,0.5\n", "is not JSON lines"),
         ("binary.jsonl", b"\x00\x01\x02\n" * 9, "is binary"),
-        ("packed.jsonl.gz", gzip.compress(b"{}\n"), "is compressed"),
+        ("packed.jsonl.gz", gzip.compress(b"{}\n", mtime=0), "is compressed"),
         ("other.jsonl", b'{"prompt": "hi"}\n', "neither examples nor rollouts"),
         ("list.jsonl", b"[1, 2]\n", "neither examples nor rollouts"),
         ("pretty.jsonl", b'{\n  "a": 1\n}\n', "is not JSON lines"),

@@ -8,13 +8,15 @@ from provegym.policies.local import need
 from provegym.train.engine import Limits
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe
 
-TOGETHER = 4
 PLAY, LEARN = Limits(1024, 1280, reply=96), Limits(1024, 640, reply=96)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes: examples made, tasks drawn and played of each group, GRPO's steps, and tokens."""
+    """Sizes: examples made, tasks drawn and played of each group, GRPO's steps, and tokens.
+
+    `together` is how many prompts are learnt from at a time: memory, not the result.
+    """
 
     examples: int = 300
     drawn: int = 18
@@ -23,12 +25,13 @@ class Plan:
     steps: int = 3
     prompts: int = 2
     rollouts: int = 4
+    together: int = 1
     play: Limits = PLAY
     learn: Limits = LEARN
 
 
 LAPTOP = Plan()
-GPU = Plan(drawn=60, tasks=20, steps=10, prompts=8, rollouts=8, learn=PLAY)
+GPU = Plan(drawn=60, tasks=20, steps=10, prompts=8, rollouts=8, together=4, learn=PLAY)
 
 
 def cores() -> int:
@@ -50,7 +53,7 @@ def recipe(plan: Plan, corpus: Path, adapter: Path) -> Recipe:
             steps=plan.steps,
             prompts_per_step=plan.prompts,
             rollouts=plan.rollouts,
-            batch=plan.rollouts * min(plan.prompts, TOGETHER),
+            batch=plan.rollouts * plan.together,
             lr=1e-4,
             beta=0.0,
             checkpointing=False,
