@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NODE := $(if $(shell command -v npm),examples/foreign/node_modules/.package-lock.json)
 
-.PHONY: quickstart test check format conformance bench page screenshots clean
+.PHONY: quickstart test check format conformance adapters bench page screenshots clean
 
 quickstart: .venv/train
 	@$(BIN)/provegym quickstart
@@ -25,6 +25,16 @@ format: .venv/dev
 
 conformance: .venv/dev
 	$(BIN)/python tests/conformance/run.py
+
+# The frameworks our adapters plug into, each in an environment of its own, and the tests that drive them.
+FRAMEWORKS := $(patsubst tests/adapters/%.txt,.envs/%,$(wildcard tests/adapters/*.txt))
+
+adapters: .venv/dev $(FRAMEWORKS)
+	$(BIN)/pytest tests/adapters
+
+.envs/%: tests/adapters/%.txt pyproject.toml
+	@tests/adapters/build $*
+	@touch $@
 
 bench: .venv/core
 	@$(BIN)/provegym bench
@@ -62,4 +72,4 @@ examples/foreign/node_modules/.package-lock.json: examples/foreign/package-lock.
 	@npm ci --prefix examples/foreign --loglevel=error || echo "npm could not install examples/foreign"
 
 clean:
-	rm -rf .venv .conformance examples/foreign/node_modules .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .envs .conformance examples/foreign/node_modules .mypy_cache .ruff_cache .pytest_cache
