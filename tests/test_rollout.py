@@ -158,3 +158,14 @@ def test_a_bug_in_a_server_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> Non
     rollout = roll(example, Says(Reply(calls=(call("list_cards"),))))
     assert rollout.ended == "server_bug"
     assert "a bug" in rollout.reason
+
+
+def test_a_world_nobody_calls_is_never_drawn() -> None:
+    example = pay_example()
+    others = ToolboxSpec(distractors=("search_emails",))
+    turns = tuple(msgspec.structs.replace(turn, minutes=0) for turn in example.turns)
+    example = msgspec.structs.replace(example, toolbox=others, turns=turns)
+    load("email").world.cache_clear()
+    rollout = roll(example, oracle(example))
+    assert rollout.calls[0].digest == example.digest
+    assert load("email").world.cache_info().misses == 0

@@ -121,7 +121,7 @@ class Player:
             error=outcome.error,
             result=outcome.text,
             diff=changes,
-            digest=self.session.digest(),
+            digest=self.session.digest(self.session.tools[tool.name][1]),
         )
 
 

@@ -134,7 +134,8 @@ class Checks(Data, frozen=True):
 class Call(Data, frozen=True):
     """One call a model made: where, what, whether it was valid, and what it did to the world.
 
-    `arguments` is None where the model's text could not be read as a call.
+    `arguments` is None where the model's text could not be read as a call. `digest` is that of the
+    world of the tool's own server, afterwards.
     """
 
     turn: int

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kernel.shelf import Shelf, server, shelf_of
 from provegym.kernel import Bug, Seed, Session, State
+from provegym.servers import load
 
 NOW = Seed(0).now
 MINUTES = st.integers(0, 600)
@@ -108,3 +109,18 @@ def test_time_passes_on_every_server_or_on_none() -> None:
         type(state).happen = kept  # type: ignore[method-assign]
     assert session.digest() == before
     assert session.now == NOW
+
+
+@pytest.mark.parametrize("name", ["trading", "iot_devices", "food_delivery", "marketplace"])
+def test_a_world_opened_late_is_the_one_opened_early(name: str) -> None:
+    real = load(name)
+    early, late, twin = (Session([real], 5) for _ in range(3))
+    early.digest()
+    for minutes in (45, 0, 600, 1_500):
+        early.advance(minutes)
+        late.advance(minutes)
+        twin.advance(minutes)
+    assert late.digest() == early.digest() != Session([real], 5).digest()
+    assert late.diff() == early.diff() != []
+    late.advance(5_000)
+    assert twin.digest() == early.digest(), "worlds of equal age share nothing that can be written"

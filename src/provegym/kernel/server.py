@@ -66,6 +66,7 @@ class Server(Generic[S]):
         self.tools: dict[str, Tool] = {}
         self._draw: Callable[[Seed], S] | None = None
         self.world = lru_cache(maxsize=WORLDS_KEPT)(self._world)
+        self.later = lru_cache(maxsize=WORLDS_KEPT)(self._later)
 
     def seed(self, draw: Callable[[Seed], S]) -> Callable[[Seed], S]:
         """Register the function that draws a world from a seed."""
@@ -77,6 +78,12 @@ class Server(Generic[S]):
         if self._draw is None:
             raise TypeError(f"{self.name} has no @server.seed")
         return self._draw(Seed(number, self.name)).freeze()
+
+    def _later(self, number: int, minutes: int) -> S:
+        """A seeded world so long after its seed, nobody having touched it; for forking alone."""
+        state = self.world(number).fork()
+        state.pass_time(minutes)
+        return state
 
     def read(self, function: F) -> F:
         """Make a function a tool that only looks."""

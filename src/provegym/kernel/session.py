@@ -74,8 +74,12 @@ class Session:
         state = self._states.get(server.name)
         if state is None:
             world = self._worlds.get(server.name)
-            state = (server.world(self.seed) if world is None else world).fork()
-            if self._minutes:
+            if world is None:
+                minutes = self._minutes
+                found = server.later(self.seed, minutes) if minutes else server.world(self.seed)
+                state = found.fork()
+            else:
+                state = world.fork()
                 state.pass_time(self._minutes)
             self._states[server.name] = state
         return state
@@ -143,10 +147,12 @@ class Session:
             for change in states[server.name].diff(server.name)
         ]
 
-    def digest(self) -> str:
-        """A fingerprint of every server's world; equal digests behave alike from here on."""
-        states = self._settled()
-        parts = [(server.name, states[server.name].digest()) for server in self.servers]
+    def digest(self, *only: AnyServer) -> str:
+        """A fingerprint of every server's world, or of those named alone.
+
+        Equal digests behave alike from here on. A world nobody looked at is drawn for it.
+        """
+        parts = [(server.name, self.state(server).digest()) for server in only or self.servers]
         return blake2b(ENCODE(parts), digest_size=16).hexdigest()
 
     def check(self) -> None:

@@ -6,6 +6,7 @@ A world is drawn once and then copied for nothing; the drawing takes tens of mil
 from collections.abc import Mapping, Sequence
 from threading import Thread
 
+from provegym import servers
 from provegym.toolbox import Toolbox
 from provegym.trace import Example
 
@@ -35,4 +36,7 @@ class Ahead:
         for each in ids:
             example = self.examples[each]
             if example.server:
-                Toolbox.of(example).session(example.seed).digest()
+                session = Toolbox.of(example).session(example.seed)
+                session.advance(sum(turn.minutes for turn in example.turns))
+                session.digest(servers.load(example.server))
+                session.diff()
