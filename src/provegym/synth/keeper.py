@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from math import sqrt
+from math import ceil, sqrt
 from random import Random
 from statistics import median
 from typing import NamedTuple
@@ -130,10 +130,13 @@ class Keeper:
         return "a near copy" if self._is_near_copy(_calls(example)) else ""
 
     def _is_near_copy(self, calls: frozenset[str]) -> bool:
-        shared = Counter(number for call in calls for number in self.holders.get(call, ()))
+        # A near copy lacks at most so many of these calls, so it has one of any few more: the rarest.
+        lacks = len(calls) - ceil(NEAR_COPY * len(calls) - 1e-9)
+        rarest = sorted(calls, key=lambda call: len(self.holders.get(call, ())))[: lacks + 1]
+        near = {number for call in rarest for number in self.holders.get(call, ())}
         return any(
-            count / (len(calls) + len(self.sets[number]) - count) >= NEAR_COPY
-            for number, count in shared.items()
+            len(calls & self.sets[number]) / len(calls | self.sets[number]) >= NEAR_COPY
+            for number in near
         )
 
     def keep(self, example: Example) -> None:
