@@ -130,7 +130,7 @@ class Keeper:
         return "a near copy" if self._is_near_copy(_calls(example)) else ""
 
     def _is_near_copy(self, calls: frozenset[str]) -> bool:
-        # A near copy lacks at most so many of these calls, so it has one of any few more: the rarest.
+        # A near copy lacks at most so many of these calls, so it has one of any that are more.
         lacks = len(calls) - ceil(NEAR_COPY * len(calls) - 1e-9)
         rarest = sorted(calls, key=lambda call: len(self.holders.get(call, ())))[: lacks + 1]
         near = {number for call in rarest for number in self.holders.get(call, ())}
