@@ -190,7 +190,7 @@ def test_what_belongs_elsewhere_is_served_by_no_distractor(monkeypatch: pytest.M
             if made is None or reason(made) != "no_tool":
                 continue
             elsewhere, here = visited
-            assert here == name
+            assert (here, made.provenance["elsewhere"]) == (name, elsewhere)
             assert elsewhere in strangers(name, names())
             foreign = {all_tools()[tool].server for tool in made.toolbox.distractors}
             assert foreign <= set(strangers(elsewhere, names()))

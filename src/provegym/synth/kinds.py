@@ -204,6 +204,8 @@ def _nothing_fits(
         "levels": ["aside"],
         "why": why,
     }
+    if elsewhere:
+        provenance["elsewhere"] = elsewhere
     return put(
         talk.example, kind=kind, turns=(Turn(text=text),), paths=(Path(),), provenance=provenance
     )
