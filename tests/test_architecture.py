@@ -12,10 +12,10 @@ SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
     {"kernel"},
     {"servers", "trace", "fuzz"},
-    {"hosts", "toolbox", "rewards", "policies"},
+    {"hosts", "toolbox", "rewards", "policies", "workers"},
     {"rollout"},
     {"verify", "synth"},
-    {"train", "evals", "view"},
+    {"train", "evals", "view", "adapters"},
     {
         "cli",
         "config",

@@ -2,12 +2,12 @@
 
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import msgspec
+from msgspec.structs import asdict
 
 from provegym.kernel.errors import suggest
 from provegym.rewards import WEIGHTS

@@ -1,8 +1,8 @@
 """Long runs over files: play every example, score every rollout, verify every example."""
 
-import asyncio
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,48 +10,39 @@ import msgspec
 from rich.progress import Progress
 
 from provegym.config import BadRecipe, check_weights
+from provegym.evals.heldout import Remote, played
 from provegym.rewards import Scheme, rescore
 from provegym.rewards.explain import explain, summary
-from provegym.rollout import MakePolicy, play, play_all
 from provegym.trace import BadFile, Example, Rollout, line, read, write
 from provegym.verify import verify
+from provegym.workers import HERE, Workers
 
 
 @dataclass(frozen=True)
 class Job:
-    """Which examples to play with which policy, and where the rollouts go."""
+    """Which examples to play, with whom, and where the rollouts go."""
 
     data: Path
     out: Path
-    name: str
-    make: MakePolicy
-    scheme: Scheme
-    concurrency: int = 8
+    player: Remote
 
 
-def play_file(job: Job, bar: Progress) -> tuple[int, float, list[str]]:
+def play_file(job: Job, bar: Progress, workers: Workers = HERE) -> tuple[int, float, list[str]]:
     """Play the examples that the output does not hold yet: how many, their mean, what failed."""
     examples = list(read(job.data, Example))
     done = _recover(job)
     failed: list[str] = []
     todo = [example for example in examples if example.id not in done]
     task = bar.add_task("rollouts", total=len(examples), completed=len(examples) - len(todo))
-
-    async def run() -> None:
-        def one(example: Example) -> Any:
-            return play(example, job.make(example), name=job.name, scheme=job.scheme)
-
+    try:
         with job.out.open("ab", buffering=0) as file:
-            async for rollout in play_all(todo, one, job.concurrency):
+            for rollout in played(todo, job.player, workers):
                 file.write(line(rollout))
                 if rollout.reward is None:
                     failed.append(f"{rollout.example.id}: {rollout.ended}: {rollout.reason}")
                 else:
                     done[rollout.example.id] = rollout.reward.total
-                bar.advance(task)
-
-    try:
-        asyncio.run(run())
+                bar.update(task, advance=1, description=f"rollouts{workers.where}")
     except OSError as problem:
         raise BadFile(f"{job.out}: {problem.strerror}") from None
     return len(done), sum(done.values()) / len(done) if done else 0.0, failed
@@ -67,7 +58,7 @@ def _recover(job: Job) -> dict[str, float]:
         job.out.write_bytes(whole)
     held = list(read(job.out, Rollout))
     for rollout in held:
-        if rollout.policy != job.name:
+        if rollout.policy != job.player.name:
             raise BadFile(f"{job.out} holds rollouts of {rollout.policy}; choose another file")
     good = [rollout for rollout in held if rollout.reward is not None]
     if len(good) < len(held):
@@ -120,13 +111,18 @@ def parse_weights(text: str) -> dict[str, float]:
     return weights
 
 
-def verify_file(path: Path, bar: Progress) -> tuple[dict[str, list[str]], int]:
+def verify_file(
+    path: Path, bar: Progress, workers: Workers = HERE
+) -> tuple[dict[str, list[str]], int]:
     """What is wrong with which example, and how many were looked at."""
     examples = list(read(path, Example))
     failed: dict[str, list[str]] = {}
-    for example in bar.track(examples, description="verify"):
-        if problems := verify(example):
+    task = bar.add_task("verify", total=len(examples))
+    found = workers.map(partial(map, verify), examples)
+    for example, problems in zip(examples, found, strict=True):
+        if problems:
             failed[example.id] = problems
+        bar.update(task, advance=1, description=f"verify{workers.where}")
     return failed, len(examples)
 
 

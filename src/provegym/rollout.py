@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from provegym.kernel import Change, Session
+from provegym.kernel import Session
 from provegym.kernel.errors import quote, suggest
 from provegym.policies.dialects import openai
 from provegym.rewards import PAPER, Scheme, score
@@ -45,7 +45,7 @@ PAPER_CAPS = Caps()
 
 @dataclass
 class Player:
-    """One rollout while it runs."""
+    """One rollout while it runs: `play` drives it, or another loop does, step by step."""
 
     example: Example
     caps: Caps = PAPER_CAPS
@@ -59,13 +59,10 @@ class Player:
 
     async def play(self, policy: Policy) -> None:
         """Every user turn, each until the policy answers without a call."""
-        self.toolbox = Toolbox.of(self.example)
-        self.session = self.toolbox.session(self.example.seed)
+        self.open()
         tools = self.toolbox.openai()
-        self.messages.append({"role": "system", "content": self.example.system})
-        for number, turn in enumerate(self.example.turns[: self.caps.user_turns]):
-            self.session.advance(turn.minutes)
-            self.messages.append({"role": "user", "content": turn.text})
+        for number in range(len(self.example.turns[: self.caps.user_turns])):
+            self.hear(number)
             while True:
                 if self.replies == self.caps.assistant_turns:
                     self.ended = "turns"
@@ -75,6 +72,18 @@ class Player:
                     break
             if self.ended != "done":
                 return
+
+    def open(self) -> None:
+        """Begin: the tools shown, a world of its own, the system text."""
+        self.toolbox = Toolbox.of(self.example)
+        self.session = self.toolbox.session(self.example.seed)
+        self.messages.append({"role": "system", "content": self.example.system})
+
+    def hear(self, turn: int) -> None:
+        """Let the time before a user turn pass, then the user speak."""
+        said = self.example.turns[turn]
+        self.session.advance(said.minutes)
+        self.messages.append({"role": "user", "content": said.text})
 
     def take(self, reply: Reply, turn: int) -> bool:
         """Record a reply and run its calls; whether the policy is to speak again in this turn."""
@@ -124,37 +133,62 @@ class Player:
             digest=self.session.digest(self.session.tools[tool.name][1]),
         )
 
+    def finish(self, name: str, scheme: Scheme = PAPER) -> Rollout:
+        """What happened, and what it is paid."""
+        outcome = tuple(self.session.diff())
+        return Rollout(
+            example=self.example,
+            policy=name,
+            messages=tuple(self.messages),
+            calls=tuple(self.calls),
+            ended=self.ended,
+            tokens=self.tokens,
+            outcome=outcome,
+            reward=score(self.example, self.calls, scheme, outcome),
+        )
+
 
 async def play(
     example: Example, policy: Policy, *, name: str, caps: Caps = PAPER_CAPS, scheme: Scheme = PAPER
 ) -> Rollout:
     """Play one example to its end and score it; what goes wrong becomes its reason, unpaid."""
     player = Player(example, caps)
-    reason, reward = "", None
-    outcome: tuple[Change, ...] = ()
     try:
         await player.play(policy)
-        outcome = tuple(player.session.diff())
-        reward = score(example, player.calls, scheme, outcome)
+        return player.finish(name, scheme)
     except Exception as problem:
-        player.ended = "server_bug" if _in_servers(problem) else "policy_error"
-        reason = f"{type(problem).__name__}: {problem}"
-    return Rollout(
-        example=example,
-        policy=name,
-        messages=tuple(player.messages),
-        calls=tuple(player.calls),
-        ended=player.ended,
-        reason=reason,
-        tokens=player.tokens,
-        outcome=outcome,
-        reward=reward,
-    )
+        return Rollout(
+            example=example,
+            policy=name,
+            messages=tuple(player.messages),
+            calls=tuple(player.calls),
+            ended="server_bug" if _in_servers(problem) else "policy_error",
+            reason=f"{type(problem).__name__}: {problem}",
+            tokens=player.tokens,
+        )
 
 
 def play_script(example: Example, make: MakePolicy, *, scheme: Scheme = PAPER) -> Rollout:
     """Play a policy that never waits, without an event loop."""
-    coroutine = play(example, make(example), name="script", scheme=scheme)
+    return _run(play(example, make(example), name="script", scheme=scheme))
+
+
+def replay(example: Example, replies: Iterable[Reply], *, name: str) -> Rollout:
+    """The rollout that replies given elsewhere make, in a world of its own."""
+    return _run(play(example, _Said(list(replies)), name=name))
+
+
+@dataclass
+class _Said:
+    """Says again what was said; a conversation cut short ends as if there were no tokens left."""
+
+    replies: list[Reply]
+
+    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
+        return self.replies.pop(0) if self.replies else Reply(tokens=PAPER_CAPS.tokens + 1)
+
+
+def _run(coroutine: Coroutine[Any, Any, Rollout]) -> Rollout:
     try:
         coroutine.send(None)
     except StopIteration as done:

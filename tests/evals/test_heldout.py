@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from provegym.evals.heldout import (
     drawn,
     evaluate,
     group,
+    played,
     report,
     tasks,
 )
@@ -28,12 +30,13 @@ from provegym.policies.scripted import SCRIPTS
 from provegym.rollout import play_script
 from provegym.synth.corpus import TRAIN_WORLDS
 from provegym.synth.perturb import HELD_OUT
-from provegym.trace import BadFile, Example, Json, Reply, Rollout, ToolCall, read, write
+from provegym.trace import BadFile, Example, Json, Reply, Rollout, ToolCall, line, read, write
 from provegym.trace import Path as Road
 from provegym.train.codec import TooLong
 from provegym.train.engine import Limits
 from provegym.verify import verify
 from provegym.verify.complete import complete
+from provegym.workers import Processes
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +90,16 @@ def test_a_remote_policy_is_asked_and_its_rollouts_are_kept(
     assert found[TRAINING]["scores"]["reward"]["model"].mean == pytest.approx(1.3)
     kept = [(each.example.id, each.policy) for each in read(out, Rollout)]
     assert kept == [(f"pay-{n // 2}", "oracle") for n in range(6)]
+
+
+def test_other_processes_play_to_the_same_bytes() -> None:
+    """What equals a default is left out of a line, and pickling would make it another object."""
+    data = Path(__file__).parents[1] / "data" / "banking.jsonl"
+    examples = [each for each in read(data, Example) for _ in range(12)]
+    player = Remote("guesser", SCRIPTS["guesser"])
+    with closing(Processes(2)) as workers:
+        there = [line(rollout) for rollout in played(examples, player, workers)]
+    assert there == [line(rollout) for rollout in player(examples)]
 
 
 class Words:

@@ -1,8 +1,10 @@
 """Every dialect reads its own calls, and what is no call is answered as malformed."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from provegym.policies.dialects import granite, hermes, openai, pick
+from provegym.policies.dialects import Parse, granite, hermes, openai, pick
 from provegym.trace import Reply, ToolCall
 
 CALL = ToolCall(name="pay", arguments='{"amount":5}')
@@ -38,6 +40,10 @@ def test_hermes_reads_parallel_calls() -> None:
         ('Yes. <|tool_call|> {"name": "pay", "arguments": {"amount": 5}}', "Yes.", (CALL,)),
         ('<tool_call>{"name": "pay", "arguments": {"amount": 5}}</tool_call>', "", (CALL,)),
         ("<|tool_call|>[oops", "", (ToolCall(name="", arguments="[oops"),)),
+        ("<|tool_call|>", "", (ToolCall(name="", arguments=""),)),
+        ("<|tool_call|>5", "", (ToolCall(name="", arguments="5"),)),
+        ('<|tool_call|>["pay"]', "", (ToolCall(name="", arguments='"pay"'),)),
+        ('Hm. <tool_call>{"name": "pay"', "Hm.", (ToolCall(name="", arguments='{"name": "pay"'),)),
     ],
 )
 def test_granite(text: str, said: str, calls: tuple[ToolCall, ...]) -> None:
@@ -57,3 +63,38 @@ def test_native_nonsense_is_a_call_nobody_can_read(item: object) -> None:
 def test_the_dialect_goes_with_the_model() -> None:
     assert pick("ibm-granite/granite-4.1-8b-instruct") is granite.parse
     assert pick("Qwen/Qwen3-4B-Instruct-2507") is hermes.parse
+
+
+def test_the_dialect_goes_with_the_template_where_a_folder_has_any_name() -> None:
+    template = "{{ '<|start_of_role|>' + message['role'] + '<|end_of_role|>' }}"
+    assert pick("base", template) is granite.parse
+    assert pick("base", "{{ '<|im_start|>' + message['role'] }}") is hermes.parse
+
+
+PIECES = [
+    *("<tool_call>", "</tool_call>", "<|tool_call|>", "<think>", "</think>", "<|end_of_text|>"),
+    *(
+        '{"name": ',
+        '"pay"',
+        ', "arguments": ',
+        "{",
+        "}",
+        "[",
+        "]",
+        '"',
+        "5",
+        "1e999",
+        "NaN",
+        "null",
+    ),
+    *('"\\ud800"', "\ud800", "\x00", "\ufffd", " ", "Sure.", "[" * 2_000, "9" * 5_000),
+]
+
+
+@pytest.mark.parametrize("parse", [hermes.parse, granite.parse], ids=["hermes", "granite"])
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_whatever_a_model_writes_is_a_reply(parse: Parse, text: str) -> None:
+    reply = parse(text)
+    if not any(mark in text for mark in ("<tool_call>", "<|tool_call|>")):
+        assert reply.calls == ()
+    assert all(isinstance(call.arguments, str) for call in reply.calls)

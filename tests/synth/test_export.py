@@ -15,6 +15,7 @@ from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, line, read, write
 
 DATA = Path(__file__).parents[1] / "data" / "banking.jsonl"
+VERL = ("data_source", "prompt", "ability", "reward_model", "extra_info")
 COUNT = len(DATA.read_bytes().splitlines())
 needs_pyarrow = pytest.mark.skipif(
     importlib.util.find_spec("pyarrow") is None, reason="pyarrow (provegym[data]) is not installed"
@@ -43,7 +44,7 @@ def test_trl_rows_are_found_by_id(tmp_path: Path) -> None:
 
 def test_verl_rows_have_its_columns(tmp_path: Path) -> None:
     for at, row in enumerate(exported("verl", tmp_path)):
-        assert list(row) == ["data_source", "prompt", "ability", "reward_model", "extra_info"]
+        assert list(row) == [*VERL, "agent_name"]
         example = decoded(row["extra_info"]["example"])
         assert [message["role"] for message in row["prompt"]] == ["system", "user"]
         assert row["prompt"][1]["content"] == example.turns[0].text
@@ -52,8 +53,7 @@ def test_verl_rows_have_its_columns(tmp_path: Path) -> None:
         assert len(truth) == len(example.paths)
         extra = row["extra_info"]
         assert (extra["index"], extra["split"]) == (at, "train")
-        made = extra["tools_kwargs"]["provegym"]["create_kwargs"]
-        assert made == {"example_id": example.id}
+        assert row["agent_name"] == "provegym"
 
 
 def test_sft_rows_have_messages_with_objects_and_the_tools_shown(tmp_path: Path) -> None:

@@ -26,6 +26,22 @@ GROUPED = """{% if tools %}{{ tools | tojson }}{% endif %}{% for message in mess
 {%- for call in message.tool_calls or [] %}<tool_call>{{ call.function | tojson }}</tool_call>
 {%- endfor %}<|im_end|> {% endif %}{% endfor %}
 {%- if add_generation_prompt %}<|im_start|>assistant: {% endif %}"""
+# The form of Granite: roles in marks of their own, and all calls of a message in one list.
+MARKS = ("<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>", "<|tool_call|>")
+GRANITE = """{% if tools %}<|start_of_role|>available_tools<|end_of_role|>{{ tools | tojson }}
+<|end_of_text|>{% endif %}{% for message in messages %}<|start_of_role|>{{ message.role }}
+<|end_of_role|>{{ message.content }}{% if message.tool_calls %}<|tool_call|>
+{{- message.tool_calls | map(attribute="function") | list | tojson }}{% endif %}<|end_of_text|>
+{% endfor %}{% if add_generation_prompt %}<|start_of_role|>assistant
+<|end_of_role|>{% endif %}"""
+
+
+@pytest.fixture(scope="module")
+def granite() -> Codec:
+    tokenizer = build_tokenizer([pay_example()])
+    tokenizer.add_special_tokens({"additional_special_tokens": list(MARKS)})
+    tokenizer.chat_template = GRANITE
+    return Codec(tokenizer, 100_000)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +106,11 @@ def _with_objects(messages: list[Json]) -> list[Json]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.id)
-def test_a_reply_comes_back_as_it_was_said(codec: Codec, example: Example) -> None:
+@pytest.mark.parametrize("form", ["codec", "granite"])
+def test_a_reply_comes_back_as_it_was_said(
+    form: str, example: Example, request: pytest.FixtureRequest
+) -> None:
+    codec: Codec = request.getfixturevalue(form)
     for message in transcript(example).messages:
         if message["role"] != "assistant":
             continue
@@ -126,6 +146,13 @@ def test_a_reply_that_was_cut_off_is_read_as_far_as_it_goes(codec: Codec) -> Non
     reply = codec.reply(ids[:-1])
     assert reply.text == "Let me see."
     assert reply.calls == (ToolCall(name="", arguments='{"name": "li'),)
+
+
+def test_granites_calls_are_read_and_what_is_none_is_kept(granite: Codec) -> None:
+    right = granite._encode('<|tool_call|>[{"name": "pay", "arguments": {"amount": 5}}]')
+    assert granite.reply(right).calls == (ToolCall(name="pay", arguments='{"amount":5}'),)
+    cut = granite.reply(granite._encode('Yes.<|tool_call|>[{"name": "pa'))
+    assert (cut.text, cut.calls) == ("Yes.", (ToolCall(name="", arguments='[{"name": "pa'),))
 
 
 def test_words_of_the_world_cannot_end_a_turn_unseen(codec: Codec) -> None:

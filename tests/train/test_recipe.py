@@ -21,7 +21,9 @@ def write(folder: Path, text: str, name: str = "r.toml") -> Path:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_recipe_loads_and_is_written_as_it_was_read(path: Path, tmp_path: Path) -> None:
     recipe = load_recipe(path)
-    assert load_recipe(write(tmp_path, write_recipe(recipe))) == recipe
+    written = write_recipe(recipe)
+    assert load_recipe(write(tmp_path, written)) == recipe
+    assert f"assistant_turns = {recipe.limits.assistant_turns}\n" in written
 
 
 @pytest.mark.parametrize(("name", "lr"), PAPER_LR.items())

@@ -1,14 +1,16 @@
 """Commands that say how good a model is, and what changed from one to another."""
 
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.progress import Progress
 from rich.table import Table
 
-from provegym.cli.base import Json, console, fail, print_json
+from provegym.cli.base import Json, Ray, RayCommand, console, fail, hands, print_json, progress_bar
 from provegym.cli.base import app as root
 from provegym.cli.benchmarks import app
 
@@ -16,8 +18,9 @@ if TYPE_CHECKING:
     from provegym.evals.compare import Row
     from provegym.evals.heldout import Play
     from provegym.evals.measure import Estimate
-    from provegym.trace import Example
+    from provegym.trace import Example, Rollout
     from provegym.train.engine import Limits
+    from provegym.workers import Workers
 
 FEW, REPLY = 8, 256
 
@@ -46,9 +49,10 @@ class Player:
     temperature: float
     batch: int
     vllm: bool
+    ray: bool
 
 
-@app.command("heldout")
+@app.command("heldout", cls=RayCommand)
 def evaluate_model(
     model: Model,
     adapter: Adapter = None,
@@ -63,6 +67,7 @@ def evaluate_model(
     batch: Batch = 16,
     vllm: Fast = False,
     out: Annotated[Path | None, typer.Option(help="Where the rollouts go.")] = None,
+    ray: Ray = None,
     as_json: Json = False,
 ) -> None:
     """Play tasks that no training saw, and report every score with the noop's beside it."""
@@ -75,10 +80,13 @@ def evaluate_model(
     if out is not None and out.exists():
         fail(f"{out} exists; name another file")
     limits = Limits(prompt=prompt, completion=completion, reply=min(completion, REPLY))
-    play = _play(Player(model, adapter, name, temperature, batch, vllm), limits)
+    player = Player(model, adapter, name, temperature, batch, vllm, ray is not None)
+    play = _play(player, limits)
     tools = tools or (FEW if model == "embedded" else None)
     examples = [show(example, tools) for example in tasks(data, count)]
-    report = evaluate(_fitting(examples, play, prompt), play, samples, out)
+    examples = _fitting(examples, play, prompt)
+    with hands(ray) as workers, progress_bar() as bar:
+        report = evaluate(examples, _shown_by(bar, play, workers), samples, out)
     if as_json:
         print_json(report)
     else:
@@ -87,7 +95,7 @@ def evaluate_model(
 
 def _play(player: Player, limits: "Limits") -> "Play":
     from provegym.evals.heldout import Remote
-    from provegym.policies.endpoint import Endpoint, EndpointConfig
+    from provegym.policies.endpoint import EndpointConfig
     from provegym.policies.local import NotInstalled
     from provegym.policies.scripted import SCRIPTS
 
@@ -97,11 +105,26 @@ def _play(player: Player, limits: "Limits") -> "Play":
     if model.startswith(("http://", "https://")):
         config = EndpointConfig(url=model, model=player.name, temperature=player.temperature)
         name = f"{player.name} at {model.rpartition('@')[2]}"
-        return Remote(name, Endpoint(config), player.batch)
+        return Remote(name, config, player.batch)
+    if player.ray:
+        fail("--ray plays scripts and endpoints: serve the model, and give its URL as --model")
     try:
         return _local(player, limits)
     except NotInstalled as problem:
         fail(str(problem))
+
+
+def _shown_by(bar: Progress, play: "Play", workers: "Workers") -> "Play":
+    """The same play by whoever does the work, with its progress."""
+    from provegym.evals.heldout import played
+
+    def shown(examples: Sequence["Example"]) -> Iterator["Rollout"]:
+        task = bar.add_task("rollouts", total=len(examples))
+        for rollout in played(examples, play, workers):
+            bar.update(task, advance=1, description=f"rollouts{workers.where}")
+            yield rollout
+
+    return shown
 
 
 def _fitting(examples: "list[Example]", play: "Play", prompt: int) -> "list[Example]":
@@ -127,15 +150,15 @@ def _local(player: Player, limits: "Limits") -> "Play":
     torch: Any = need("torch")
     device = "cuda" if torch.cuda.is_available() and not player.vllm else "cpu"
     weights, tokenizer = load(model, adapter, device)
+    codec = Codec(tokenizer, limits.prompt)
     if player.vllm:
         longest = limits.prompt + limits.completion + limits.reply
         engine = Vllm(model, longest, player.temperature)
         if adapter:
             engine.wear(adapter)
-        generate = engine.generate
-    else:
-        generate = Sampler(weights, tokenizer, player.temperature, 0).generate
-    return Local(name, generate, Codec(tokenizer, limits.prompt), limits, player.batch)
+        return Local(name, engine.source, codec, limits, player.batch)
+    sampler = Sampler(weights, tokenizer, player.temperature, 0)
+    return Local(name, sampler.generate, codec, limits, player.batch)
 
 
 def _print_scores(report: dict[str, Any]) -> None:

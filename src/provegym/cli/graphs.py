@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from provegym.cli.base import Json, Seed, app, fail, load
+from provegym.cli.base import Json, Seed, app, fail, load, need_mcp
 from provegym.kernel import AnyServer
 from provegym.kernel.errors import suggest
 
@@ -69,6 +69,7 @@ def treated(
     allow_writes: bool, reset: str, fresh_from: Path | None, reads: str, timeout: float
 ) -> "Options":
     """How somebody's server is to be treated, from what the command line says."""
+    need_mcp()
     from provegym.hosts.foreign import Options
 
     return Options(allow_writes, reset, fresh_from, listed(reads), call_seconds=timeout)

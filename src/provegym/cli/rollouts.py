@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from provegym.cli.base import Json, RecipeFile, app, console, fail, print_json, progress_bar
+from provegym.cli.base import (
+    Json,
+    Ray,
+    RayCommand,
+    RecipeFile,
+    app,
+    console,
+    fail,
+    hands,
+    print_json,
+    progress_bar,
+)
 from provegym.cli.graphs import (
     AllowWrites,
     FreshFrom,
@@ -25,22 +36,24 @@ if TYPE_CHECKING:
     from provegym.hosts.foreign import Options
 
 
-@app.command("rollout")
+@app.command("rollout", cls=RayCommand)
 def run_rollouts(
     data: Annotated[Path, typer.Option(help="Examples: a JSONL file or a folder of them.")],
     out: Annotated[Path, typer.Option(help="Where rollouts go; what is there already is kept.")],
     policy: Annotated[str, typer.Option(help="A script (oracle, noop, …) or an endpoint's URL.")],
     model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default",
-    concurrency: Annotated[int, typer.Option(help="Rollouts at a time.", min=1)] = 8,
+    concurrency: Annotated[int, typer.Option(help="Rollouts at a time, on a core.", min=1)] = 8,
     recipe: RecipeFile = None,
+    ray: Ray = None,
 ) -> None:
     """Play every example with a policy and write one rollout per line; resumes where it stopped."""
+    from provegym.evals.heldout import Remote
     from provegym.play import Job, play_file
 
     name = policy if "://" not in policy else f"{model} at {policy.rpartition('@')[2]}"
-    job = Job(data, out, name, _policy(policy, model), _scheme(recipe), concurrency)
-    with progress_bar() as bar:
-        count, mean, failed = play_file(job, bar)
+    player = Remote(name, _policy(policy, model), concurrency, _scheme(recipe))
+    with hands(ray) as workers, progress_bar() as bar:
+        count, mean, failed = play_file(Job(data, out, player), bar, workers)
     print(f"{count} rollouts in {out}, mean reward {mean:.3f}")
     if failed:
         fail(f"{len(failed)} rollouts went wrong and are played again next time; {failed[0]}")
@@ -71,10 +84,11 @@ def score_rollouts(
     print(f"{report['rollouts']} rollouts, mean {report['total']:.3f} ({means})")
 
 
-@app.command("verify")
+@app.command("verify", cls=RayCommand)
 def verify_examples(
     data: Annotated[Path, typer.Argument(help="Examples: a JSONL file or a folder of them.")],
     as_json: Json = False,
+    ray: Ray = None,
     mcp: Mcp = "",
     allow_writes: AllowWrites = False,
     reset: Reset = "",
@@ -85,9 +99,11 @@ def verify_examples(
     """Hold every example to the contract; exit 1 and say what fails and why if any does."""
     from provegym.play import verify_file
 
-    options = treated(allow_writes, reset, fresh_from, reads, timeout)
-    with connected(mcp, options, data), progress_bar() as bar:
-        failed, count = verify_file(data, bar)
+    if mcp and ray is not None:
+        fail("somebody's server is connected to this machine alone: leave --ray out")
+    options = treated(allow_writes, reset, fresh_from, reads, timeout) if mcp else None
+    with connected(mcp, options, data), hands(ray) as workers, progress_bar() as bar:
+        failed, count = verify_file(data, bar, workers)
     if as_json:
         print_json({"examples": count, "failed": failed})
     else:
@@ -99,7 +115,7 @@ def verify_examples(
 
 
 @contextmanager
-def connected(mcp: str, options: "Options", data: Path) -> Iterator[None]:
+def connected(mcp: str, options: "Options | None", data: Path) -> Iterator[None]:
     """Somebody's server, where one is given, so that the examples made on it can be played."""
     from provegym import servers
     from provegym.synth.foreign import asks_of
@@ -107,7 +123,7 @@ def connected(mcp: str, options: "Options", data: Path) -> Iterator[None]:
 
     named = {example.server for example in read(data, Example)}
     told = " and ".join(sorted(named))
-    if not mcp:
+    if options is None:
         if named and not any(name == "" or servers.is_known(name) for name in named):
             fail(f'{data} was made on {told}, which is not ours; connect it with --mcp "COMMAND"')
         yield
@@ -146,11 +162,11 @@ def audit_reward(
 
 
 def _policy(name: str, model: str) -> Any:
-    from provegym.policies.endpoint import Endpoint, EndpointConfig
+    from provegym.policies.endpoint import EndpointConfig
     from provegym.policies.scripted import SCRIPTS
 
     if name.startswith(("http://", "https://")):
-        return Endpoint(EndpointConfig(url=name, model=model))
+        return EndpointConfig(url=name, model=model)
     if name not in SCRIPTS:
         hint = suggest(name, list(SCRIPTS))
         fail(f"no policy {name!r}; give an endpoint's URL or a script: {hint}")

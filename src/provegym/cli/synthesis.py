@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from provegym.cli.base import app, fail, load, progress_bar
+from provegym.cli.base import Ray, RayCommand, app, fail, hands, load, progress_bar
 from provegym.cli.graphs import (
     AllowWrites,
     FreshFrom,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from provegym.synth.lessons import Lessons
 
 
-@app.command("synth")
+@app.command("synth", cls=RayCommand)
 def synthesise(
     size: Annotated[int, typer.Option(help="How many examples.", min=1)],
     out: Annotated[Path, typer.Option(help="The corpus's folder; an unfinished one goes on.")],
@@ -39,6 +39,7 @@ def synthesise(
     teacher: Annotated[str, typer.Option(help="An endpoint's URL: a model says it anew.")] = "",
     model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default",
     rephrase: Annotated[bool, typer.Option(help="The model only rephrases.")] = False,
+    ray: Ray = None,
     mcp: Mcp = "",
     allow_writes: AllowWrites = False,
     reset: Reset = "",
@@ -58,11 +59,13 @@ def synthesise(
         fail("--rephrase needs a --teacher")
     if mcp and (names or split):
         fail("somebody's server makes a corpus of its own: leave --servers and --split out")
+    if mcp and ray is not None:
+        fail("somebody's server is connected to this machine alone: leave --ray out")
     lessons = Lessons(out, teacher, model, rephrase) if teacher else None
     folder = out / PLANS if teacher else out
     if not mcp:
         chosen = tuple(load(name).name for name in names.split(",")) if names else ()
-        _make(Corpus(Order(size, seed, folder, chosen, workers, mix, split)), out, lessons)
+        _make(Corpus(Order(size, seed, folder, chosen, workers, mix, split)), out, lessons, ray)
         return
     from provegym.synth.foreign_corpus import ForeignCorpus, ForeignOrder, expected
 
@@ -74,12 +77,12 @@ def synthesise(
         _make(ForeignCorpus(order, server), out, lessons)
 
 
-def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None") -> None:
+def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | None = None) -> None:
     """Make a corpus, say it anew if there is a teacher, and write its card."""
     from provegym.synth.card import card
 
-    with progress_bar() as bar:
-        funnel = corpus.make(bar)
+    with hands(ray, corpus.order.workers) as workers, progress_bar() as bar:
+        funnel = corpus.make(bar, workers)
     if lessons:
         _teach(lessons)
     for part, counts in funnel.items():

@@ -1,5 +1,6 @@
 """The command that trains."""
 
+import shlex
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -10,10 +11,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from provegym.cli.base import app, console, fail, progress_bar
+from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
+    from provegym.train.overrides import Place
     from provegym.train.recipe import Recipe
 
+BACKENDS = ["trl", "verl"]
 SAMPLE = 120
 
 
@@ -28,6 +32,10 @@ def train_model(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Build all but the weights, and show it.")
     ] = False,
+    backend: Annotated[str, typer.Option(help="Who trains: trl, or verl for GRPO.")] = "trl",
+    show: Annotated[bool, typer.Option("--print", help="verl: print the command only.")] = False,
+    gpus: Annotated[int, typer.Option(help="verl: GPUs of a node.", min=1)] = 8,
+    nodes: Annotated[int, typer.Option(help="verl: nodes of the cluster.", min=1)] = 1,
 ) -> None:
     """Train a model by a recipe: a warm-up on transcripts, or GRPO against live worlds."""
     from provegym.config import load_recipe, write_recipe
@@ -37,6 +45,17 @@ def train_model(
 
     settings = load_recipe(recipe, changes or ())
     folder = out or Path("runs") / recipe.stem
+    if backend not in BACKENDS:
+        fail(f"no backend {backend!r}; {suggest(backend, BACKENDS)}")
+    if backend == "verl":
+        if dry_run:
+            fail("--dry-run is TRL's; --backend verl has --print")
+        from provegym.train.overrides import Place
+
+        _train_with_verl(settings, Place(folder.resolve(), gpus, nodes, resume), show)
+        return
+    if show:
+        fail("--print is for --backend verl; TRL has --dry-run")
     try:
         check(settings)
         if dry_run:
@@ -48,6 +67,25 @@ def train_model(
     except (NotInstalled, TrainError) as problem:
         fail(str(problem))
     print(f"{len(run.history)} steps in {folder}; its metrics, rollouts and plots are there")
+
+
+def _train_with_verl(recipe: "Recipe", place: "Place", show: bool) -> None:
+    """Start verl, or print the command that would."""
+    from provegym.config import write_recipe
+    from provegym.policies.local import NotInstalled
+    from provegym.train.launch import command, start
+    from provegym.train.run import TrainError
+
+    try:
+        if show:
+            print("python", shlex.join(command(recipe, place)))
+            return
+        if place.resume:
+            check_same(recipe, place.folder)
+        start(recipe, place, write_recipe(recipe), progress_bar())
+    except (NotInstalled, TrainError) as problem:
+        fail(str(problem))
+    print(f"done; checkpoints are in {place.folder / 'checkpoints'}")
 
 
 def _show(recipe: "Recipe") -> None:

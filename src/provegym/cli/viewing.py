@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from provegym.cli.base import app, fail
+from provegym.cli.base import app, fail, need_mcp
 
 if TYPE_CHECKING:
     from provegym.view.library import Library
@@ -27,6 +27,7 @@ def view_page(
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
 ) -> None:
     """Show worlds, graphs, examples, rollouts and runs on a local page."""
+    need_mcp()
     from provegym.hosts.http import bind, run
     from provegym.view.app import build_app
 

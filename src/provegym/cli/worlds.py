@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from provegym import servers
-from provegym.cli.base import Json, Seed, app, console, fail, load, print_json
+from provegym.cli.base import Json, Seed, app, console, fail, load, need_mcp, print_json
 from provegym.hosts.inline import Sessions
 from provegym.kernel import AnyServer, Session, Tool
 from provegym.story import fitting_table
@@ -66,6 +66,7 @@ def serve(
 
     A token is read from PROVEGYM_TOKEN and required when listening beyond this machine.
     """
+    need_mcp()
     chosen = [load(name) for name in names] if names else servers.load_all()
     if http is None:
         _serve_stdio(chosen, seed)

@@ -11,11 +11,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from provegym import servers
 from provegym.evals.measure import Estimate, measure
+from provegym.policies.endpoint import Endpoint, EndpointConfig
 from provegym.policies.scripted import SCRIPTS
+from provegym.rewards import PAPER, Scheme
 from provegym.rollout import MakePolicy, play, play_all, play_script
 from provegym.synth.corpus import TRAIN_WORLDS, Job, Made, draw
 from provegym.synth.keeper import Keeper, Part, Quotas
@@ -24,6 +27,7 @@ from provegym.trace import BadFile, Example, Rollout, line, read
 from provegym.train.codec import Codec, TooLong
 from provegym.train.data import prompt
 from provegym.train.engine import Generate, Limits, Source, run
+from provegym.workers import Workers
 
 SERVERS, WORLDS, TRAINING = "unseen servers", "unseen worlds", "training worlds"
 SEED, IDLE = 0, 3
@@ -134,22 +138,50 @@ class Local:
 
 @dataclass(frozen=True)
 class Remote:
-    """A policy that is asked over the network, some rollouts at a time."""
+    """A script, or an endpoint that is asked over the network, some rollouts at a time.
+
+    It can be sent to other processes: each connects to the endpoint by itself, with its own key.
+    """
 
     name: str
-    make: MakePolicy
+    policy: MakePolicy | EndpointConfig
     concurrency: int = 8
+    scheme: Scheme = PAPER
 
     def __call__(self, examples: Sequence[Example]) -> Iterator[Rollout]:
         """The rollouts, in the order of the examples."""
+        policy = self.policy
+        make = Endpoint(policy) if isinstance(policy, EndpointConfig) else policy
 
         def one(example: Example) -> Any:
-            return play(example, self.make(example), name=self.name)
+            return play(example, make(example), name=self.name, scheme=self.scheme)
 
         with asyncio.Runner() as runner:
             coming: AsyncIterator[Rollout] = play_all(examples, one, self.concurrency)
             while (rollout := runner.run(_next(coming))) is not None:
                 yield rollout
+            if isinstance(make, Endpoint):
+                runner.run(make.aclose())
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A player to be sent elsewhere: examples and rollouts travel as lines, to the last byte.
+
+    Pickled, a field that is left out because it is the default would come back as another object.
+    """
+
+    play: Play
+
+    def __call__(self, lines: Sequence[bytes]) -> Iterator[bytes]:
+        """The rollouts of the examples."""
+        return map(line, self.play([msgspec.json.decode(each, type=Example) for each in lines]))
+
+
+def played(examples: Sequence[Example], play: Play, workers: Workers) -> Iterator[Rollout]:
+    """The rollouts, in the order of the examples, whoever does the work."""
+    for each in workers.map(Lines(play), [line(example) for example in examples]):
+        yield msgspec.json.decode(each, type=Rollout)
 
 
 async def _next(coming: AsyncIterator[Rollout]) -> Rollout | None:

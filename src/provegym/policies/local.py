@@ -25,6 +25,7 @@ __all__ = [
     "load_tokenizer",
     "need",
     "shipped",
+    "show_tools",
     "weights",
 ]
 
@@ -125,13 +126,19 @@ def load_tokenizer(name: str | Path, here: bool = False) -> Any:
     Its chat template shows tools: its own, or the Hermes form where the model has none that does.
     """
     auto = need("transformers").AutoTokenizer
-    tokenizer = auto.from_pretrained(_source(name), local_files_only=here)
-    if "tools" not in (tokenizer.chat_template or ""):
-        if END not in tokenizer.get_vocab():
-            raise ValueError(f"{name} has no chat template with tools, and no {END} to write one")
-        tokenizer.chat_template = TEMPLATE.read_text("utf-8")
+    tokenizer = show_tools(auto.from_pretrained(_source(name), local_files_only=here))
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def show_tools(tokenizer: Any) -> Any:
+    """The tokenizer, with the Hermes form for a chat template where its own shows no tools."""
+    if "tools" not in (tokenizer.chat_template or ""):
+        if END not in tokenizer.get_vocab():
+            name = tokenizer.name_or_path
+            raise ValueError(f"{name} has no chat template with tools, and no {END} to write one")
+        tokenizer.chat_template = TEMPLATE.read_text("utf-8")
     return tokenizer
 
 

@@ -7,6 +7,7 @@ they need before them, steps served, equal arguments, calls that ran, earliest p
 """
 
 from collections.abc import Sequence
+from math import fsum
 from typing import Any, NamedTuple
 
 import msgspec
@@ -60,7 +61,7 @@ def rank(alignment: Alignment, calls: Sequence[Call]) -> Key:
     return (
         sum(alignment.in_order),
         len(used),
-        round(sum(alignment.shares), DIGITS),
+        round(fsum(alignment.shares), DIGITS),
         sum(calls[call].checks.ran for call in used),
         tuple(-NOWHERE if call is None else -call for call in alignment.served),
     )

@@ -4,7 +4,7 @@ A new part is one more function here: its name is its key in recipes and logs.
 """
 
 from collections.abc import Callable, Sequence
-from math import ceil
+from math import ceil, fsum
 from typing import NamedTuple
 
 from provegym.kernel import Change
@@ -50,7 +50,7 @@ def validity(case: Case) -> float:
     if not case.calls:
         return 0.0
     busy = {step.turn for step in case.steps}
-    return sum(map(call_validity, case.calls, [busy] * len(case.calls))) / len(case.calls)
+    return fsum(map(call_validity, case.calls, [busy] * len(case.calls))) / len(case.calls)
 
 
 def call_validity(call: Call, busy: set[int]) -> float:
@@ -92,7 +92,7 @@ def argument(case: Case) -> float:
     """Over the served steps, the mean share of their arguments with equal values."""
     pairs = zip(case.alignment.served, case.alignment.shares, strict=True)
     shares = [share for call, share in pairs if call is not None]
-    return sum(shares) / len(shares) if shares else 0.0
+    return fsum(shares) / len(shares) if shares else 0.0
 
 
 @component(weight=0)

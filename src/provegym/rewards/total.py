@@ -1,6 +1,7 @@
 """The reward of a rollout: the weighted sum of its parts on the path that pays best."""
 
 from collections.abc import Mapping, Sequence
+from math import fsum
 
 import msgspec
 
@@ -64,5 +65,6 @@ def _score_path(case: Case, scheme: Scheme, number: int) -> Reward:
         for step, call in enumerate(served)
         if call is not None
     )
-    total = sum(weight * parts[part] for part, weight in weights.items())
+    # Exact sums: plain ones differ in the last bit from one Python to the next.
+    total = fsum(weight * parts[part] for part, weight in weights.items())
     return Reward(total=total, parts=parts, path=number, served=pairs, greedy=greedy)

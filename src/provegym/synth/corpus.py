@@ -6,13 +6,13 @@ bytes whatever the number of workers, and after a kill as well.
 """
 
 import os
-import signal
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
-from multiprocessing import get_context
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -27,8 +27,9 @@ from provegym.synth.perturb import HELD_OUT
 from provegym.trace import BadFile, Example, line, read
 from provegym.verify.complete import complete_and_replay
 from provegym.verify.contract import verify
+from provegym.workers import Workers, local
 
-PER_ROUND = 8
+PER_ROUND, PIECE = 8, 2
 SHAPES = 4_000
 IDLE_ROUNDS = 25
 SHARD = 4_000
@@ -88,21 +89,37 @@ class Made(NamedTuple):
     reason: str
 
 
-def draw(job: Job) -> tuple[list[Made], int]:
+Aim = tuple[Place, Shape]
+Drawn = tuple[list[Made], int]
+
+
+def draw(job: Job) -> Drawn:
     """Candidates of wanted shapes, verified, and the number to go on from."""
+    aims, number = aim(job)
+    return [attempt(each) for each in aims], number
+
+
+def aim(job: Job) -> tuple[list[Aim], int]:
+    """The next places whose shapes are wanted, and the number to go on from."""
     held_out = job.part.name == "heldout"
     span = ALL_WORLDS - TRAIN_WORLDS if held_out else TRAIN_WORLDS
     world = job.round % span + (TRAIN_WORLDS if held_out else 0)
     others = job.part.others or servers.names()
-    made: list[Made] = []
+    aims: list[Aim] = []
     number = job.first
-    while len(made) < PER_ROUND and number < job.first + SHAPES:
+    while len(aims) < PER_ROUND and number < job.first + SHAPES:
         place = Place(job.server, world, job.seed, number, others, held_out)
         wanted = shape(place)
         number += 1
         if job.quotas.wants(job.server, wanted):
-            made.append(judge(wanted, candidate(place, wanted)))
-    return made, number
+            aims.append((place, wanted))
+    return aims, number
+
+
+def attempt(aim: Aim) -> Made:
+    """What becomes of a candidate."""
+    place, wanted = aim
+    return judge(wanted, candidate(place, wanted))
 
 
 def judge(wanted: Shape, example: Example | None) -> Made:
@@ -158,7 +175,7 @@ class Corpus:
         parts = [(part.name, part.size, part.servers, dict(part.mix)) for part in self.order.parts]
         return msgspec.json.encode((self.order.seed, parts)).decode()
 
-    def make(self, bar: Progress) -> dict[str, Counter[str]]:
+    def make(self, bar: Progress, workers: Workers | None = None) -> dict[str, Counter[str]]:
         """Make the corpus, or go on with it; return what became of its candidates, by part."""
         self._prove(bar)
         self._begin()
@@ -166,10 +183,11 @@ class Corpus:
         done = sum(self.order.parts[at].size for at in range(self.at)) + self.kept
         total = sum(part.size for part in self.order.parts)
         self.bar, self.task = bar, bar.add_task("examples", total=total, completed=done)
-        with closing(Workers(self.order.workers)) as workers:
+        mine = closing(local(self.order.workers)) if workers is None else nullcontext(workers)
+        with mine as hands:
             while self.at < len(self.order.parts):
                 while self.kept < self.part.size and self.idle < IDLE_ROUNDS:
-                    self._run(workers)
+                    self._run(hands)
                 self._save()
                 if self.at + 1 == len(self.order.parts) or self.kept < self.part.size:
                     break
@@ -202,7 +220,7 @@ class Corpus:
             bar.advance(task)
         bar.remove_task(task)
 
-    def _run(self, workers: "Workers") -> None:
+    def _run(self, workers: Workers) -> None:
         """One round: some candidates from every server that is to give more."""
         open_now = [name for name in self.part.servers if self.quotas.open(name)]
         wanted = deepcopy(self.quotas)  # what is kept in this round must not change its own draws
@@ -212,16 +230,26 @@ class Corpus:
         ]
         before, funnel = self.kept, self.funnel[self.part.name]
         with self._shard().open("ab") as out:
-            for name, (made, number) in zip(open_now, workers.map(jobs), strict=True):
+            drawn = self._draw(jobs, workers)
+            for name, (made, number) in zip(open_now, drawn, strict=True):
                 self.next[name] = number
                 for each in made:
                     reason = self._take(name, each, out)
                     funnel[reason or "kept"] += 1
+                self.bar.update(self.task, description=f"examples{workers.where}")
             out.flush()
             os.fsync(out.fileno())
         self.round += 1
         self.idle = 0 if self.kept > before else self.idle + 1
         self._save()
+
+    def _draw(self, jobs: list[Job], workers: Workers) -> Iterator[Drawn]:
+        """What `draw` gives for each job, in pieces small enough to keep all workers busy."""
+        aimed = list(workers.map(partial(map, aim), jobs, batch=1))
+        aims = [each for some, _ in aimed for each in some]
+        made = workers.map(partial(map, attempt), aims, batch=PIECE)
+        for some, number in aimed:
+            yield list(islice(made, len(some))), number
 
     def _take(self, server: str, made: Made, out: BinaryIO) -> str:
         example = made.example
@@ -316,22 +344,3 @@ def _cut(folder: Path, name: str, size: int) -> None:
         size -= kept
     if size:
         raise BadFile(f"{folder}: {size} bytes of {name} are gone; remove the folder to start anew")
-
-
-class Workers:
-    """Processes that draw candidates, or this one alone."""
-
-    def __init__(self, count: int) -> None:
-        quiet = (signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to answer
-        context = get_context("spawn")
-        self.pool = context.Pool(count, signal.signal, quiet) if count > 1 else None
-
-    def map(self, jobs: list[Job]) -> Iterator[tuple[list[Made], int]]:
-        """What the jobs come to, in their order."""
-        return self.pool.imap(draw, jobs) if self.pool else map(draw, jobs)
-
-    def close(self) -> None:
-        """End the processes."""
-        if self.pool:
-            self.pool.terminate()
-            self.pool.join()

@@ -70,19 +70,13 @@ def sft(example: Example, index: int, split: str) -> Json:
     prompt=[{"role": "string", "content": "string"}],
     ability="string",
     reward_model={"style": "string", "ground_truth": "string"},
-    extra_info={
-        "split": "string",
-        "index": "int64",
-        "example": "string",
-        "need_tools_kwargs": "bool",
-        "tools_kwargs": {"provegym": {"create_kwargs": {"example_id": "string"}}},
-    },
+    extra_info={"split": "string", "index": "int64", "example": "string"},
+    agent_name="string",
 )
 def verl(example: Example, index: int, split: str) -> Json:
-    """verl's multi-turn tool datasets.
+    """verl's datasets: `agent_name` is the loop that plays the example in `extra_info`.
 
-    The tools of examples differ and a column has one type, so there is one entry of `tools_kwargs`,
-    for the world as a whole.
+    verl itself shows the prompt only in its reports. The loop writes its own, with the tools.
     """
     return {
         "data_source": f"provegym/{example.server or 'imported'}",
@@ -95,13 +89,8 @@ def verl(example: Example, index: int, split: str) -> Json:
             "style": "rule",
             "ground_truth": msgspec.json.encode(example.paths).decode(),
         },
-        "extra_info": {
-            "split": split,
-            "index": index,
-            "example": native(example),
-            "need_tools_kwargs": True,
-            "tools_kwargs": {"provegym": {"create_kwargs": {"example_id": example.id}}},
-        },
+        "extra_info": {"split": split, "index": index, "example": native(example)},
+        "agent_name": "provegym",
     }
 
 
@@ -170,16 +159,19 @@ def shards(source: Path, split: str) -> list[Path]:
 
 
 def export(source: Path, out: Path, name: str, split: str = "train") -> Iterator[int]:
-    """Write one split of a corpus in a form; yield the count after each example.
+    """Write one split of a corpus in a form; yield the count after each example."""
+    examples = (example for path in shards(source, split) for example in read(path, Example))
+    return write_rows(examples, out, name, split)
 
-    The file appears under its name when it is whole.
-    """
+
+def write_rows(
+    examples: Iterable[Example], out: Path, name: str, split: str = "train"
+) -> Iterator[int]:
+    """Write examples in a form, as `export` does; the file appears under its name when whole."""
     make, columns = FORMS[name]
     parquet = out.suffix == ".parquet"
     if parquet and not columns:
         raise BadFile(f"{name} takes JSON lines only; name the output .jsonl, not {out.name}")
-    files = shards(source, split)
-    examples = (example for path in files for example in read(path, Example))
     rows = (make(example, index, split) for index, example in enumerate(examples))
     part = out.with_name(f"{out.name}.part")
     try:

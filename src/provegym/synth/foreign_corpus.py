@@ -14,12 +14,13 @@ from rich.progress import Progress
 from provegym import servers
 from provegym.hosts.foreign import ForeignServer
 from provegym.hosts.inline import HostError
-from provegym.synth.corpus import IDLE_ROUNDS, MIXES, Corpus, Job, Made, Order, Workers, judge
+from provegym.synth.corpus import IDLE_ROUNDS, MIXES, Corpus, Drawn, Job, Made, Order, judge
 from provegym.synth.foreign import KINDS, WORLD, asks_of, candidate, shape, usable
 from provegym.synth.ground import explored
 from provegym.synth.keeper import Keeper, Part, Quotas
 from provegym.synth.kinds import Place, Shape
 from provegym.trace import Example
+from provegym.workers import Workers
 
 PER_ROUND = 2
 SMALLEST = 100
@@ -63,18 +64,7 @@ class LooseKeeper(Keeper):
         return super().objection(example, max(of_server, SMALLEST))
 
 
-class Here(Workers):
-    """Draws candidates in this process, to which the server is connected."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-
-    def map(self, jobs: list[Job]) -> Iterator[tuple[list[Made], int]]:
-        """What the jobs come to, in their order."""
-        return map(draw, jobs)
-
-
-def draw(job: Job) -> tuple[list[Made], int]:
+def draw(job: Job) -> Drawn:
     """A few candidates of wanted kinds, verified, and the number to go on from."""
     made: list[Made] = []
     number = job.first
@@ -125,8 +115,9 @@ class ForeignCorpus(Corpus):
         why = (*lost, *said, "no values that would fit were found in what it returned")[0]
         return f"none of the {len(self.server.tools)} tools of {name} ever worked: {why}"
 
-    def _run(self, workers: Workers) -> None:
-        super()._run(Here())
+    def _draw(self, jobs: list[Job], workers: Workers) -> Iterator[Drawn]:
+        """In this process, to which the server is connected."""
+        return map(draw, jobs)
 
     def missing(self) -> str:
         """What could not be made, and why, in a sentence; nothing if all was."""

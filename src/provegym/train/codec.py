@@ -30,12 +30,12 @@ class Codec:
         if "tools" not in (tokenizer.chat_template or ""):
             raise ValueError(
                 f"the chat template of {tokenizer.name_or_path} shows no tools; "
-                "load the tokenizer with policies.local.load, which gives it one that does"
+                "call policies.local.show_tools, which gives it one that does"
             )
         self.tokenizer = tokenizer
         self.max_prompt = max_prompt
         self.name = Path(tokenizer.name_or_path).name
-        self.parse = pick(self.name)
+        self.parse = pick(self.name, tokenizer.chat_template)
         self.special = frozenset(tokenizer.all_special_ids)
         # Rollouts of a group open alike and hear much that is the same: each is put in tokens once.
         self._encode = lru_cache(maxsize=KEPT)(self._tokenise)

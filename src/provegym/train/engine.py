@@ -4,10 +4,9 @@ Each goes on as soon as its reply is there; the loop that plays them is the one 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import coroutine
-from typing import Any
 
 import msgspec
 
@@ -17,11 +16,10 @@ from provegym.rollout import Caps, play
 from provegym.trace import Example, Json, Reply, Rollout
 from provegym.train.codec import Codec
 
-__all__ = ["Generate", "Limits", "Sampled", "Source", "Trajectory", "run"]
+__all__ = ["Generate", "Limits", "Playing", "Sampled", "Source", "Trajectory", "run"]
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long a rollout may get, in tokens, turns and calls."""
 
     prompt: int = 2048
@@ -76,7 +74,7 @@ class Trajectory:
 
 @dataclass
 class Seat:
-    """The policy of one rollout: keeps its tokens, and waits for the batch to be sampled."""
+    """The policy of one rollout: keeps its tokens, and waits for replies to be sampled."""
 
     codec: Codec
     limits: Limits
@@ -137,6 +135,31 @@ class Seat:
         )
 
 
+class Playing:
+    """One rollout, stopped wherever it needs a reply: whoever has one makes it go on."""
+
+    def __init__(
+        self, example: Example, codec: Codec, limits: Limits, scheme: Scheme = PAPER
+    ) -> None:
+        caps = Caps(limits.user_turns, limits.assistant_turns, limits.calls, limits.completion)
+        self.seat = Seat(codec, limits)
+        self._play = play(example, self.seat, name=codec.name, caps=caps, scheme=scheme)
+
+    @property
+    def question(self) -> tuple[list[int], int]:
+        """The tokens that the next reply follows, and how many it may have."""
+        seat = self.seat
+        return seat.prompt + seat.completion, min(seat.limits.reply, seat.room)
+
+    def go_on(self, sampled: Sampled | None = None) -> Trajectory | None:
+        """Start, or take the reply that was asked for; all of the rollout, where that ends it."""
+        try:
+            self._play.send(sampled)
+        except StopIteration as end:
+            return self.seat.trajectory(end.value)
+        return None
+
+
 def run(
     examples: Sequence[Example],
     source: Source | Generate,
@@ -146,41 +169,23 @@ def run(
 ) -> list[Trajectory]:
     """Play every example once, all of them side by side; a repeated one is another rollout."""
     source = source if isinstance(source, Source) else Rounds(source)
-    caps = Caps(limits.user_turns, limits.assistant_turns, limits.calls, limits.completion)
-    seats = [Seat(codec, limits) for _ in examples]
-    plays = [
-        play(example, seat, name=codec.name, caps=caps, scheme=scheme)
-        for example, seat in zip(examples, seats, strict=True)
-    ]
-    done: dict[int, Rollout] = {}
+    plays = [Playing(example, codec, limits, scheme) for example in examples]
+    done: dict[int, Trajectory] = {}
     given: Mapping[int, Sampled | None] = dict.fromkeys(range(len(plays)))
     while True:
-        for at in _advance(plays, given, done):
-            seat = seats[at]
-            source.ask(at, seat.prompt + seat.completion, min(limits.reply, seat.room))
+        for at, sampled in given.items():
+            ended = plays[at].go_on(sampled)
+            if ended is None:
+                source.ask(at, *plays[at].question)
+            else:
+                done[at] = ended
         if len(done) == len(plays):
             break
         given = source.take()
-    return [seat.trajectory(done[at]) for at, seat in enumerate(seats)]
+    return [done[at] for at in range(len(plays))]
 
 
 @coroutine
 def _sample(seat: Seat) -> Generator[Seat, Sampled, Sampled]:
-    """Wait for the batch."""
+    """Wait for the reply."""
     return (yield seat)
-
-
-def _advance(
-    plays: Sequence[Coroutine[Any, Any, Rollout]],
-    given: Mapping[int, Sampled | None],
-    done: dict[int, Rollout],
-) -> list[int]:
-    """Give each rollout its sample; those that ask for another."""
-    waiting = []
-    for at, sampled in given.items():
-        try:
-            plays[at].send(sampled)
-            waiting.append(at)
-        except StopIteration as end:
-            done[at] = end.value
-    return waiting

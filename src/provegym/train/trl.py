@@ -44,13 +44,7 @@ def train(
     """
     grpo = _settings(recipe)
     codec = Codec(tokenizer, recipe.limits.prompt)
-    rows = list(islice(_rows(recipe, codec, examples), grpo.steps * grpo.prompts_per_step))
-    if len(rows) < grpo.prompts_per_step:
-        raise TrainError(
-            f"{len(rows)} of {len(examples)} examples have prompts of at most"
-            f" {recipe.limits.prompt} tokens, and a step takes {grpo.prompts_per_step}: raise"
-            " limits.prompt, lower data.limit or lower grpo.prompts_per_step"
-        )
+    rows = choose(recipe, codec, examples)
     model = suit(model, recipe, grpo)
     make = packed.trainer() if grpo.packed else need("trl").GRPOTrainer
     # TRL says at every start that it may change how rollouts are passed in.
@@ -268,6 +262,19 @@ def _vllm_settings(recipe: Recipe) -> Json:
         "vllm_importance_sampling_correction": corrected,
         **({"vllm_importance_sampling_mode": grpo.vllm_correction} if corrected else {}),
     }
+
+
+def choose(recipe: Recipe, codec: Codec, examples: Mapping[str, Example]) -> list[str]:
+    """The ids of a run's examples, in the order in which it takes them."""
+    grpo = _settings(recipe)
+    rows = list(islice(_rows(recipe, codec, examples), grpo.steps * grpo.prompts_per_step))
+    if len(rows) < grpo.prompts_per_step:
+        raise TrainError(
+            f"{len(rows)} of {len(examples)} examples have prompts of at most"
+            f" {recipe.limits.prompt} tokens, and a step takes {grpo.prompts_per_step}: raise"
+            " limits.prompt, lower data.limit or lower grpo.prompts_per_step"
+        )
+    return rows
 
 
 def _rows(recipe: Recipe, codec: Codec, examples: Mapping[str, Example]) -> Iterator[str]:

@@ -8,6 +8,11 @@ from provegym.trace import Reply
 Parse = Callable[[str], Reply]
 
 
-def pick(model: str) -> Parse:
-    """The dialect of a model, by its name; Hermes is what most open models speak."""
-    return granite.parse if "granite" in model.lower() else hermes.parse
+# How a chat template of the family opens a message; it tells where a folder has any name.
+GRANITE = "<|start_of_role|>"
+
+
+def pick(model: str, template: str = "") -> Parse:
+    """The dialect of a model, by its name or its chat template; most open models speak Hermes."""
+    family = "granite" in model.lower() or GRANITE in template
+    return granite.parse if family else hermes.parse

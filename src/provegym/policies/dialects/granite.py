@@ -16,7 +16,7 @@ def parse(text: str) -> Reply:
     listed = listed.strip().removeprefix("<tool_call>").removesuffix("<|end_of_text|>").strip()
     try:
         found = msgspec.json.decode(listed)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return Reply(text=said.strip(), calls=(ToolCall(name="", arguments=listed),))
     items = found if isinstance(found, list) else [found]
     calls = (hermes.from_object(item, msgspec.json.encode(item).decode()) for item in items)

@@ -22,7 +22,7 @@ def read_call(block: str) -> ToolCall:
     """One call from its JSON."""
     try:
         return from_object(msgspec.json.decode(block.strip()), block)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return ToolCall(name="", arguments=block.strip())
 
 

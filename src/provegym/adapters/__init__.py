@@ -1,0 +1,1 @@
+"""ProveGym in other people's frameworks, one file each."""

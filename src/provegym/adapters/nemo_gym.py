@@ -1,0 +1,192 @@
+"""ProveGym in NeMo Gym 0.4: a resources server whose rows carry their examples.
+
+For `gymnasium_agent` it is an environment: the agent sends each message of the model, and is told
+what tools and user say to it. `simple_agent` knows no user beside the prompt: it can play examples
+of one user turn, by a tool's name at a time, and has what was said scored in the end.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from provegym.adapters.episode import Episode, check
+from provegym.rollout import PAPER_CAPS, Player
+from provegym.toolbox import Toolbox
+from provegym.trace import Example, Json, Reply, Reward, Rollout, ToolCall
+
+try:
+    from fastapi import FastAPI, HTTPException, Request, Response
+    from nemo_gym.base_resources_server import (
+        BaseSeedSessionRequest,
+        BaseSeedSessionResponse,
+        BaseVerifyRequest,
+        BaseVerifyResponse,
+    )
+    from nemo_gym.server_utils import SESSION_ID_KEY
+    from pydantic import ConfigDict
+    from resources_servers.gymnasium import GymnasiumServer
+except ImportError:
+    check("nemo-gym", "0.4")
+    raise
+check("nemo-gym", "0.4")
+
+SESSIONS = 10_000
+
+
+class Opening(BaseSeedSessionRequest):
+    """What `simple_agent` begins with: a row."""
+
+    example: dict[str, Any]
+
+
+class Said(BaseVerifyRequest):
+    """What `simple_agent` ends with: a row, and all that was said."""
+
+    example: dict[str, Any]
+
+
+class Paid(BaseVerifyResponse):
+    """The reward and its parts, which stand at the top as well, where NeMo Gym averages them."""
+
+    model_config = ConfigDict(extra="allow")
+    reward_components: dict[str, float]
+
+
+class GymServer(GymnasiumServer):
+    """Sessions, each with a world of its own; they live in one process."""
+
+    def setup_webserver(self) -> FastAPI:
+        """The routes of both agents; a tool is a route for the second."""
+        app = super().setup_webserver()
+        app.post("/seed_session")(self.seed_session)
+        app.post("/verify")(self.verify)
+        app.post("/{tool}")(self.call)
+        return app
+
+    async def reset(self, metadata: Json, session_id: str | None = None) -> tuple[None, Json]:
+        """Open the row's example, whose first user turn the prompt holds."""
+        self._keep(session_id, Episode(_example(metadata)))
+        return None, {}
+
+    async def step(
+        self, action: Any, metadata: Json, session_id: str | None = None
+    ) -> tuple[str | None, float, bool, bool, Json]:
+        """Take a message of the model."""
+        episode = self._session(session_id, Episode)
+        tokens = action.usage.output_tokens if action.usage else 0
+        heard = episode.say(_reply(action.output, tokens))
+        if episode.rollout is not None:
+            reward, done = _reward(episode.rollout), episode.rollout.ended == "done"
+            told = {"reward_components": reward.parts, "ended": episode.rollout.ended}
+            return None, reward.total, done, not done, told
+        if heard[-1]["role"] == "user":
+            return heard[-1]["content"], 0.0, False, False, {}
+        outputs = [
+            {"call_id": call.call_id, "output": said["content"]}
+            for call, said in zip(_calls(action.output), heard, strict=True)
+        ]
+        return None, 0.0, False, False, {"tool_outputs": outputs}
+
+    async def seed_session(self, request: Request, body: Opening) -> BaseSeedSessionResponse:
+        """Open an example for `simple_agent`."""
+        example = _example({"example": body.example})
+        if len(example.turns) > 1:
+            turns = f"{example.id} has {len(example.turns)} user turns"
+            raise HTTPException(400, f"{turns}, and simple_agent plays one: use gymnasium_agent")
+        player = Player(example)
+        player.open()
+        player.hear(0)
+        self._keep(request.session[SESSION_ID_KEY], player)
+        return BaseSeedSessionResponse()
+
+    async def call(self, tool: str, request: Request) -> Response:
+        """Run a tool in the session's world; its errors are results, for the model to read."""
+        player = self._session(request.session[SESSION_ID_KEY], Player)
+        asked = ToolCall(name=tool, arguments=(await request.body()).decode())
+        return Response(player.run(asked, 0).result, media_type="application/json")
+
+    async def verify(self, request: Request, body: Said) -> Paid:
+        """Play what was said once more, message by message, and pay it."""
+        await self.close_session(request.session[SESSION_ID_KEY])
+        episode = Episode(_example({"example": body.example}))
+        for items in _messages(body.response.output):
+            if episode.rollout is None:
+                episode.say(_reply(items, 0))
+        if episode.rollout is None:
+            # The agent gave up before the model did: as if there were no tokens left.
+            episode.say(Reply(tokens=PAPER_CAPS.tokens + 1))
+        assert episode.rollout is not None
+        reward = _reward(episode.rollout)
+        paid = {"reward": reward.total, "reward_components": reward.parts, **reward.parts}
+        return Paid(**body.model_dump(), **paid)
+
+    def _keep(self, key: str | None, session: Episode | Player) -> None:
+        """Keep a session until its end, or until many others were opened since."""
+        while len(self.session_state) >= SESSIONS:
+            del self.session_state[next(iter(self.session_state))]
+        self.session_state[key] = session
+
+    def _session(self, key: str | None, kind: type[Any]) -> Any:
+        held = self.session_state.get(key)
+        if not isinstance(held, kind):
+            raise HTTPException(409, "this session has no example: begin with a row of rows()")
+        return held
+
+
+def rows(examples: Iterable[Example], agent: str = "provegym_agent") -> Iterator[Json]:
+    """The lines of NeMo Gym's dataset: the prompt, the tools shown, the example, who plays it."""
+    for example in examples:
+        tools = [
+            {"type": "function", "strict": False, **tool["function"]}
+            for tool in Toolbox.of(example).openai()
+        ]
+        said = [
+            {"role": "system", "content": example.system},
+            {"role": "user", "content": example.turns[0].text},
+        ]
+        yield {
+            "responses_create_params": {"input": said, "tools": tools},
+            "example": msgspec.to_builtins(example),
+            "agent_ref": {"type": "responses_api_agents", "name": agent},
+        }
+
+
+def _example(row: Json) -> Example:
+    try:
+        return msgspec.convert(row.get("example"), Example)
+    except msgspec.ValidationError as problem:
+        raise HTTPException(422, f"the row's example cannot be read: {problem}") from None
+
+
+def _reward(rollout: Rollout) -> Reward:
+    if rollout.reward is None:
+        raise HTTPException(500, f"{rollout.ended}: {rollout.reason}")
+    return rollout.reward
+
+
+def _calls(items: Sequence[Any]) -> list[Any]:
+    return [item for item in items if item.type == "function_call"]
+
+
+def _reply(items: Sequence[Any], tokens: int) -> Reply:
+    """A message of the model; its words are the agent's to keep, its calls are ours."""
+    calls = (ToolCall(name=each.name, arguments=each.arguments) for each in _calls(items))
+    return Reply(calls=tuple(calls), tokens=tokens)
+
+
+def _messages(items: Iterable[Any]) -> Iterator[list[Any]]:
+    """The model's messages in all that was said: the results of calls stand between them."""
+    said: list[Any] = []
+    for item in items:
+        if item.type != "function_call_output":
+            said.append(item)
+        elif said:
+            yield said
+            said = []
+    if said:
+        yield said
+
+
+if __name__ == "__main__":
+    GymServer.run_webserver()

@@ -1,0 +1,179 @@
+"""ProveGym in TRL 1.16: environments for the `environment_factory` of its GRPOTrainer.
+
+TRL ends a conversation at the first reply without a call, so it plays examples with one user turn;
+`provegym train` plays them all. Its tools are the methods of a class: there is one for every
+toolbox, and each row of the dataset names its own. The schemas TRL builds from signatures lack
+bounds, formats, patterns and defaults, which hold all the same, and come in the order of their
+names. A call of a tool that is not shown is answered in TRL's words, and paid as such.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, reduce
+from inspect import Parameter, Signature
+from operator import or_
+from typing import Any, Literal
+
+import msgspec
+
+from provegym.adapters.episode import check
+from provegym.policies.dialects import openai
+from provegym.policies.scripted import oracle, tool_call
+from provegym.rollout import Player, play_script, replay
+from provegym.toolbox import Toolbox
+from provegym.trace import Example, Json, Path, ToolboxSpec
+from provegym.verify import verify
+
+check("trl", "1.16")
+
+TYPES: dict[str, Any] = {
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+    "null": None,
+    "object": dict,
+}
+
+
+class Environment:
+    """A world for one rollout at a time, of an example with one user turn.
+
+    A class made from it has a toolbox's tools as methods.
+    """
+
+    _player: Player
+
+    def reset(self, example: str, **_: Any) -> None:
+        """Begin an example, given as JSON in a column of the dataset."""
+        self._player = Player(_one_turn(msgspec.json.decode(example, type=Example)))
+        self._player.open()
+        self._player.hear(0)
+
+
+def first_turn(example: Example) -> Example | None:
+    """An example that ends after its first user turn.
+
+    None where that turn needs no call, or breaks the contract of a verified example by itself.
+    """
+    paths: list[Path] = []
+    for path in example.paths:
+        short = Path(steps=tuple(step for step in path.steps if not step.turn))
+        if short not in paths:
+            paths.append(short)
+    if not all(path.steps for path in paths):
+        return None
+    fields = {"id": f"{example.id}-1", "turns": example.turns[:1], "paths": tuple(paths)}
+    made = {"provenance": {"first_turn_of": example.id}, "drift": ()}
+    first = msgspec.structs.replace(example, **fields, **made)
+    first = msgspec.structs.replace(first, outcome=play_script(first, oracle).outcome)
+    return None if verify(first) else first
+
+
+def environments(examples: Iterable[Example]) -> dict[str, type[Environment]]:
+    """The `environment_factory` for these examples: a class for every toolbox, by its name."""
+    toolboxes = {_name(example): example for example in examples}
+    return {name: _environment(example) for name, example in toolboxes.items()}
+
+
+def row(example: Example) -> Json:
+    """An example as a row of the `train_dataset`."""
+    opening = ("system", example.system), ("user", _one_turn(example).turns[0].text)
+    return {
+        "prompt": [{"role": role, "content": text} for role, text in opening],
+        "environment": _name(example),
+        "example": msgspec.json.encode(example).decode(),
+    }
+
+
+def reward(
+    completions: Sequence[Sequence[Json]],
+    example: Sequence[str],
+    environments: Sequence[Environment],
+    log_metric: Callable[[str, float], None],
+    **_: Any,
+) -> list[float | None]:
+    """What our own loop pays for these replies; nothing counts that a server's bug ended."""
+    paid = [
+        replay(
+            msgspec.json.decode(told, type=Example),
+            [openai.parse(message) for message in said if message["role"] == "assistant"],
+            name="trl",
+        ).reward
+        for told, said in zip(example, completions, strict=True)
+    ]
+    parts = [each.parts for each in paid if each and each.parts]
+    for name in parts[0] if parts else ():
+        log_metric(f"provegym/{name}", sum(each[name] for each in parts) / len(parts))
+    # TRL keeps environments for ever, one for every rollout that ever ran beside others.
+    for environment in environments:
+        del environment._player
+    return [each.total if each else None for each in paid]
+
+
+def _one_turn(example: Example) -> Example:
+    if len(example.turns) > 1:
+        raise ValueError(
+            f"{example.id} has {len(example.turns)} user turns, and TRL's environment_factory plays"
+            " one: leave it out, or train with `provegym train`"
+        )
+    return example
+
+
+def _name(example: Example) -> str:
+    """Examples that show all tools of a server, and no other, share a class."""
+    return example.server if example.toolbox == ToolboxSpec() else example.id
+
+
+def _environment(example: Example) -> type[Environment]:
+    toolbox = Toolbox.of(example)
+    methods = {
+        name: _method(name, tool.description, msgspec.json.encode(toolbox.schemas[name]))
+        for name, tool in toolbox.tools.items()
+    }
+    return type(f"{example.server}Environment", (Environment,), methods)
+
+
+@cache
+def _method(name: str, description: str, schema: bytes) -> Callable[..., str]:
+    """A method with the signature and docstring that TRL's schemas are built from."""
+
+    def method(self: Environment, **arguments: Any) -> str:
+        return self._player.run(tool_call(name, arguments), 0).result
+
+    told = msgspec.json.decode(schema)
+    parts = told["properties"]
+    described = [f"    {each}: {_describe(part)}" for each, part in parts.items()]
+    method.__name__ = name
+    method.__doc__ = "\n".join([description, "", *(["Args:", *described] if described else [])])
+    method.__annotations__ = {each: _hint(part) for each, part in parts.items()}
+    defaults = {
+        each: Parameter.empty if each in told.get("required", ()) else part.get("default")
+        for each, part in parts.items()
+    }
+    taken = [
+        Parameter(each, Parameter.KEYWORD_ONLY, annotation=hint, default=defaults[each])
+        for each, hint in method.__annotations__.items()
+    ]
+    itself = Parameter("self", Parameter.POSITIONAL_ONLY)
+    method.__signature__ = Signature([itself, *taken])  # type: ignore[attr-defined]
+    return method
+
+
+def _hint(schema: Json) -> Any:
+    """The type hint that TRL turns back into a schema."""
+    if "enum" in schema:
+        return Literal[tuple(schema["enum"])]
+    if "anyOf" in schema:
+        return reduce(or_, map(_hint, schema["anyOf"]))
+    if isinstance(schema.get("type"), list):
+        return reduce(or_, (_hint({**schema, "type": kind}) for kind in schema["type"]))
+    if schema.get("type") == "array":
+        return list[_hint(schema.get("items", {}))]  # type: ignore[misc]
+    return TYPES.get(schema.get("type", ""), Any)
+
+
+def _describe(schema: Json) -> str:
+    """What an argument is for; what a list of objects holds has no place but here."""
+    items = schema.get("items", {})
+    shape = f" Each: {msgspec.json.encode(items).decode()}" if "properties" in items else ""
+    return f"{schema.get('description', '')}{shape}"

@@ -1,0 +1,211 @@
+"""ProveGym in verifiers 0.4: a taskset, its toolset and the environment that speaks for the user.
+
+The package's name is the taskset's id: `vf-eval provegym --env.taskset.data examples.jsonl`. Every
+rollout has a world of its own in one tool server, which shows it the tools of its example. What it
+is paid is the reward of the rollout that its replies make in our own loop; that rollout is recorded
+with the trace.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from provegym.adapters.episode import check
+from provegym.rollout import PAPER_CAPS, Player, replay
+from provegym.trace import Example, Json, Reply, Reward, ToolCall, read
+
+check("verifiers", "0.4")
+
+import verifiers.v1 as vf  # noqa: E402
+from mcp.types import CallToolResult, TextContent, Tool  # noqa: E402
+
+SESSIONS = 10_000
+
+
+class GymConfig(vf.TasksetConfig):
+    """Which examples: a JSONL file, or a folder of them."""
+
+    # verifiers' command line wants a default for everything.
+    data: Path = Path("examples.jsonl")
+    tools: vf.SharedToolsetConfig = vf.SharedToolsetConfig()
+
+
+class GymData(vf.TaskData):
+    """An example as JSON, beside the fields that verifiers reads."""
+
+    example: Json
+
+
+class GymState(vf.State):
+    """What the tool server must know of a rollout: whose it is, and which user turn is on."""
+
+    rollout: str = ""
+    turn: int = 0
+    example: Json | None = None
+
+
+class GymTask(vf.Task[GymData, GymState]):
+    """One example."""
+
+    @property
+    def example(self) -> Example:
+        """The example itself."""
+        return msgspec.convert(self.data.example, Example)
+
+    async def setup(self, trace: vf.Trace) -> None:
+        """Tell the tool server which world this rollout is played in."""
+        trace.state = GymState(rollout=trace.id, example=self.data.example)
+
+    @vf.intercept
+    async def use_our_words(self, request: vf.Request) -> vf.Request | None:
+        """Answer a call that is none, or of a tool that is not shown, as our own loop does."""
+        answer = request.messages[-1]
+        # An empty answer is a question of verifiers: may this call run?
+        if not isinstance(answer, vf.ToolMessage) or not answer.content:
+            return None
+        calls = [call for said in request.messages[:-1] for call in _calls(said)]
+        asked = next(call for call in reversed(calls) if call.id == answer.tool_call_id)
+        player = Player(self.example)
+        player.open()
+        made = player.run(asked, 0)
+        if made.checks.shown:
+            return None
+        answer.content = made.result
+        return request
+
+    @vf.stop
+    async def calls_spent(self, trace: vf.Trace) -> bool:
+        """Whether it has made more calls than a rollout may."""
+        return sum(len(_calls(said)) for said in trace.messages) > PAPER_CAPS.calls
+
+    async def finalize(self, trace: vf.Trace) -> None:
+        """Record the rollout as our own loop plays it."""
+        calls = trace.branches[-1].calls if trace.branches else ()
+        replies = [_reply(trace.nodes[call.node].message, call.usage) for call in calls]
+        played = replay(self.example, replies, name=trace.agent.config.model)
+        if played.reward is None:
+            raise RuntimeError(f"{played.ended}: {played.reason}")
+        trace.info["rollout"] = msgspec.to_builtins(played)
+
+    @vf.reward
+    async def total(self, trace: vf.Trace) -> float:
+        """What the rollout is paid."""
+        return _paid(trace).total
+
+    @vf.metric
+    async def parts(self, trace: vf.Trace) -> Mapping[str, float]:
+        """The five parts; there are none where the right thing is to call nothing."""
+        return _paid(trace).parts
+
+
+class GymToolset(vf.Toolset[vf.SharedToolsetConfig, GymState]):
+    """The tools of each rollout's example, in the rollout's own world."""
+
+    TOOL_PREFIX = None
+
+    def __init__(self, config: vf.SharedToolsetConfig) -> None:
+        super().__init__(config)
+        self._players: OrderedDict[str, Player] = OrderedDict()
+
+    def register(self, mcp: Any) -> None:
+        """Take the place of a fixed list of tools."""
+        mcp.list_tools = self._with_state(self.list_tools)
+        mcp.call_tool = self._with_state(self.call_tool)
+
+    async def list_tools(self) -> list[Tool]:
+        """The tools that this rollout's example shows."""
+        return [Tool.model_validate(tool) for tool in self._player().toolbox.mcp()]
+
+    async def call_tool(self, name: str, arguments: Json, context: Any = None) -> CallToolResult:
+        """Run a call in this rollout's world."""
+        asked = ToolCall(name=name, arguments=msgspec.json.encode(arguments).decode())
+        made = self._player().run(asked, self.state.turn)
+        told = TextContent(type="text", text=made.result)
+        return CallToolResult(content=[told], is_error=made.error is not None)
+
+    def _player(self) -> Player:
+        state = self.state
+        if state.rollout not in self._players:
+            while len(self._players) >= SESSIONS:
+                self._players.popitem(last=False)
+            player = self._players[state.rollout] = Player(msgspec.convert(state.example, Example))
+            player.open()
+        player = self._players[state.rollout]
+        self._players.move_to_end(state.rollout)
+        # Nothing but the system text and user turns is said to this player: it only runs calls.
+        while len(player.messages) <= state.turn + 1:
+            player.hear(len(player.messages) - 1)
+        return player
+
+
+class GymTaskset(vf.Taskset[GymTask, GymConfig]):
+    """Examples from a file."""
+
+    @classmethod
+    def toolsets(cls, config: GymConfig) -> list[vf.Toolset]:
+        """One server for all rollouts of a worker."""
+        return [GymToolset(config.tools)]
+
+    def load(self) -> Iterator[GymTask]:
+        """A task for each example."""
+        for example in read(self.config.data, Example):
+            data = GymData(
+                id=example.id,
+                name=example.id,
+                prompt=example.turns[0].text,
+                system_prompt=example.system,
+                example=msgspec.to_builtins(example),
+            )
+            yield GymTask(data, self.config.task)
+
+
+class GymEnvConfig(vf.EnvConfig):
+    """Who plays: a chat loop on this machine, within the paper's caps."""
+
+    agent: vf.AgentConfig = vf.AgentConfig(
+        harness={"id": "null"},
+        runtime=vf.SubprocessConfig(),
+        max_turns=PAPER_CAPS.assistant_turns,
+        max_output_tokens=PAPER_CAPS.tokens + 1,
+    )
+
+
+class GymEnv(vf.Env[GymEnvConfig]):
+    """The agent, and a user who says what the example tells them to."""
+
+    async def run(self, task: GymTask, agents: vf.Agents) -> None:
+        """Every user turn, each until the agent answers without a call."""
+        async with agents.agent.interaction(task) as talk:
+            segment = await talk.turn()
+            turns = task.example.turns[: PAPER_CAPS.user_turns]
+            for number, turn in enumerate(turns[1:], 1):
+                if segment.terminated:
+                    break
+                talk.trace.state.turn = number
+                segment = await talk.turn(turn.text)
+
+
+def _calls(message: vf.Message) -> tuple[ToolCall, ...]:
+    """The calls of a message, where it makes any."""
+    if not isinstance(message, vf.AssistantMessage):
+        return ()
+    return tuple(
+        ToolCall(name=call.name, arguments=call.arguments, id=call.id)
+        for call in message.tool_calls or ()
+    )
+
+
+def _reply(message: vf.AssistantMessage, usage: vf.Usage | None) -> Reply:
+    tokens = usage.completion_tokens if usage else 0
+    return Reply(text=message.content or "", calls=_calls(message), tokens=tokens)
+
+
+def _paid(trace: vf.Trace) -> Reward:
+    return msgspec.convert(trace.info["rollout"]["reward"], Reward)
+
+
+if __name__ == "__main__":
+    GymToolset.run()

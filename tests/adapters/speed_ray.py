@@ -1,0 +1,58 @@
+"""How much faster two cores of a Ray cluster are than one: `.envs/ray/bin/python FILE [EXAMPLES]`.
+
+Makes a corpus and verifies it, on one core and on two, each core a node of its own. The clock
+starts when every actor is ready. Prints the seconds, the ratios, and the load of the machine.
+"""
+
+import json
+import os
+import sys
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter, sleep
+
+from rich.progress import Progress
+
+from provegym.play import verify_file
+from provegym.synth.corpus import Corpus, Order
+from provegym.workers import Cluster
+
+
+def measure(cores: int, size: int, out: Path) -> dict[str, float]:
+    """Seconds to make a corpus, and to verify it."""
+    from ray.cluster_utils import Cluster as Nodes
+
+    # Ray's actors give way to every other process, and whoever else works here would be measured.
+    fair = {"_system_config": {"worker_niceness": 0}}
+    head = {"num_cpus": 1, "include_dashboard": False, **fair}
+    nodes = Nodes(initialize_head=True, head_node_args=head)
+    for _ in range(cores - 1):
+        nodes.add_node(num_cpus=1)
+    with closing(Cluster(nodes.address)) as workers:
+        while len(workers.homes) < cores:
+            list(workers.map(partial(map, sleep), [0.2] * cores, batch=1))
+        bar, began = Progress(disable=True), perf_counter()
+        Corpus(Order(size, 0, out)).make(bar, workers)
+        made = perf_counter()
+        verify_file(out, bar, workers)
+        verified = perf_counter()
+    nodes.shutdown()
+    return {"synth": made - began, "verify": verified - made}
+
+
+def main(size: int = 400) -> None:
+    """One core, then two."""
+    with TemporaryDirectory() as folder:
+        Corpus(Order(20, 0, Path(folder) / "0")).make(Progress(disable=True))  # graphs are proven
+        load = os.getloadavg()[0]
+        one, two = (measure(cores, size, Path(folder) / str(cores)) for cores in (1, 2))
+        shards = [Path(folder, cores, "train-00000.jsonl").read_bytes() for cores in "12"]
+        assert shards[0] == shards[1]
+    ratios = {name: round(one[name] / two[name], 2) for name in one}
+    print(json.dumps({"one": one, "two": two, "ratios": ratios, "load": [load, *os.getloadavg()]}))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
