@@ -23,6 +23,7 @@ from provegym.synth.kinds import KINDS, SHARES, Place, Shape
 from provegym.synth.perturb import HELD_OUT
 from provegym.trace import BadFile, Example, line, read
 from provegym.verify import verify
+from provegym.workers import Workers
 from synth.talks import candidates
 
 SIZE, SEED = 40, 3
@@ -154,6 +155,32 @@ def test_another_seed_gives_another_corpus(base: Base, tmp_path: Path) -> None:
     make(order(tmp_path / "other", seed=SEED + 1, size=4, servers=("payments",), split=""))
     texts = {example.turns[0].text for example in base.held_out if example.server == "payments"}
     assert not texts & {e.turns[0].text for e in read(tmp_path / "other", Example)}
+
+
+def test_a_large_corpus_has_wide_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three worlds of a server at a time, no example twice, and the same bytes after a stop."""
+    monkeypatch.setattr(making, "WIDE", 6)
+    monkeypatch.setattr(making, "PER_ROUND", 2)
+    wanted = {"size": 18, "servers": ("payments",), "split": ""}
+    whole = make(order(tmp_path / "whole", **wanted))
+    made = list(read(tmp_path / "whole", Example))
+    assert len({example.id for example in made}) == 18
+    assert len({example.seed for example in made}) > whole.round
+    rounds = iter(range(2))
+
+    def some(corpus: Corpus, workers: Workers, go_on: object = Corpus._run) -> None:
+        if next(rounds, None) is None:
+            raise Crash
+        go_on(corpus, workers)  # type: ignore[operator]
+
+    monkeypatch.setattr(Corpus, "_run", some)
+    with pytest.raises(Crash):
+        make(order(tmp_path / "cut", **wanted))
+    monkeypatch.undo()
+    monkeypatch.setattr(making, "WIDE", 6)
+    monkeypatch.setattr(making, "PER_ROUND", 2)
+    make(order(tmp_path / "cut", **wanted))
+    assert shards(tmp_path / "cut") == shards(tmp_path / "whole")
 
 
 class Crash(BaseException):

@@ -31,6 +31,8 @@ from provegym.workers import Workers, local
 
 PER_ROUND, PIECE = 8, 2
 SHAPES = 4_000
+# A round has a world of every server for each so many examples: as many cores as there are worlds.
+WIDE = 20_000
 IDLE_ROUNDS = 25
 SHARD = 4_000
 TRAIN_WORLDS, ALL_WORLDS = 900, 1_000
@@ -222,19 +224,28 @@ class Corpus:
 
     def _run(self, workers: Workers) -> None:
         """One round: some candidates from every server that is to give more."""
-        open_now = [name for name in self.part.servers if self.quotas.open(name)]
         wanted = deepcopy(self.quotas)  # what is kept in this round must not change its own draws
+        wide = max(1, self.part.size // WIDE)
         jobs = [
-            Job(self.part, name, self.order.seed, self.round, self.next[name], wanted)
-            for name in open_now
+            Job(
+                self.part,
+                name,
+                self.order.seed,
+                self.round * wide + at,
+                self.next[name] + at * SHAPES,
+                wanted,
+            )
+            for name in self.part.servers
+            if self.quotas.open(name)
+            for at in range(wide)
         ]
         before, funnel = self.kept, self.funnel[self.part.name]
         with self._shard().open("ab") as out:
             drawn = self._draw(jobs, workers)
-            for name, (made, number) in zip(open_now, drawn, strict=True):
-                self.next[name] = number
+            for job, (made, number) in zip(jobs, drawn, strict=True):
+                self.next[job.server] = number
                 for each in made:
-                    reason = self._take(name, each, out)
+                    reason = self._take(job.server, each, out)
                     funnel[reason or "kept"] += 1
                 self.bar.update(self.task, description=f"examples{workers.where}")
             out.flush()
@@ -244,10 +255,11 @@ class Corpus:
         self._save()
 
     def _draw(self, jobs: list[Job], workers: Workers) -> Iterator[Drawn]:
-        """What `draw` gives for each job, in pieces small enough to keep all workers busy."""
+        """What each job comes to; few are cut into pieces, to keep all workers busy."""
         aimed = list(workers.map(partial(map, aim), jobs, batch=1))
         aims = [each for some, _ in aimed for each in some]
-        made = workers.map(partial(map, attempt), aims, batch=PIECE)
+        pieces = PIECE if len(jobs) <= len(self.part.servers) else PER_ROUND
+        made = workers.map(partial(map, attempt), aims, batch=pieces)
         for some, number in aimed:
             yield list(islice(made, len(some))), number
 

@@ -1,0 +1,233 @@
+"""What larger jobs cost: measured service times, and a simulation of many machines fed with them.
+
+`python docs/scale.py measure` measures on this machine and writes docs/scale.json;
+`python docs/scale.py` prints the tables of docs/scale.md from it.
+"""
+
+import heapq
+import json
+import pickle
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+FIGURES = Path(__file__).with_suffix(".json")
+PIECE, PER_WORLD, SERVERS, WIDE = 2, 8, 20, 20_000  # as in synth/corpus.py; a test compares them
+MANY = ((64, 0), (256, 0), (1_024, 0))
+Replies = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Load:
+    """How long a job takes, and for which share of it workers and driver are busy."""
+
+    seconds: float
+    workers: float
+    driver: float
+
+
+def make(rounds: Sequence[Sequence[float]], workers: int, merge: float) -> Load:
+    """A corpus: rounds of jobs for some workers, whose results one driver merges in their order.
+
+    A round begins when all before it is merged; a job goes to the worker that is free first.
+    """
+    now = busy = merging = 0.0
+    for jobs in rounds:
+        free = [now] * workers
+        merged = now
+        for seconds in jobs:
+            ended = heapq.heappop(free) + seconds
+            heapq.heappush(free, ended)
+            merged = max(merged, ended) + merge
+        busy += sum(jobs)
+        merging += merge * len(jobs)
+        now = merged
+    return Load(now, busy / (workers * now), merging / now)
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """What generating costs: a pass over all sequences, each one's share, and a token read."""
+
+    step: float
+    sequence: float
+    heard: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """How long playing some rollouts takes, and for which share of it GPU and worlds are busy."""
+
+    seconds: float
+    gpu: float
+    worlds: float
+
+
+def play(rollouts: Sequence[Replies], gpu: Gpu, call: float, most: int) -> Step:
+    """Rollouts on one GPU, so many sequences at a time, and one core for the worlds.
+
+    Every reply takes as many passes as it has tokens. Then the worlds' core runs its calls, one
+    reply after the other, and the rollout is back in line with what there is to read.
+    """
+    waiting = [(at, 0) for at in range(len(rollouts))]
+    ends: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    back: list[tuple[float, int, int]] = []
+    now = core = busy = called = 0.0
+    passes = active = 0
+    while waiting or active or back:
+        while back and (back[0][0] <= now or not (active or waiting)):
+            moment, at, reply = heapq.heappop(back)
+            now = max(now, moment)
+            waiting.append((at, reply))
+        reading = 0
+        while waiting and active < most:
+            at, reply = waiting.pop()
+            said, heard = rollouts[at][reply]
+            ends[passes + said].append((at, reply))
+            reading += heard
+            active += 1
+        took = gpu.step + gpu.sequence * active + gpu.heard * reading
+        now, busy, passes = now + took, busy + took, passes + 1
+        for at, reply in ends.pop(passes, ()):
+            active -= 1
+            if reply + 1 < len(rollouts[at]):
+                core = max(core, now) + call
+                called += call
+                heapq.heappush(back, (core, at, reply + 1))
+    return Step(now, busy / now, called / now)
+
+
+def pieces(seconds: Sequence[float], size: int) -> list[float]:
+    """Candidates one after the other, so many together."""
+    return [sum(seconds[at : at + size]) for at in range(0, len(seconds), size)]
+
+
+def measure(size: int = 1_200) -> dict[str, Any]:
+    """Make a corpus with two workers, then with one, every candidate of it timed."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from provegym.synth import corpus
+
+    rounds: list[list[float]] = []
+    weights: list[int] = []
+    attempt, run_round = corpus.attempt, corpus.Corpus._run
+
+    def timed(aim: corpus.Aim) -> corpus.Made:
+        begun = perf_counter()
+        made = attempt(aim)
+        rounds[-1].append(round(perf_counter() - begun, 5))
+        weights.append(len(pickle.dumps(made)))
+        return made
+
+    def counted(made: corpus.Corpus, workers: Any) -> None:
+        rounds.append([])
+        run_round(made, workers)
+
+    def run(workers: int, out: Path) -> float:
+        made = corpus.Corpus(corpus.Order(size, 0, out, workers=workers))
+        with Progress(console=Console(stderr=True)) as bar:
+            made._prove(bar)
+            begun = perf_counter()
+            made.make(bar)
+        return perf_counter() - begun
+
+    with TemporaryDirectory() as folder:
+        two = run(2, Path(folder) / "two")
+        corpus.attempt, corpus.Corpus._run = timed, counted  # type: ignore[method-assign]
+        one = run(1, Path(folder) / "one")
+        written = sum(file.stat().st_size for file in (Path(folder) / "one").glob("*.jsonl"))
+    return {
+        "size": size,
+        "bytes": written,
+        "one_worker": one,
+        "two_workers": two,
+        "driver": (one - sum(map(sum, rounds))) / len(weights),
+        "sent": round(sum(weights) / len(weights)),
+        "rounds": rounds,
+    }
+
+
+def check(figures: dict[str, Any]) -> str:
+    """What the simulation says of the two runs that were made, beside what they took."""
+    rows = ["| workers | measured | simulated |", "|---|---|---|"]
+    for workers, name in ((1, "one_worker"), (2, "two_workers")):
+        cut = [pieces(each, PIECE) for each in figures["rounds"]]
+        seconds = make(cut, workers, PIECE * figures["driver"]).seconds
+        rows.append(f"| {workers} | {figures[name]:.0f} s | {seconds:.0f} s |")
+    return "\n".join(rows)
+
+
+def bill(figures: dict[str, Any], size: int = 1_000_000) -> str:
+    """Many examples on more and more cores, in rounds of one world of each server and wide ones."""
+    rows = [
+        "| cores | worlds in a round | examples/s | hours | cores busy | driver busy |",
+        "|---|---|---|---|---|---|",
+    ]
+    tried = [seconds for each in figures["rounds"] for seconds in each]
+    worlds = pieces(tried, PER_WORLD)
+    kept = figures["size"] / len(tried)
+    wide = SERVERS * (size // WIDE)
+    for workers, count in ((1, SERVERS), (2, SERVERS), (16, SERVERS), (64, SERVERS), *MANY):
+        count = count or wide
+        chance = Random("rounds")
+        if count == SERVERS:
+            some = [pieces(chance.choice(figures["rounds"]), PIECE) for _ in range(30)]
+            done = sum(map(len, some)) * PIECE
+        else:
+            some = [chance.choices(worlds, k=count) for _ in range(5)]
+            done = 5 * count * PER_WORLD
+        load = make(some, workers, figures["driver"] * done / sum(map(len, some)))
+        rate = kept * done / load.seconds
+        rows.append(
+            f"| {workers:,} | {count:,} | {rate:,.0f} | {size / rate / 3600:,.1f} |"
+            f" {load.workers:.0%} | {load.driver:.0%} |"
+        )
+    return "\n".join(rows)
+
+
+def fitted(found: dict[str, Any]) -> Gpu:
+    """The GPU under which a step of training takes what it took, and a full batch as well.
+
+    Both were measured: tokens per second of many equal sequences, and the seconds of a step.
+    """
+    count, rate = found["full"]
+    some = Random("step").choices(found["replies"], k=found["rollouts"])
+    low, high = 0.0, count / rate
+    for _ in range(20):
+        each = (low + high) / 2
+        gpu = Gpu(each, (count / rate - each) / count, found["heard"])
+        slow = play(some, gpu, found["reply"], count).seconds > found["seconds"]
+        low, high = (low, each) if slow else (each, high)
+    return gpu
+
+
+def fleet(found: dict[str, Any], gpu: Gpu, count: int = 10_000) -> str:
+    """Many rollouts at once on more and more GPUs, each with one core for the worlds."""
+    rows = [
+        "| GPUs | rollouts on each | seconds | generated tokens/s, all | worlds' core busy |",
+        "|---|---|---|---|---|",
+    ]
+    for gpus in (1, 4, 10, 40):
+        some = Random("fleet").choices(found["replies"], k=count // gpus)
+        step = play(some, gpu, found["reply"], found["full"][0])
+        rate = sum(said for each in some for said, _ in each) * gpus / step.seconds
+        rows.append(
+            f"| {gpus} | {len(some):,} | {step.seconds:.1f} | {rate:,.0f} | {step.worlds:.1%} |"
+        )
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["measure"]:
+        known = json.loads(FIGURES.read_text("utf-8")) if FIGURES.exists() else {}
+        FIGURES.write_text(json.dumps({**known, **measure()}) + "\n", "utf-8")
+    figures = json.loads(FIGURES.read_text("utf-8"))
+    gpu = fitted(figures["training"])
+    print(check(figures), bill(figures), fleet(figures["training"], gpu), gpu, sep="\n\n")
