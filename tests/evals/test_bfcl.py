@@ -14,8 +14,9 @@ from evals.ready import command, run, small
 from provegym.evals.benchmark import Run, chosen, evaluate
 from provegym.evals.bfcl import KINDS, Bfcl, call
 from provegym.evals.environments import BenchmarkError
-from provegym.evals.gateway import Answer, Remote
+from provegym.evals.gateway import Answer, Refused, Remote
 from provegym.policies.endpoint import EndpointConfig
+from provegym.trace import Json, Reply
 from synth.fake_endpoint import Body, Failure, fake_model
 
 
@@ -62,6 +63,16 @@ def test_the_oracle_is_right_and_the_noop_is_the_floor(bench: Bfcl, tmp_path: Pa
     assert (tmp_path / "o" / "report.md").read_text().startswith("# bfcl: oracle")
 
 
+def test_another_version_is_another_benchmark(tmp_path: Path) -> None:
+    bench = Bfcl("2025.7.17")
+    if not bench.environment.is_ready():
+        pytest.skip("BFCL v3 is not set up here: provegym eval bfcl --setup --version 2025.7.17")
+    report = played(bench, Run("oracle", "o", tmp_path, limit=2), bench.script("oracle"))
+    assert report["scores"]["overall"]["score"] == 1, report["failures"]
+    assert report["versions"]["bfcl-eval"] == "2025.7.17"
+    assert "BFCL v3" in report["notes"][1]
+
+
 def test_a_run_that_is_killed_goes_on_and_loses_nothing(bench: Bfcl, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ("eval", "bfcl", "--endpoint", "oracle", "--limit", "5", "--at-once", "1")
@@ -84,6 +95,28 @@ def test_a_run_that_is_killed_goes_on_and_loses_nothing(bench: Bfcl, tmp_path: P
     after = file.read_bytes().splitlines()
     assert len({json.loads(line)["id"] for line in after}) == len(after) == 20
     assert after[: len(before) - 1] == before[:-1]
+
+
+def test_a_wrong_endpoint_is_one_line_and_leaves_no_run(bench: Bfcl, tmp_path: Path) -> None:
+    where = ("--endpoint", "http://127.0.0.1:9/v1", "--model", "m", "--out", tmp_path)
+    done = run("eval", "bfcl", *where, "--limit", "1")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "http://127.0.0.1:9/v1 gave no answer" in done.stderr
+    assert not (tmp_path / "results.jsonl").exists()
+
+
+def test_a_prompt_that_is_too_long_fails_its_task_alone(bench: Bfcl, tmp_path: Path) -> None:
+    async def short(body: Json) -> Reply:
+        if sum(message["role"] == "user" for message in body["messages"]) > 2:
+            raise Refused("a prompt of 9 tokens; this model takes 8")
+        return Reply(text="I cannot.")
+
+    some = Run("m", "e", tmp_path / "out", ("base",), limit=5)
+    report = played(bench, some, short)
+    tasks = chosen(bench, some)
+    long = [e for e in bench.entries("base") if e["id"] in tasks and len(e["question"]) > 2]
+    assert report["scores"]["base"]["score"] == 0
+    assert report["failures"]["prompt too long"] == len(long) > 0
 
 
 def evil(body: Body) -> Any:

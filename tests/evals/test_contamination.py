@@ -44,6 +44,11 @@ def test_a_request_is_found_by_a_run_of_its_words(example: Example) -> None:
     # Seven words in a row are anybody's.
     few = planted(example, " ".join(words(ASKS)[:7]) + " moon")
     assert overlap("b", [few], [task], []).contaminated == []
+    # So are eight of grammar and courtesy, with one more.
+    polite = "I would appreciate it if you could share {} with Ann."
+    kind = Task(id="theirs", requests=(polite.format("the sorted list"),))
+    told = overlap("b", [planted(example, polite.format("a journey"))], [kind], [])
+    assert (told.contaminated, told.longest and len(told.longest.shared.split())) == ([], 8)
     # A short request is compared whole.
     short = Task(id="theirs", requests=("What is my balance?",))
     assert overlap("b", [planted(example, "what is my balance")], [short], []).contaminated

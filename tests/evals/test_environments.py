@@ -6,7 +6,7 @@ from zipfile import ZipFile
 import pytest
 
 from evals.ready import run
-from provegym.evals.environments import BFCL, BenchmarkError, Environment, environment
+from provegym.evals.environments import BFCL, BenchmarkError, Environment, bfcl, environment
 
 THERE = ("--no-index", "--no-deps", "pip")
 PACKAGE = {
@@ -52,6 +52,8 @@ def test_what_is_not_set_up_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(BenchmarkError, match="provegym eval bfcl --setup"):
         BFCL.need()
+    with pytest.raises(BenchmarkError, match=r"provegym eval bfcl --setup --version 2025\.7\.17"):
+        bfcl("2025.7.17").need()
     with pytest.raises(BenchmarkError, match="did you mean 'tau2'"):
         environment("tau")
 
@@ -75,6 +77,9 @@ def test_commands_that_cannot_run_say_so_in_one_line(tmp_path: Path) -> None:
         ("bfcl", "--out", out): "say which model",
         ("bfcl", "--endpoint", "http://127.0.0.1:9/v1", "--out", out): "--model NAME",
         ("bfcl", "--endpoint", "noop", "--subset", "bas", "--out", out): "did you mean 'base'",
+        ("bfcl", "--version", "4", "--endpoint", "noop", "--out", out): "no version of bfcl-eval",
+        ("bfcl", "--endpoint", "noop", "--adapter", out, "--out", out): "--local MODEL",
+        ("bfcl", "--local", "embedded", "--adapter", out, "--out", out): "is no adapter",
         ("tau2", "--endpoint", "http://127.0.0.1:9/v1", "--model", "m", "--out", out): "--user URL",
     }.items():
         done = run("eval", *arguments, cache=tmp_path)

@@ -7,7 +7,7 @@ import pytest
 
 from evals.ready import run
 from provegym.evals.environments import BenchmarkError
-from provegym.evals.journal import Journal, Result, is_report, mean, scores
+from provegym.evals.journal import Journal, Result, is_report, mean, scores, wilson
 
 SETTINGS = {"benchmark": "some", "model": "m", "endpoint": "here"}
 
@@ -37,6 +37,9 @@ def test_a_folder_holds_one_run(tmp_path: Path) -> None:
     filled(tmp_path, "1")
     with pytest.raises(BenchmarkError, match=r"another model \('m', not 'n'\)"):
         Journal(tmp_path, SETTINGS | {"model": "n"})
+    # One that never got an answer is no run: another may take its place.
+    Journal(tmp_path / "begun", SETTINGS)
+    assert Journal(tmp_path / "begun", SETTINGS | {"model": "n"}).results == {}
     (tmp_path / "results.jsonl").write_bytes(b"no json\n")
     with pytest.raises(BenchmarkError, match=r"results\.jsonl"):
         Journal(tmp_path, SETTINGS)
@@ -55,12 +58,18 @@ def test_a_report_has_every_group_the_whole_and_the_floors(tmp_path: Path) -> No
     assert report == json.loads((tmp_path / "report.json").read_text())
     assert report["failures"] == {"wrong": 1}
     page = (tmp_path / "report.md").read_text()
-    assert "| overall | 75.0 | 50.0 to 100.0 | 25.0 | 4 |" in page
+    assert "| a | 50.0 | 9.5 to 90.5 | 50.0 | 2 |" in page
+    assert "| overall | 75.0 | 36.4 to 95.3 | 25.0 | 4 |" in page
     assert "- command: provegym eval some" in page
     # What was not played has no score, and neither has the whole; an unknown floor is none.
     assert scores(book.results.values(), {}, ("a", "c"), "overall").keys() == {"a", "b"}
     assert scores(book.results.values(), {}, ("a", "b"), "overall")["a"].floor is None
     assert mean([found["a"], found["b"]]).score == 0.75
+
+
+def test_no_interval_is_a_point_while_tasks_are_few() -> None:
+    assert wilson([0.0] * 20)[1:] == pytest.approx((0, 0.161, 20), abs=1e-3)
+    assert wilson([1.0] * 200)[1:] == pytest.approx((0.981, 1, 200), abs=1e-3)
 
 
 def test_two_runs_are_compared_task_by_task(tmp_path: Path) -> None:

@@ -1,12 +1,16 @@
 """A model on this machine behind an endpoint: what it reads, says, refuses and batches."""
 
 import asyncio
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from provegym.evals import served as served_module
+from provegym.evals import vllm
 from provegym.evals.gateway import Refused
-from provegym.evals.served import Served, Weights, spoken
+from provegym.evals.served import Served, Weights, serve, spoken
 from provegym.policies.local import Sampled
 from provegym.trace import Json
 
@@ -68,8 +72,12 @@ def test_requests_that_wait_are_sampled_together() -> None:
 
 
 def test_a_prompt_that_is_too_long_is_refused() -> None:
-    with pytest.raises(Refused, match="tokens, and this model takes 190"):
-        asyncio.run(served("Hello.")(asked("x" * 300)))
+    with pytest.raises(Refused, match="a prompt of 200 tokens; this model takes 199"):
+        asyncio.run(served("Hello.")(asked("x" * 192)))
+
+
+def test_a_reply_ends_where_the_model_does() -> None:
+    assert asyncio.run(served("Hello.")(asked("x" * 188))).text == "Hell"
 
 
 def test_messages_are_as_templates_take_them() -> None:
@@ -80,3 +88,38 @@ def test_messages_are_as_templates_take_them() -> None:
     assert [each["function"]["arguments"] for each in told["tool_calls"]] == [{"a": 1}, {}]
     parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]
     assert spoken({"role": "user", "content": parts})["content"] == "Hello"
+
+
+class Engine:
+    """Stands in for vLLM: always says the same."""
+
+    def __init__(self, *given: Any) -> None:
+        self.given = given
+        self.worn: list[Path] = []
+
+    def wear(self, adapter: Path) -> None:
+        """Take on an adapter."""
+        self.worn.append(adapter)
+
+    def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
+        """The same to everybody."""
+        return [Sampled([*map(ord, "Hello."), 0], []) for _ in contexts]
+
+
+def test_vllm_serves_where_it_is_installed_and_there_is_a_gpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cuda = SimpleNamespace(is_available=lambda: True)
+    config = SimpleNamespace(max_position_embeddings=300)
+    auto = SimpleNamespace(from_pretrained=lambda _: config)
+    monkeypatch.setattr(
+        served_module, "need", lambda _: SimpleNamespace(cuda=cuda, AutoConfig=auto)
+    )
+    monkeypatch.setattr(served_module, "find_spec", lambda _: "there")
+    monkeypatch.setattr(served_module, "load_tokenizer", lambda _: Letters())
+    monkeypatch.setattr(vllm, "Vllm", Engine)
+    model = serve(Weights("some/model", Path("adapter"), temperature=0.5, reply=10))
+    engine = cast("Engine", cast("Any", model.generate).__self__)
+    assert (engine.given, engine.worn) == (("some/model", 300, 0.5), [Path("adapter")])
+    assert (model.longest, model.weights.batch) == (300, 256)
+    assert asyncio.run(model(asked("Hi."))).text == "Hello."

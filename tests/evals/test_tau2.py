@@ -4,9 +4,11 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from evals.ready import large
 from provegym.evals.benchmark import Run, evaluate
-from provegym.evals.gateway import PROBE
+from provegym.evals.gateway import PROBE, Refused, noop
 from provegym.evals.tau2 import DOMAINS, STOP, Pair, Part, Script, Tau2
 from provegym.trace import Json, Reply
 
@@ -97,9 +99,26 @@ def test_agent_and_user_are_two_models_and_a_probe_is_for_both() -> None:
         return answer
 
     pair = Pair(named("agent"), named("user"))
-    for body in ({"model": "user"}, {"model": "agent"}, PROBE):
+    for body in (said("user", "Hello."), said("agent", "Hello."), PROBE):
         asyncio.run(pair(body))
     assert asked == ["user", "agent", "user", "agent"]
+
+
+def said(model: str, words: str) -> Json:
+    """What a model is asked after some words."""
+    return {"model": model, "messages": [{"role": "user", "content": words}]}
+
+
+def test_a_conversation_too_long_for_one_of_them_is_over() -> None:
+    async def refuse(_: Json) -> Reply:
+        raise Refused("a prompt of 9 tokens; this model takes 8")
+
+    pair = Pair(refuse, noop)
+    assert asyncio.run(pair(said("user", "Hello."))).text != STOP
+    with pytest.raises(Refused) as refusal:
+        asyncio.run(pair(said("agent", "Help me.")))
+    assert asyncio.run(pair(said("user", str(refusal.value)))).text == STOP
+    assert asyncio.run(Pair(noop, refuse)(said("user", "Hello."))).text == STOP
 
 
 def test_in_its_environment_the_oracle_is_right(tmp_path: Path) -> None:
@@ -113,7 +132,14 @@ def test_in_its_environment_the_oracle_is_right(tmp_path: Path) -> None:
     assert "get_user_details" in {function["name"] for function in bench.functions()}
     answer = bench.script("oracle")
     assert answer is not None
-    run = Run("oracle", "o", tmp_path, ("telecom",), limit=2)
+    run = Run("oracle", "o", tmp_path / "o", ("telecom",), limit=2)
     report = evaluate(bench, run, answer, lambda *_: None)
     assert report["scores"]["telecom"]["score"] == 1, report["failures"]
     assert report["scores"]["telecom"]["floor"] == 0
+
+    async def full(body: Json) -> Reply:
+        raise Refused("a prompt of 9 tokens; this model takes 8")
+
+    run = Run("m", "e", tmp_path / "m", ("airline",), limit=1)
+    lost = evaluate(bench, run, Pair(full, noop), lambda *_: None)
+    assert lost["failures"] == {"prompt too long": 1}

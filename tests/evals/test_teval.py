@@ -3,13 +3,15 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from evals.ready import run
+from provegym.evals import teval
 from provegym.evals.benchmark import Run
-from provegym.evals.environments import BenchmarkError
+from provegym.evals.environments import TEVAL, BenchmarkError
 from provegym.evals.teval import PARTS, Folder, evaluate, right, script
 from provegym.evals.teval_scores import match, plan, read, score
 from provegym.trace import Json
@@ -51,6 +53,20 @@ SPOKEN: Json = {**TASKS["instruct"], "template": SAID, "meta_data": {"response_f
 def embed(texts: Sequence[str]) -> list[list[float]]:
     """Letters counted: alike texts are alike."""
     return [[float(text.lower().count(chr(n))) for n in range(97, 123)] for text in texts]
+
+
+class Letters:
+    """Stands in for a model in an environment of its own."""
+
+    def __init__(self, _: str) -> None:
+        """Any model."""
+
+    def __call__(self, texts: Sequence[str]) -> list[list[float]]:
+        """Letters counted."""
+        return embed(texts)
+
+    def close(self) -> None:
+        """There is no process to end."""
 
 
 @pytest.fixture
@@ -135,7 +151,9 @@ def test_values_are_read_as_json_or_python() -> None:
 def test_an_oracle_run_has_every_ability_and_the_average(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Folder, "embed", lambda _: embed)
+    ready = SimpleNamespace(need=lambda: None, versions=lambda: {"letters": "1"})
+    monkeypatch.setattr(teval, "TEVAL", ready)
+    monkeypatch.setattr(teval, "Sentences", Letters)
     folder, some = Folder(data, "letters"), Run("oracle", "o", tmp_path / "out")
     answer = script(folder, some, "oracle")
     assert answer is not None
@@ -147,6 +165,20 @@ def test_an_oracle_run_has_every_ability_and_the_average(
     )
     assert all(each["floor"] == 0 for each in report["scores"].values())
     assert report["sentences"] == "compared by letters"
+    assert report["versions"] == {"letters": "1"}
+
+
+def test_a_model_in_its_environment_compares_sentences(data: Path, tmp_path: Path) -> None:
+    if not TEVAL.is_ready():
+        pytest.skip("teval is not set up here: provegym eval teval --setup (1.5 GB)")
+    arguments = ("eval", "teval", "--data", data, "--endpoint", "oracle", "--json")
+    done = run(*arguments, "--out", tmp_path / "out", "--embedder", "minilm")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["scores"]["average"]["score"] == pytest.approx(1)
+    assert report["sentences"] == "compared by minilm"
+    other = run(*arguments, "--out", tmp_path / "out", "--embedder", "/no/such/model")
+    assert (other.returncode, other.stderr.count("\n")) == (2, 1), other.stderr
 
 
 def test_without_an_embedder_plan_and_reason_are_not_scored_and_it_is_said(
@@ -163,9 +195,10 @@ def test_without_an_embedder_plan_and_reason_are_not_scored_and_it_is_said(
     kept = (tmp_path / "out" / "answers.jsonl").read_bytes()
     assert run(*arguments).returncode == 0
     assert (tmp_path / "out" / "answers.jsonl").read_bytes() == kept
-    other = run(*arguments, "--embedder", "/no/such/model")
-    assert other.returncode == 2
-    assert other.stderr.count("\n") == 1
+    bare = tmp_path / "cache"
+    other = run(*arguments, "--embedder", "minilm", cache=bare)
+    assert (other.returncode, other.stderr.count("\n")) == (2, 1), other.stderr
+    assert "provegym eval teval --setup" in other.stderr
 
 
 def test_a_folder_without_its_files_says_which_are_wanted(tmp_path: Path) -> None:

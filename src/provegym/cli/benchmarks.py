@@ -31,7 +31,9 @@ Name = Annotated[str, typer.Option("--model", help="The model's name at the endp
 Local = Annotated[
     str, typer.Option("--local", help="A model on this machine: embedded, a folder, a hub id.")
 ]
-Adapter = Annotated[Path | None, typer.Option(help="A LoRA adapter on top of it.")]
+Adapter = Annotated[
+    Path | None, typer.Option(help="A LoRA adapter on top of it: a folder, or `shipped`.")
+]
 Subset = Annotated[str, typer.Option(help="Some of its parts, with commas.")]
 Limit = Annotated[int | None, typer.Option(help="So many tasks of each part.", min=1)]
 Out = Annotated[Path | None, typer.Option(help="The run's folder; the same one goes on.")]
@@ -81,6 +83,11 @@ class Player:
             fail(f"--endpoint {self.endpoint} is no URL; {suggest(self.endpoint, SCRIPTS)}")
         if web and not self.model:
             fail("say --model NAME: what the model is called at that endpoint")
+        if self.adapter and not self.local:
+            fail("--adapter goes on a model of this machine: say --local MODEL too")
+        there = self.adapter is None or (self.adapter / "adapter_config.json").exists()
+        if not there and str(self.adapter) != "shipped":
+            fail(f"{self.adapter} is no adapter: it has no adapter_config.json")
 
 
 SCRIPTS = ["oracle", "noop", "http://…"]
@@ -115,6 +122,7 @@ class Choice:
 @app.command("bfcl")
 def play_bfcl(
     setup: Setup = False,
+    version: Annotated[str, typer.Option(help="Of bfcl-eval; 2025.7.17 is BFCL v3.")] = "",
     endpoint: Url = "",
     model: Name = "",
     local: Local = "",
@@ -127,10 +135,10 @@ def play_bfcl(
     reply: Reply = 2048,
     as_json: Json = False,
 ) -> None:
-    """Play BFCL v4's multi-turn tasks, 200 each: base, miss_func, miss_param, long_context."""
+    """Play BFCL's multi-turn tasks, 200 each: base, miss_func, miss_param, long_context."""
     from provegym.evals.bfcl import Bfcl
 
-    bench = Bfcl()
+    bench = Bfcl(version) if version else Bfcl()
     if setup:
         bench.environment.set_up(_say)
         return
@@ -147,8 +155,13 @@ def play_tau2(
     model: Name = "",
     local: Local = "",
     adapter: Adapter = None,
-    user: Annotated[str, typer.Option(help="The URL of the model that plays the user.")] = "",
-    user_model: Annotated[str, typer.Option(help="Its name there.")] = "",
+    user: Annotated[
+        str, typer.Option(help="The model that plays the user: a URL, or one on this machine.")
+    ] = "",
+    user_model: Annotated[str, typer.Option(help="Its name at that URL.")] = "",
+    checkout: Annotated[
+        Path | None, typer.Option(help="A checkout of tau2-bench: the original instead.")
+    ] = None,
     subset: Subset = "",
     limit: Limit = None,
     out: Out = None,
@@ -158,33 +171,38 @@ def play_tau2(
     as_json: Json = False,
 ) -> None:
     """Play τ²-bench's airline, retail and telecom, one trial per task."""
+    from provegym.evals.checkout import Original
     from provegym.evals.tau2 import Pair, Tau2, user_needed
 
-    bench = Tau2()
+    bench = Original(checkout) if checkout else Tau2()
+    if setup and checkout:
+        fail("a checkout is set up by its own `uv sync`, not by --setup")
     if setup:
         bench.environment.set_up(_say)
         return
-    player = Player(endpoint, model, local, adapter, temperature, reply, user_model)
+    player = Player(endpoint, model, local, adapter, temperature, reply, user_model or user)
     run = Choice(subset, limit, out, at_once).run(player, bench.groups)
     answer = bench.script(endpoint)
     if answer is None:
         if not user:
             raise user_needed()
-        other = Player(user, user_model, "", None, 0, 2048)
-        other.check()
-        answer = Pair(_answer(player), _answer(other))
+        answer = Pair(_answer(player), _answer(_user(user, user_model, reply)))
     _report(_evaluate(bench, run, answer), as_json)
 
 
 @app.command("teval")
 def play_teval(
-    data: Annotated[Path, typer.Option(help="The folder of T-Eval's files.")],
+    setup: Setup = False,
+    data: Annotated[Path | None, typer.Option(help="The folder of T-Eval's files.")] = None,
     endpoint: Url = "",
     model: Name = "",
     local: Local = "",
     adapter: Adapter = None,
     embedder: Annotated[
-        str, typer.Option(help="A sentence-transformers model: compares plans and thoughts.")
+        str,
+        typer.Option(
+            help="Compares plans and thoughts: minilm, or any sentence-transformers model."
+        ),
     ] = "",
     subset: Subset = "",
     limit: Limit = None,
@@ -195,8 +213,14 @@ def play_teval(
     as_json: Json = False,
 ) -> None:
     """Ask T-Eval's questions, from a folder of its files, and score all six abilities."""
+    from provegym.evals.environments import TEVAL
     from provegym.evals.teval import ABILITIES, PARTS, Folder, evaluate, script
 
+    if setup:
+        TEVAL.set_up(_say)
+        return
+    if data is None:
+        fail("say --data FOLDER: where T-Eval's files are; they are on no registry")
     player = Player(endpoint, model, local, adapter, temperature, reply)
     folder = Folder(data, embedder)
     run = Choice(subset, limit, out, at_once).run(player, (*ABILITIES, *PARTS))
@@ -204,6 +228,14 @@ def play_teval(
     with Bar() as bar:
         report = evaluate(folder, run, answer, bar)
     _report(report, as_json)
+
+
+def _user(where: str, name: str, reply: int) -> Player:
+    """Whoever plays the user."""
+    web = where.startswith(("http://", "https://"))
+    player = Player(where if web else "", name, "" if web else where, None, 0, reply)
+    player.check()
+    return player
 
 
 def _answer(player: Player) -> "Answer":

@@ -19,17 +19,23 @@ from provegym.evals.journal import Journal, Result
 from provegym.trace import Json
 
 Advance = Callable[[str, int, int], None]
-ABOUT = "A task counts 0 or 1; the interval is a bootstrap over tasks."
+ABOUT = "A task counts 0 or 1; the interval is Wilson's, of 95 %."
 
 
 class Benchmark(Protocol):
     """A benchmark that runs in an environment of its own."""
 
     name: str
-    environment: Environment
     groups: tuple[str, ...]
     overall: str
-    notes: tuple[str, ...]
+
+    @property
+    def environment(self) -> Environment:
+        """Where it runs."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its report must know."""
 
     def tasks(self) -> dict[str, str]:
         """Every task's id, with its group."""
@@ -66,7 +72,10 @@ class Run:
 
 
 def chosen(benchmark: Benchmark, run: Run) -> dict[str, str]:
-    """The tasks of a run: so many of each group, the same ones every time."""
+    """The tasks of a run: so many of each group, the same ones every time.
+
+    Groups of one size are sampled alike: BFCL's kinds are variants of the same 200 tasks.
+    """
     groups = run.subset or benchmark.groups
     by_group: dict[str, list[str]] = {name: [] for name in groups}
     for task, group in benchmark.tasks().items():
@@ -74,8 +83,8 @@ def chosen(benchmark: Benchmark, run: Run) -> dict[str, str]:
             by_group[group].append(task)
     for group, tasks in by_group.items():
         if run.limit is not None and run.limit < len(tasks):
-            picked = set(Random(f"{benchmark.name} {group}").sample(tasks, run.limit))
-            by_group[group] = [task for task in tasks if task in picked]
+            places = Random(benchmark.name).sample(range(len(tasks)), run.limit)
+            by_group[group] = [tasks[at] for at in sorted(places)]
     return {task: group for group, tasks in by_group.items() for task in tasks}
 
 

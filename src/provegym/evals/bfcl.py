@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from provegym.evals.confined import Bench
-from provegym.evals.environments import BFCL
+from provegym.evals.environments import BFCL_VERSION, bfcl
 from provegym.evals.gateway import Answer, Gateway, noop
 from provegym.trace import Json, Reply, ToolCall
 
@@ -22,13 +22,25 @@ class Bfcl:
     """The benchmark, as its environment has it."""
 
     name = "bfcl"
-    environment = BFCL
     groups: tuple[str, ...] = KINDS
     overall = "overall"
-    notes: tuple[str, ...] = (
-        "BFCL v4, function-calling mode. v3 differs in 107 of its 200 base tasks, so figures of the"
-        " two are not comparable.",
-    )
+
+    def __init__(self, version: str = BFCL_VERSION) -> None:
+        self.environment = bfcl(version)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know."""
+        return (
+            f"BFCL {self.edition}, function-calling mode. v3 and v4 differ in 107 of 200 base"
+            " tasks, so figures of the two are not comparable.",
+        )
+
+    @cached_property
+    def edition(self) -> str:
+        """v3 or v4, as its files are named."""
+        (file,) = self.data.glob(f"BFCL_v*_{PREFIX}base.json")
+        return file.name.split("_")[1]
 
     @cached_property
     def data(self) -> Path:
@@ -41,11 +53,11 @@ class Bfcl:
 
     def entries(self, kind: str) -> list[Json]:
         """The tasks of a kind: what is asked, and in which world."""
-        return _lines(self.data / f"BFCL_v4_{PREFIX}{kind}.json")
+        return _lines(self.data / f"BFCL_{self.edition}_{PREFIX}{kind}.json")
 
     def truths(self, kind: str) -> dict[str, list[list[str]]]:
         """The right calls of each task, turn by turn, as Python."""
-        file = self.data / "possible_answer" / f"BFCL_v4_{PREFIX}{kind}.json"
+        file = self.data / "possible_answer" / f"BFCL_{self.edition}_{PREFIX}{kind}.json"
         return {entry["id"]: entry["ground_truth"] for entry in _lines(file)}
 
     def functions(self) -> list[Json]:
@@ -57,7 +69,7 @@ class Bfcl:
 
     def play(self, gateway: Gateway, tasks: Sequence[str], at_once: int) -> Iterator[Json]:
         """Play tasks under a name nobody used before: BFCL keeps worlds by model and task."""
-        job = {"run": f"run{token_hex(6)}", "concurrency": at_once}
+        job = {"run": f"run{token_hex(6)}", "edition": self.edition, "concurrency": at_once}
         yield from Bench(self.environment, gateway, job).play(tasks)
 
     def script(self, name: str) -> Answer | None:

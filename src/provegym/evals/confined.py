@@ -92,7 +92,7 @@ class Bench:
 
     def _command(self) -> list[str]:
         python = str(self.environment.python)
-        return [python, "-s", "-E", "-B", str(RUNNERS / "main.py"), self.environment.name]
+        return [python, "-s", "-E", "-B", str(RUNNERS / "main.py"), self.environment.benchmark]
 
     def _listen(
         self, process: "subprocess.Popen[bytes]", job: Json, errors: Path

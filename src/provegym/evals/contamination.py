@@ -21,9 +21,18 @@ from provegym.toolbox import Toolbox
 from provegym.trace import Data, Example, Json, read
 
 WORDS, SEQUENCE, SHARE = 8, 3, 0.5
+# Words of grammar and courtesy: a run of nothing else ("I would appreciate it if you could share")
+# is everybody's.
+COMMON = (
+    "a an the i me my you your we our it its this that these those there is are was were be been am"
+    " do does did have has had can could will would shall should may might must to of in on at by"
+    " for from with and or but if so as not please kindly thanks thank appreciate grateful glad"
+    " like want need know let just also now then"
+)
 HOW = (
     "Words are lower case, without punctuation. A request overlaps where a run of"
-    f" {WORDS} words of it, or all of a shorter one of four or more, is in a benchmark's request."
+    f" {WORDS} words of it, two of them more than grammar and courtesy, or all of a shorter one of"
+    " four or more, is in a benchmark's request."
     " A schema overlaps where the names of two or more arguments are the same, and no other is"
     f" there, or where the descriptions are equal. A run of calls overlaps where {SEQUENCE} calls"
     " in a row have the same tool names. Tool names are compared as they are."
@@ -178,7 +187,7 @@ def _first(found: Iterator[Found]) -> Found | None:
 
 def longest(examples: Sequence[Example], tasks: Sequence[Task]) -> Found | None:
     """The most words in a row that both have: how near a clean corpus comes."""
-    for length in range(WORDS - 1, 3, -1):
+    for length in range(WORDS, 3, -1):
         said = ((task.id, request) for task in tasks for request in task.requests)
         asked = {run: name for name, request in said for run in runs(words(request), length)}
         for example in examples:
@@ -215,12 +224,14 @@ def _schemas(ours: Sequence[Tool], theirs: Sequence[Tool]) -> Iterator[Found]:
 def _asked(tasks: Sequence[Task]) -> dict[tuple[str, ...], str]:
     """Every run of words of every request, with the task it is of."""
     found: dict[tuple[str, ...], str] = {}
+    common = set(words(COMMON))
     for task in tasks:
         for request in task.requests:
             said = words(request)
             for length in range(4, WORDS + 1):
                 for run in runs(said, length) if length == WORDS or len(said) == length else ():
-                    found.setdefault(run, task.id)
+                    if length < WORDS or sum(word not in common for word in run) > 1:
+                        found.setdefault(run, task.id)
     return found
 
 

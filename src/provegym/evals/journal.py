@@ -51,12 +51,11 @@ class Journal:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        kept = self.folder / "settings.json"
-        if kept.exists():
+        kept, file = self.folder / "settings.json", self.folder / self.file
+        if kept.exists() and file.exists():
             self._agree(msgspec.json.decode(kept.read_bytes()))
         else:
-            _write(kept, self.settings)
-        file = self.folder / self.file
+            _write(kept, self.settings)  # a run that never got an answer is no run
         if file.exists():
             self._take_up(file)
 
@@ -138,8 +137,19 @@ def score(results: Sequence[Result], floors: Mapping[str, float]) -> Score:
     """The mean over some tasks."""
     known = [floors[result.id] for result in results if result.id in floors]
     floor = sum(known) / len(known) if len(known) == len(results) else None
-    value = estimate([result.score for result in results]) or Estimate(0, 0, 0, 0)
+    paid = [result.score for result in results]
+    binary = set(paid) <= {0.0, 1.0}
+    value = wilson(paid) if binary else estimate(paid) or Estimate(0, 0, 0, 0)
     return Score(score=value.mean, low=value.low, high=value.high, tasks=value.tasks, floor=floor)
+
+
+def wilson(paid: Sequence[float]) -> Estimate:
+    """The mean of ones and zeros with Wilson's interval, which is no point where all are alike."""
+    count, share, z = len(paid), sum(paid) / len(paid), 1.96
+    scale = 1 + z * z / count
+    middle = (share + z * z / (2 * count)) / scale
+    half = z * (share * (1 - share) / count + z * z / (4 * count * count)) ** 0.5 / scale
+    return Estimate(share, max(0.0, middle - half), min(1.0, middle + half), count)
 
 
 def mean(some: Sequence[Score]) -> Score:

@@ -4,8 +4,7 @@ Requests that wait at the same time are sampled together. Its weights need the e
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,9 @@ from typing import Any
 import msgspec
 
 from provegym.evals.gateway import Refused
+from provegym.evals.remembering import Remembering
 from provegym.policies.dialects import pick
-from provegym.policies.local import Generate, Sampler, load, need
+from provegym.policies.local import Generate, embedded, load, load_tokenizer, need
 from provegym.trace import Json, Reply
 
 LONGEST = 32_768
@@ -45,14 +45,15 @@ class Served:
     async def __call__(self, body: Json) -> Reply:
         """What the model says next."""
         ids = self.tokens(body["messages"], body.get("tools") or [])
-        most = self.longest - self.weights.reply
-        if len(ids) > most:
-            raise Refused(f"a prompt of {len(ids)} tokens, and this model takes {most}")
+        room = self.longest - len(ids)
+        if room < 1:
+            raise Refused(f"a prompt of {len(ids)} tokens; this model takes {self.longest - 1}")
         answer = asyncio.get_running_loop().create_future()
         self._waiting.append((ids, answer))
         if self._sampling is None or self._sampling.done():
             self._sampling = asyncio.ensure_future(self._sample())
-        return self.said(await answer)
+        sampled = await answer
+        return self.said(sampled[:room])  # others of the batch may have had more room
 
     def tokens(self, messages: list[Json], tools: list[Json]) -> list[int]:
         """A conversation as its chat template shows it."""
@@ -111,19 +112,27 @@ def serve(weights: Weights) -> Served:
     """Load a model."""
     torch: Any = need("torch")
     cuda = torch.cuda.is_available()
-    fast = cuda and find_spec("vllm") is not None
-    model, tokenizer = load(weights.model, weights.adapter, "cuda" if cuda and not fast else "cpu")
-    longest = min(int(model.config.max_position_embeddings), LONGEST)
-    if fast:
-        return Served(_vllm(weights, longest), tokenizer, weights, longest)
-    sampler = Sampler(model, tokenizer, weights.temperature, 0)
-    return Served(sampler.generate, tokenizer, weights, longest)
+    if cuda and find_spec("vllm") is not None:
+        return _vllm(weights)
+    model, tokenizer = load(weights.model, weights.adapter, "cuda" if cuda else "cpu")
+    if weights.adapter:
+        model = model.merge_and_unload()
+    sampler = Remembering(model, tokenizer, weights.temperature, 0)
+    return Served(sampler.generate, tokenizer, weights, _longest(model.config))
 
 
-def _vllm(weights: Weights, longest: int) -> Callable[..., Any]:
+def _longest(config: Any) -> int:
+    """How many tokens a model takes, prompt and reply together."""
+    return min(int(config.max_position_embeddings), LONGEST)
+
+
+def _vllm(weights: Weights) -> Served:
     from provegym.evals.vllm import Vllm
 
+    folder = str(embedded() if weights.model == "embedded" else weights.model)
+    longest = _longest(need("transformers").AutoConfig.from_pretrained(folder))
     engine = Vllm(weights.model, longest, weights.temperature)
     if weights.adapter:
         engine.wear(weights.adapter)
-    return engine.generate
+    wide = replace(weights, batch=256)
+    return Served(engine.generate, load_tokenizer(weights.model), wide, longest)

@@ -15,7 +15,7 @@ import msgspec
 
 from provegym.evals.confined import Bench
 from provegym.evals.environments import TAU2, BenchmarkError
-from provegym.evals.gateway import PROBE, Answer, Gateway
+from provegym.evals.gateway import PROBE, Answer, Gateway, Refused
 from provegym.trace import Json, Reply, ToolCall
 
 DOMAINS = ("airline", "retail", "telecom")
@@ -208,16 +208,37 @@ def _fit(part: Part, prompt: str) -> float:
 
 @dataclass(frozen=True)
 class Pair:
-    """An agent and a user, each with a model of its own."""
+    """An agent and a user, each with a model of its own.
+
+    A conversation that has grown too long for one of them is over: the agent would be refused
+    again and again, until the user has said a hundred things.
+    """
 
     agent: Answer
     user: Answer
+    refusals: set[str] = field(default_factory=set)
 
     async def __call__(self, body: Json) -> Reply:
         """Ask whichever is meant; a probe is for both."""
         if body is PROBE:
             await self.user(body)
-        return await (self.user if body["model"] == "user" else self.agent)(body)
+        return await (self._user if body["model"] == "user" else self._agent)(body)
+
+    async def _agent(self, body: Json) -> Reply:
+        try:
+            return await self.agent(body)
+        except Refused as problem:
+            self.refusals.add(str(problem))
+            raise
+
+    async def _user(self, body: Json) -> Reply:
+        heard = str(body["messages"][-1]["content"])
+        if any(refusal in heard for refusal in self.refusals):
+            return Reply(text=STOP)
+        try:
+            return await self.user(body)
+        except Refused:
+            return Reply(text=STOP)
 
 
 def user_needed() -> BenchmarkError:

@@ -1,25 +1,24 @@
 """T-Eval on a folder of its files: six abilities, each in JSON and in words.
 
-Its data are on no registry, so a user names the folder. A task is one question; there is nothing to
-run, so it needs no environment of its own.
+Its data are on no registry, so a user names the folder. A task is one question and there is nothing
+to run: its environment holds only the model that compares plans and thoughts.
 """
 
-import importlib
-import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from provegym.evals import journal, teval_scores
 from provegym.evals.benchmark import Advance, Run, command
-from provegym.evals.environments import BenchmarkError
+from provegym.evals.environments import TEVAL, BenchmarkError
 from provegym.evals.gateway import Answer, Gateway, noop
 from provegym.evals.journal import Journal, Result, Score
+from provegym.evals.sentences import Sentences
 from provegym.evals.teval_scores import FINISH, Embed
 from provegym.trace import Json, Reply
 
@@ -60,29 +59,25 @@ class Folder:
         except msgspec.DecodeError as problem:
             raise BenchmarkError(f"{files[0]}: {problem}") from None
 
-    def embed(self) -> Embed | None:
-        """The model that compares sentences."""
+    @contextmanager
+    def embed(self) -> Iterator[Embed | None]:
+        """The model that compares sentences, if one is named."""
         if not self.embedder:
-            return None
-        if importlib.util.find_spec("sentence_transformers") is None:
-            raise BenchmarkError(
-                "plans and thoughts are compared by sentence-transformers, which is not"
-                " installed: pip install sentence-transformers"
-            )
+            yield None
+            return
+        sentences = Sentences(self.embedder)
         try:
-            package: Any = importlib.import_module("sentence_transformers")
-            model = package.SentenceTransformer(self.embedder)
-        except (OSError, ValueError) as problem:
-            told = str(problem).partition("\n")[0]
-            raise BenchmarkError(f"no embedding model at {self.embedder}: {told}") from None
-        return lambda texts: model.encode(list(texts)).tolist()
+            yield sentences
+        finally:
+            sentences.close()
 
 
 def evaluate(folder: Folder, run: Run, answer: Answer, advance: Advance) -> Json:
     """Ask what is left of a run, score every answer and report."""
     tasks = folder.tasks(run)
     settings = {**run.settings("teval", PARTS), "data": str(folder.data)}
-    embed = folder.embed()
+    if folder.embedder:
+        TEVAL.need()
     book = Journal(run.out, settings, "answers.jsonl")
     left = book.left(tasks)
     with Gateway(answer).open() as gateway:
@@ -90,13 +85,15 @@ def evaluate(folder: Folder, run: Run, answer: Answer, advance: Advance) -> Json
         for result in ask(gateway, {name: tasks[name] for name in left}, run.at_once):
             book.keep(result)
             advance(run.model, len(tasks) - len(book.left(tasks)), len(tasks))
-    scored = list(score({name: str(book.results[name].record) for name in tasks}, tasks, embed))
+    answers = {name: str(book.results[name].record) for name in tasks}
+    with folder.embed() as embed:
+        scored = list(score(answers, tasks, embed))
+        floors = {each.id: each.score for each in score(dict.fromkeys(tasks, ""), tasks, embed)}
     _rewrite(run.out / "results.jsonl", scored)
-    floors = {each.id: each.score for each in score(dict.fromkeys(tasks, ""), tasks, embed)}
-    told = "compared by " + folder.embedder if folder.embedder else ""
-    return book.report(
-        summary(scored, floors), command=command(), sentences=told, notes=list(notes(folder))
-    )
+    told: Json = {"command": command(), "notes": list(notes(folder))}
+    if folder.embedder:
+        told |= {"sentences": f"compared by {folder.embedder}", "versions": TEVAL.versions()}
+    return book.report(summary(scored, floors), **told)
 
 
 def ask(gateway: Gateway, tasks: Mapping[str, Json], at_once: int) -> Iterator[Result]:

@@ -8,7 +8,9 @@ Python, so the builtins that reach files, code or the process are out of the exp
 import builtins
 import copy
 import importlib
+import json
 import os
+import pathlib
 import sys
 import time
 import types
@@ -31,7 +33,7 @@ def play(job: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
     """Play every task of a job, so many at a time, and tell how each went."""
     os.environ.update({"OPENAI_API_KEY": job["key"], "OPENAI_BASE_URL": job["url"]})
     os.environ["BFCL_PROJECT_ROOT"] = os.getcwd()
-    bench = Bench(job["run"])
+    bench = (Third if job["edition"] == "v3" else Bench)(job["run"])
     with ThreadPoolExecutor(job["concurrency"]) as pool:
         coming = {pool.submit(bench.play, name, emit): name for name in job["tasks"]}
         for done in as_completed(coming):
@@ -39,8 +41,14 @@ def play(job: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
             if problem is None:
                 emit(done.result())
             else:
-                told = f"{type(problem).__name__}: {problem}"[:500]
-                emit({"id": coming[done], "valid": False, "error": told, "result": []})
+                emit({"id": coming[done], "valid": False, "error": why(problem), "result": []})
+
+
+def why(problem: BaseException) -> str:
+    """What stopped a task; the one refusal that gateways know has a name of its own."""
+    refused = isinstance(problem, importlib.import_module("openai").BadRequestError)
+    told = f"{type(problem).__name__}: {problem}"[:500]
+    return f"prompt too long\n{told}" if refused else told
 
 
 class Bench:
@@ -55,17 +63,33 @@ class Bench:
         self.run = run
         self.worlds = load("bfcl_eval.eval_checker.multi_turn_eval.multi_turn_utils").__dict__
         self.checker = load("bfcl_eval.eval_checker.eval_runner")
-        data = load("bfcl_eval.utils")
         handlers = load("bfcl_eval.model_handler.api_inference.openai_completion")
-        self.handler = handlers.OpenAICompletionsHandler(run, 0.001, run, True)
-        self.entries, self.truths = {}, {}
+        self.handler = self.make(handlers.OpenAICompletionsHandler)
+        self.entries: dict[str, Any] = {}
+        self.truths: dict[str, Any] = {}
         for kind in KINDS:
-            for entry in data.load_dataset_entry(f"multi_turn_{kind}"):
-                self.entries[entry["id"]] = entry
-            for truth in data.load_ground_truth_entry(f"multi_turn_{kind}"):
-                self.truths[truth["id"]] = truth["ground_truth"]
+            entries, truths = self.read(f"multi_turn_{kind}")
+            self.entries |= {entry["id"]: entry for entry in entries}
+            self.truths |= {truth["id"]: truth["ground_truth"] for truth in truths}
         seen = {name: value for name, value in vars(builtins).items() if name not in OUT_OF_SIGHT}
         self.worlds["__builtins__"] = seen
+
+    def make(self, handler: Any) -> Any:
+        """Its handler, for a model that calls functions."""
+        return handler(self.run, 0.001, self.run, True)
+
+    def read(self, category: str) -> tuple[Any, Any]:
+        """The tasks of a category, and the right calls."""
+        data = importlib.import_module("bfcl_eval.utils")
+        return data.load_dataset_entry(category), data.load_ground_truth_entry(category)
+
+    def check(self, handler: Any, name: str, result: Any) -> dict[str, Any]:
+        """Its verdict on what a model did."""
+        verdict: dict[str, Any] = self.checker._evaluate_single_multi_turn_entry(
+            handler, name, result, self.truths[name], copy.deepcopy(self.entries[name]),
+            handler.model_name_underline_replaced, name.rpartition("_")[0],
+        )  # fmt: skip
+        return verdict
 
     def play(self, name: str, emit: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         """Play a task with the model and check what it did."""
@@ -76,10 +100,7 @@ class Bench:
         handler.model_name_underline_replaced = f"{self.run}_{name}"
         try:
             result, told = handler.inference(copy.deepcopy(self.entries[name]), False, True)
-            verdict = self.checker._evaluate_single_multi_turn_entry(
-                handler, name, result, self.truths[name], copy.deepcopy(self.entries[name]),
-                handler.model_name_underline_replaced, name.rpartition("_")[0],
-            )  # fmt: skip
+            verdict = self.check(handler, name, result)
         finally:
             self._forget(handler.model_name_underline_replaced)
         error = verdict.get("error") or {}
@@ -96,3 +117,34 @@ class Bench:
         """Drop the worlds of a task."""
         for key in [key for key in list(self.worlds) if key.startswith(f"{name}_")]:
             del self.worlds[key]
+
+
+class Third(Bench):
+    """BFCL v3: the same worlds and loop, read and checked by other functions."""
+
+    def make(self, handler: Any) -> Any:
+        """Its handler, for a model that calls functions."""
+        made = handler(self.run, 0.001)
+        made.is_fc_model = True
+        return made
+
+    def read(self, category: str) -> tuple[Any, Any]:
+        """The tasks of a category, and the right calls."""
+        load = importlib.import_module
+        where, file = load("bfcl_eval.constants.eval_config"), f"BFCL_v3_{category}.json"
+        read = load("bfcl_eval.utils").load_file
+        entries = read(where.PROMPT_PATH / file)
+        shown = load("bfcl_eval._llm_response_generation").process_multi_turn_test_case(entries)
+        return shown, read(where.POSSIBLE_ANSWER_PATH / file)
+
+    def check(self, handler: Any, name: str, result: Any) -> dict[str, Any]:
+        """Its verdict, which it writes to a file: a summary, then whatever failed."""
+        world, kind = handler.model_name_underline_replaced, name.rpartition("_")[0]
+        done, right = {"id": name, "result": result}, {"ground_truth": self.truths[name]}
+        entry, folder = copy.deepcopy(self.entries[name]), pathlib.Path.cwd()
+        share, _ = self.checker.multi_turn_runner(
+            handler, [done], [entry], [right], world, kind, folder
+        )
+        told = (folder / world / f"BFCL_v3_{kind}_score.json").read_text().splitlines()
+        failed = json.loads(told[1]) if len(told) > 1 else {}
+        return {"valid": share == 1, "error": failed.get("error")}

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+TOO_LONG = "model_length"
+
 
 def play(job: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
     """Play every task of a job and tell how each went."""
@@ -44,11 +46,15 @@ def tell_samples(hooks: Any, emit: Callable[[dict[str, Any]], None]) -> None:
 
 
 def verdict(sample: Any) -> dict[str, Any]:
-    """How a sample went: every scorer must call it correct."""
+    """How a sample went: every scorer must call it correct, and the agent could read all of it."""
     scores = sample.scores or {}
+    full = [e for e in sample.events if e.event == "model" and e.output.stop_reason == TOO_LONG]
     valid = bool(scores) and all(score.value in ("C", 1, 1.0) for score in scores.values())
+    valid = valid and not full
     why = [score.explanation or "" for score in scores.values()]
     error = sample.error.message if sample.error else ""
+    if full:
+        error = f"prompt too long\n{full[0].output.completion}"
     return {
         "id": str(sample.id),
         "valid": valid,

@@ -1,0 +1,65 @@
+"""A sampler for conversations: shared beginnings are read once, and nothing else changes."""
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from examples import pay_example  # noqa: E402
+from policies.test_sampler import Reads  # noqa: E402
+from provegym.evals import remembering  # noqa: E402
+from provegym.evals.remembering import Remembering  # noqa: E402
+from provegym.policies.sampler import Sampler  # noqa: E402
+from train.tiny import build_model, build_tokenizer  # noqa: E402
+
+TOOLS = [5, 6, 7, 8, 9] * 8
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return build_tokenizer([pay_example()])
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: Any) -> Any:
+    return build_model(tokenizer, seed=1)
+
+
+@pytest.fixture
+def reads(model: Any) -> Any:
+    counter = Reads(model)
+    yield counter
+    counter.hook.remove()
+
+
+def test_what_conversations_begin_with_is_read_once(
+    model: Any, tokenizer: Any, reads: Reads
+) -> None:
+    sampler = Remembering(model, tokenizer, 0.0, 0)
+    sampler.generate([[*TOOLS, 11, 12], [*TOOLS, 21]], 1)
+    assert reads.counts == [42, 1]
+    reads.counts.clear()
+    # The first comes back, written down otherwise than it was sampled; another task begins.
+    sampler.generate([[*TOOLS, 11, 30, 31, 32], [*TOOLS, 13]], 1)
+    assert reads.counts == [3, 1]
+
+
+def test_it_says_what_a_sampler_that_forgets_says(model: Any, tokenizer: Any) -> None:
+    sampler = Remembering(model, tokenizer, 0.0, 0)
+    first = sampler.generate([[*TOOLS, 11], [*TOOLS[:20], 40]], 12)
+    again = [[*TOOLS, 11, *first[0].ids[:5], 9], [*TOOLS[:20], 40, *first[1].ids, 3], [*TOOLS, 11]]
+    fresh = [Sampler(model, tokenizer, 0.0, 0).generate([each], 12)[0] for each in again]
+    assert [each.ids for each in sampler.generate(again, 12)] == [each.ids for each in fresh]
+
+
+def test_what_it_keeps_is_bounded(
+    model: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampler = Remembering(model, tokenizer, 0.0, 0)
+    sampler.generate([[20, *TOOLS]], 2)
+    sampler.generate([[20, *TOOLS, 7]], 1)
+    assert len(sampler.kept) == 2  # one that another begins with is not kept twice
+    monkeypatch.setattr(remembering, "MOST_KEPT", 1)
+    sampler.generate([[30, *TOOLS], [40, *TOOLS]], 1)
+    assert [ids[0] for ids, _ in sampler.kept] == [40]
