@@ -46,7 +46,7 @@ def measure(cores: int, size: int, out: Path) -> dict[str, float]:
     return {"synth": made - began, "verify": verified - made}
 
 
-def main(size: int = 500) -> None:
+def main(size: int = 1_500) -> None:
     """One core, then two; before that, every graph is proven once."""
     with TemporaryDirectory() as folder:
         Corpus(Order(20, 0, Path(folder) / "0", SERVERS)).make(Progress(disable=True))

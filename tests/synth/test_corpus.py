@@ -16,7 +16,7 @@ from rich.progress import Progress
 from provegym import cli
 from provegym.servers import load
 from provegym.synth import corpus as making
-from provegym.synth import kinds
+from provegym.synth import keeper, kinds
 from provegym.synth.corpus import Corpus, Made, Order, Saved, shape_of
 from provegym.synth.keeper import Quotas, share_out
 from provegym.synth.kinds import KINDS, SHARES, Place, Shape
@@ -445,7 +445,7 @@ def test_a_size_that_cannot_be_filled_says_how_far_it_got_and_why(
     monkeypatch.setattr(sys, "argv", arguments[2:])
     told = (
         "provegym: 0 of 9 train examples were found, then 2 rounds gave no more"
-        " (12 no goal found); payments, maps could not give theirs:"
+        " (24 no goal found); payments, maps could not give theirs:"
         " ask for fewer, or for more servers"
     )
     for _ in range(2):
@@ -453,6 +453,39 @@ def test_a_size_that_cannot_be_filled_says_how_far_it_got_and_why(
             cli.main()
         assert ended.value.code == 2
         assert capsys.readouterr().err.strip() == told
+
+
+def test_what_a_server_cannot_give_others_give_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it is stopped at that very moment."""
+    candidate = kinds.candidate
+
+    def without_maps(place: Place, wanted: Shape) -> Example | None:
+        return None if place.server == "maps" else candidate(place, wanted)
+
+    monkeypatch.setattr(making, "IDLE_ROUNDS", 2)
+    monkeypatch.setattr(making, "candidate", without_maps)
+    monkeypatch.setattr(keeper, "MOST_TOOL", 9)
+    monkeypatch.setattr(keeper, "MOST_SEQUENCE", 9)
+    wanted = {"size": 12, "servers": ("payments", "maps"), "split": ""}
+    corpus = make(order(tmp_path / "whole", **wanted))
+    assert corpus.missing() == ""
+    assert {example.server for example in read(tmp_path / "whole", Example)} == {"payments"}
+    kinds_made = Counter(example.kind for example in read(tmp_path / "whole", Example))
+    assert kinds_made == {kind: n for kind, n in share_out(12, SHARES).items() if n}
+
+    def stop(corpus: Corpus, workers: Workers, go_on: object = Corpus._run) -> None:
+        if corpus.quotas.free:
+            raise Crash
+        go_on(corpus, workers)  # type: ignore[operator]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Corpus, "_run", stop)
+        with pytest.raises(Crash):
+            make(order(tmp_path / "cut", **wanted))
+    make(order(tmp_path / "cut", **wanted))
+    assert shards(tmp_path / "cut") == shards(tmp_path / "whole")
 
 
 def test_what_runs_dry_midway_keeps_what_it_has(

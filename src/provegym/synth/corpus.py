@@ -152,6 +152,7 @@ class Saved(msgspec.Struct, frozen=True):
     bytes: int
     next: dict[str, int]
     funnel: dict[str, dict[str, int]]
+    free: bool = False
 
 
 class Corpus:
@@ -188,7 +189,7 @@ class Corpus:
         mine = closing(local(self.order.workers)) if workers is None else nullcontext(workers)
         with mine as hands:
             while self.at < len(self.order.parts):
-                while self.kept < self.part.size and self.idle < IDLE_ROUNDS:
+                while self._goes_on():
                     self._run(hands)
                 self._save()
                 if self.at + 1 == len(self.order.parts) or self.kept < self.part.size:
@@ -199,11 +200,18 @@ class Corpus:
                 self._save()
         return self.funnel
 
+    def _goes_on(self) -> bool:
+        """Whether there is more to find; what some servers cannot give, others may in the end."""
+        if self.idle == IDLE_ROUNDS and len(self.part.servers) > 1 and not self.quotas.free:
+            self.quotas.free, self.idle = True, 0
+        return self.kept < self.part.size and self.idle < IDLE_ROUNDS
+
     def missing(self) -> str:
         """What could not be made, and why, in a sentence; nothing if all was."""
         if self.kept == self.part.size and self.at + 1 == len(self.order.parts):
             return ""
-        short = [name for name in self.part.servers if self.quotas.open(name)]
+        left = self.quotas.left
+        short = [name for name in self.part.servers if any(left[name, kind] > 0 for kind in SHARES)]
         dropped = self.funnel[self.part.name].copy()
         dropped.pop("kept", None)
         reasons = ", ".join(f"{count} {why}" for why, count in dropped.most_common(3))
@@ -294,6 +302,7 @@ class Corpus:
             size,
             self.next,
             {name: dict(counts) for name, counts in self.funnel.items()},
+            self.quotas.free,
         )
         part = self.state.with_suffix(".part")
         part.write_bytes(msgspec.json.encode(saved))
@@ -334,6 +343,7 @@ class Corpus:
                 held = f"{self.kept} {self.part.name} examples, not {noted}"
                 raise BadFile(f"{self.order.out} holds {held}; remove it to start anew")
         self.round, self.idle, self.next = saved.round, saved.idle, dict(saved.next)
+        self.quotas.free = saved.free
         self.funnel = {name: Counter(counts) for name, counts in saved.funnel.items()}
 
     def _kept(self) -> Iterator[Example]:

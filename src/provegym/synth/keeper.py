@@ -41,13 +41,15 @@ class Part(NamedTuple):
 class Quotas:
     """How many more of each sort are wanted: exactly so many per kind and per server.
 
-    Knobs and information levels come to their shares within two thousandths.
+    Knobs and information levels come to their shares within two thousandths. Once `free`, what some
+    servers could not give is wanted of any.
     """
 
     def __init__(self, part: Part) -> None:
         counts = share_out(part.size, part.mix)
         kinds = [kind for kind, count in counts.items() for _ in range(count)]
         Random(f"quotas {part.name}").shuffle(kinds)
+        self.free = False
         self.of_server = Counter(spread(part))
         self.left: Counter[object] = Counter()
         for name, kind in zip(spread(part), kinds, strict=True):
@@ -64,7 +66,8 @@ class Quotas:
 
     def wants(self, server: str, shape: Shape) -> bool:
         """Whether another one of this shape is wanted."""
-        return all(self.left[label] > 0 for label in labels(server, shape))
+        _, *others = labels(server, shape)
+        return self._owed(server, shape.kind) and all(self.left[label] > 0 for label in others)
 
     def take(self, server: str, shape: Shape) -> None:
         """Count one that is kept."""
@@ -72,7 +75,11 @@ class Quotas:
 
     def open(self, server: str) -> bool:
         """Whether a server is to give more examples."""
-        return any(self.left[server, kind] > 0 for kind in SHARES)
+        return any(self._owed(server, kind) for kind in SHARES)
+
+    def _owed(self, server: str, kind: str) -> bool:
+        whose = self.of_server if self.free else (server,)
+        return sum(self.left[name, kind] for name in whose) > 0
 
 
 def spread(part: Part) -> list[str]:
