@@ -124,13 +124,14 @@ class Player:
         fits = self.toolbox.fits(asked.name, arguments)
         outcome = self.session.call(tool.name, arguments)
         changes = tuple(self.session.changes(tool.name)) if outcome.ok and tool.writes else ()
+        whose = self.session.tools.get(tool.name, ())[1:]  # nobody's, where it is only shown
         return msgspec.structs.replace(
             made,
             checks=Checks(shown=True, fits=fits, ran=outcome.ok),
             error=outcome.error,
             result=outcome.text,
             diff=changes,
-            digest=self.session.digest(self.session.tools[tool.name][1]),
+            digest=self.session.digest(*whose),
         )
 
     def finish(self, name: str, scheme: Scheme = PAPER) -> Rollout:
