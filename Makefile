@@ -32,7 +32,7 @@ FRAMEWORKS := $(patsubst tests/adapters/%.txt,.envs/%,$(wildcard tests/adapters/
 adapters: .venv/dev $(FRAMEWORKS)
 	$(BIN)/pytest tests/adapters
 
-.envs/%: tests/adapters/%.txt pyproject.toml
+.envs/%: tests/adapters/%.txt
 	@tests/adapters/build $*
 	@touch $@
 
