@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from provegym.adapters.episode import Episode, check
-from provegym.rollout import PAPER_CAPS, Player
+from provegym.rollout import Player, replay
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Reply, Reward, Rollout, ToolCall
 
@@ -109,15 +109,8 @@ class GymServer(GymnasiumServer):
     async def verify(self, request: Request, body: Said) -> Paid:
         """Play what was said once more, message by message, and pay it."""
         await self.close_session(request.session[SESSION_ID_KEY])
-        episode = Episode(_example({"example": body.example}))
-        for items in _messages(body.response.output):
-            if episode.rollout is None:
-                episode.say(_reply(items, 0))
-        if episode.rollout is None:
-            # The agent gave up before the model did: as if there were no tokens left.
-            episode.say(Reply(tokens=PAPER_CAPS.tokens + 1))
-        assert episode.rollout is not None
-        reward = _reward(episode.rollout)
+        replies = [_reply(items, 0) for items in _messages(body.response.output)]
+        reward = _reward(replay(_example({"example": body.example}), replies, name="agent"))
         paid = {"reward": reward.total, "reward_components": reward.parts, **reward.parts}
         return Paid(**body.model_dump(), **paid)
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from provegym import servers
 from provegym.cli.base import Json, Seed, app, console, fail, load, need_mcp, print_json
 from provegym.hosts.inline import Sessions
-from provegym.kernel import AnyServer, Session, Tool
+from provegym.kernel import AnyServer, Session
 from provegym.story import fitting_table
 
 QUICK = Path("runs") / "quickstart"
@@ -150,18 +150,5 @@ def _server_json(server: AnyServer) -> dict[str, Any]:
         "category": server.category,
         "version": server.version,
         "about": server.about,
-        "tools": [_tool_json(tool) for tool in server.tools.values()],
-    }
-
-
-def _tool_json(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "writes": tool.writes,
-        "destructive": tool.destructive,
-        "idempotent": tool.idempotent,
-        "sensitive": sorted(tool.arguments.sensitive),
-        "input_schema": tool.input_schema,
-        "output_schema": tool.output_schema,
+        "tools": [tool.describe() for tool in server.tools.values()],
     }

@@ -46,6 +46,19 @@ class Tool:
         """The JSON schema of its arguments, as published."""
         return self.arguments.schema
 
+    def describe(self) -> Json:
+        """All there is to know of it, as plain data."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "writes": self.writes,
+            "destructive": self.destructive,
+            "idempotent": self.idempotent,
+            "sensitive": sorted(self.arguments.sensitive),
+            "input_schema": self.input_schema,
+            "output_schema": self.output_schema,
+        }
+
 
 class Server(Generic[S]):
     """A named kind of world; `@server.read` and `@server.write` make functions its tools.

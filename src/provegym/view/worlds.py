@@ -67,19 +67,7 @@ def show_server(name: str) -> Json:
             {"table": table, "noun": spec.noun, "about": spec.record.__doc__ or ""}
             for table, spec in specs.items()
         ],
-        "tools": [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "writes": tool.writes,
-                "destructive": tool.destructive,
-                "idempotent": tool.idempotent,
-                "sensitive": sorted(tool.arguments.sensitive),
-                "input_schema": tool.input_schema,
-                "output_schema": tool.output_schema,
-            }
-            for tool in server.tools.values()
-        ],
+        "tools": [tool.describe() for tool in server.tools.values()],
     }
 
 
