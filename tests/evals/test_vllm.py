@@ -90,7 +90,10 @@ def player(monkeypatch: pytest.MonkeyPatch) -> Vllm:
     return Vllm("some/model", 4096, temperature=0.5, seed=3)
 
 
-def test_replies_come_as_they_end_and_belong_to_who_asked(player: Vllm) -> None:
+def test_replies_come_as_they_end_and_belong_to_who_asked(
+    player: Vllm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(continuous, "TOGETHER", 1)
     player.source.ask(4, [1, 5], 40)
     player.source.ask(2, [7], 30)
     (seat, last), (other, first) = (*player.source.take().items(), *player.source.take().items())
@@ -100,6 +103,13 @@ def test_replies_come_as_they_end_and_belong_to_who_asked(player: Vllm) -> None:
     assert (asked.temperature, asked.max_tokens, asked.output_kind) == (0.5, 40, "the end")
     with pytest.raises(RuntimeError, match="owes replies"):
         player.source.take()
+
+
+def test_what_ends_within_a_few_passes_comes_together(player: Vllm) -> None:
+    for seat in range(6):
+        player.source.ask(seat, [seat], 9)
+    assert [sorted(player.source.take()) for _ in range(2)] == [[2, 3, 4, 5], [0, 1]]
+    assert player.source.passes == continuous.TOGETHER + 4
 
 
 def test_tokens_come_back_with_their_own_log_probabilities(player: Vllm) -> None:

@@ -4,10 +4,11 @@ What a model sampled is never tokenised again. The tokens of the world are cut o
 template's own rendering, so that every model reads the form that it was trained on.
 """
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any
+from time import perf_counter
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
@@ -17,14 +18,35 @@ from provegym.trace import Json, Reply
 MARK = "(here the reply ends)"
 BEFORE: list[Json] = [{"role": "user", "content": "Hello."}]
 KEPT = 4096
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
 
 
 class TooLong(Exception):
     """A prompt longer than the limit; no rollout can start from it."""
 
 
+def counted(
+    method: Callable[Concatenate["Codec", Given], Made],
+) -> Callable[Concatenate["Codec", Given], Made]:
+    """Count the seconds of a method."""
+
+    @wraps(method)
+    def count(self: "Codec", /, *args: Given.args, **settings: Given.kwargs) -> Made:
+        began = perf_counter()
+        try:
+            return method(self, *args, **settings)
+        finally:
+            self.seconds += perf_counter() - began
+
+    return count
+
+
 class Codec:
-    """A tokenizer with a chat template that shows tools, and the dialect its model writes in."""
+    """A tokenizer with a chat template that shows tools, and the dialect its model writes in.
+
+    `seconds` is how long rollouts have waited for it.
+    """
 
     def __init__(self, tokenizer: Any, max_prompt: int) -> None:
         if "tools" not in (tokenizer.chat_template or ""):
@@ -34,6 +56,7 @@ class Codec:
             )
         self.tokenizer = tokenizer
         self.max_prompt = max_prompt
+        self.seconds = 0.0
         self.name = Path(tokenizer.name_or_path).name
         self.parse = pick(self.name, tokenizer.chat_template)
         self.special = frozenset(tokenizer.all_special_ids)
@@ -43,6 +66,7 @@ class Codec:
         self._between = lru_cache(maxsize=KEPT)(self._told)
         self.end: int = self._rest([])[0]
 
+    @counted
     def open(self, system: str, user: str, tools: list[Json]) -> list[int]:
         """The ids of everything before the first reply."""
         ids = self._opened(system, user, msgspec.json.encode(tools))
@@ -53,6 +77,7 @@ class Codec:
             )
         return list(ids)
 
+    @counted
     def reply(self, ids: Sequence[int]) -> Reply:
         """The message that sampled ids spell, whether the model ended it or was cut off."""
         kept = len(ids)
@@ -72,6 +97,7 @@ class Codec:
         ids = self._encode(whole[len(prompt) :])
         return list(ids[: _last(ids, self.end) + 1])
 
+    @counted
     def after(self, messages: Sequence[Json], ended: bool = True) -> list[int]:
         """The ids from the end of a reply to the start of the next, with what was said between.
 

@@ -1,4 +1,4 @@
-"""Replies from vLLM one by one: a rollout goes on when its reply ends, whatever others do."""
+"""Replies from vLLM as they end: a rollout goes on soon after its own, whatever others do."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +7,7 @@ from provegym.policies.local import Sampled, need
 from provegym.train.engine import Source
 
 NOT_ASKED = float("nan")
+TOGETHER = 8
 
 
 class Continuous(Source):
@@ -18,6 +19,7 @@ class Continuous(Source):
 
     def __init__(self, model: Any, **settings: Any) -> None:
         self.engine = model.llm_engine
+        self.passes = 0
         self.make = need("vllm").SamplingParams
         kind = need("vllm.sampling_params").RequestOutputKind.FINAL_ONLY
         # Text is made of the tokens by the codec, and once is enough.
@@ -29,12 +31,21 @@ class Continuous(Source):
         self.engine.add_request(str(seat), prompt, self.make(max_tokens=most, **self.settings))
 
     def take(self) -> Mapping[int, Sampled]:
-        """Turn the engine until some request is finished."""
+        """Turn the engine until some requests are finished; look only every few passes.
+
+        A pass that also reads new prompts is several times slower than one that only goes on, so
+        what is asked next had better be asked together.
+        """
+        ended: dict[int, Sampled] = {}
         while self.engine.has_unfinished_requests():
-            ended = [output for output in self.engine.step() if output.finished]
-            if ended:
-                return {int(each.request_id): _sampled(each.outputs[0]) for each in ended}
-        raise RuntimeError("vLLM has nothing left to do, and owes replies")
+            found = [output for output in self.engine.step() if output.finished]
+            ended |= {int(each.request_id): _sampled(each.outputs[0]) for each in found}
+            self.passes += 1
+            if ended and self.passes % TOGETHER == 0:
+                return ended
+        if not ended:
+            raise RuntimeError("vLLM has nothing left to do, and owes replies")
+        return ended
 
 
 def _sampled(output: Any) -> Sampled:

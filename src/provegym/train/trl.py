@@ -96,7 +96,7 @@ class Roller:
         self.base.put_back()
         step = trainer.state.global_step
         watch = Stopwatch(self._source(trainer, step))
-        began = perf_counter()
+        began, read = perf_counter(), self.codec.seconds
         self.ahead.wait()
         trajectories = engine.run(
             [self.ahead.examples[each] for each in ids],
@@ -105,8 +105,10 @@ class Roller:
             self.recipe.limits,
             self.recipe.reward,
         )
-        world = perf_counter() - began - watch.seconds
-        figures = self.run.note(step, trajectories, watch.seconds, world)
+        # Putting into tokens what a model reads, and its tokens into words, belongs to generation.
+        generation = watch.seconds + self.codec.seconds - read
+        world = perf_counter() - began - generation
+        figures = self.run.note(step, trajectories, generation, world)
         self.ahead.draw(ids)
         return {**columns(trajectories, self.codec.end), "figures": figures}
 
