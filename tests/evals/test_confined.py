@@ -51,7 +51,9 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 def test_the_process_sees_nothing_of_ours(bench: Bench) -> None:
     (told,) = bench.play(["looks"])
     seen, folder = told["result"]
-    assert set(seen) <= {"PATH", "HOME", "LANG", "TMPDIR", "LC_CTYPE", "__CF_USER_TEXT_ENCODING"}
+    ours = {*confined.LITTLE, "HOME", "TMPDIR"}
+    assert "PROVEGYM_API_KEY" not in ours
+    assert set(seen) <= {*ours, "LC_CTYPE", "__CF_USER_TEXT_ENCODING"}
     assert folder != os.getcwd()
     assert not Path(folder).exists()
 

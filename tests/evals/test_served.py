@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -11,8 +11,10 @@ from provegym.evals import served as served_module
 from provegym.evals import vllm
 from provegym.evals.gateway import Refused
 from provegym.evals.served import Served, Weights, serve, spoken
+from provegym.policies.endpoint import EndpointError
 from provegym.policies.local import Sampled
 from provegym.trace import Json
+from provegym.train.engine import Rounds, Source
 
 CALL = '<tool_call>{"name": "ls", "arguments": {"a": true}}</tool_call>'
 
@@ -45,7 +47,7 @@ def served(said: str, sizes: list[int] | None = None) -> Served:
             sizes.append(len(contexts))
         return [Sampled([*map(ord, said), 0], []) for _ in contexts]
 
-    return Served(generate, Letters(), Weights("letters", reply=10, batch=2), longest=200)
+    return Served(Rounds(generate), Letters(), Weights("letters", reply=10, batch=2), longest=200)
 
 
 def asked(text: str) -> Json:
@@ -101,9 +103,54 @@ class Engine:
         """Take on an adapter."""
         self.worn.append(adapter)
 
-    def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
+    @property
+    def source(self) -> Source:
         """The same to everybody."""
-        return [Sampled([*map(ord, "Hello."), 0], []) for _ in contexts]
+        self.rounds = Rounds(lambda ids, _: [Sampled([*map(ord, "Hello."), 0], [])] * len(ids))
+        return self.rounds
+
+
+class Slow(Source):
+    """Answers one request at a time, the last that came first; fails on a prompt with an x."""
+
+    def __init__(self) -> None:
+        self.open: list[tuple[int, list[int], int]] = []
+        self.most = 0
+
+    def ask(self, seat: int, context: list[int], most: int) -> None:
+        """Keep it."""
+        self.open.append((seat, context, most))
+        self.most = max(self.most, len(self.open))
+
+    def take(self) -> dict[int, Sampled]:
+        """Answer one with its last letter."""
+        seat, context, _ = self.open.pop()
+        if ord("x") in context:
+            raise RuntimeError("the GPU is gone")
+        return {seat: Sampled([context[-1], 0], [])}
+
+
+def test_who_asks_while_others_wait_gets_its_own_answer() -> None:
+    source = Slow()
+    model = Served(source, Letters(), Weights("letters", reply=10, batch=3), longest=200)
+
+    async def ask() -> list[Any]:
+        return await asyncio.gather(*(model(asked(letter)) for letter in "abcdefg"))
+
+    assert [reply.text for reply in asyncio.run(ask())] == list("abcdefg")
+    assert source.most == 3
+
+
+def test_a_model_that_fails_leaves_nobody_waiting() -> None:
+    model = Served(Slow(), Letters(), Weights("letters", reply=10, batch=2), longest=200)
+
+    async def ask() -> list[Any]:
+        asks = (model(asked(letter)) for letter in "axbc")
+        return await asyncio.wait_for(asyncio.gather(*asks, return_exceptions=True), 5)
+
+    told = asyncio.run(ask())
+    assert all(isinstance(each, EndpointError) for each in told)
+    assert str(told[0]) == "letters failed: the GPU is gone"
 
 
 def test_vllm_serves_where_it_is_installed_and_there_is_a_gpu(
@@ -117,9 +164,11 @@ def test_vllm_serves_where_it_is_installed_and_there_is_a_gpu(
     )
     monkeypatch.setattr(served_module, "find_spec", lambda _: "there")
     monkeypatch.setattr(served_module, "load_tokenizer", lambda _: Letters())
-    monkeypatch.setattr(vllm, "Vllm", Engine)
+    made: list[Engine] = []
+    monkeypatch.setattr(vllm, "Vllm", lambda *given: made.append(Engine(*given)) or made[-1])
     model = serve(Weights("some/model", Path("adapter"), temperature=0.5, reply=10))
-    engine = cast("Engine", cast("Any", model.generate).__self__)
+    (engine,) = made
+    assert model.source is engine.rounds
     assert (engine.given, engine.worn) == (("some/model", 300, 0.5), [Path("adapter")])
     assert (model.longest, model.weights.batch) == (300, 256)
     assert asyncio.run(model(asked("Hi."))).text == "Hello."

@@ -118,9 +118,7 @@ def test_tokens_come_back_with_their_own_log_probabilities(player: Vllm) -> None
     assert source.take() == {0: Sampled([8, 9], [0.0, -1.0])}
 
 
-def test_a_batch_keeps_its_order(player: Vllm) -> None:
-    samples = player.generate([[1, 5], [7]], most=40)
-    assert [sample.ids for sample in samples] == [[6, 7], [8, 9]]
+def test_the_engine_is_made_as_asked(player: Vllm) -> None:
     assert player.engine.settings["model"] == "some/model"
     assert (player.engine.settings["max_model_len"], player.engine.settings["seed"]) == (4096, 3)
 

@@ -18,6 +18,8 @@ from provegym.trace import Json
 
 RUNNERS = Path(__file__).with_name("runners")
 ENDED = object()
+# On many cores, threads would each claim address space for a heap of their own, and there is a cap.
+LITTLE = {"PATH": os.defpath, "LANG": "C.UTF-8", "MALLOC_ARENA_MAX": "4"}
 
 
 class Died(Exception):
@@ -78,7 +80,7 @@ class Bench:
                     stdout=subprocess.PIPE,
                     stderr=errors,
                     cwd=folder,
-                    env={"PATH": os.defpath, "HOME": folder, "LANG": "C.UTF-8", "TMPDIR": folder},
+                    env={**LITTLE, "HOME": folder, "TMPDIR": folder},
                     start_new_session=True,
                 )
             try:

@@ -1,21 +1,25 @@
 """A model on this machine that answers chat completions: transformers, or vLLM where there is one.
 
-Requests that wait at the same time are sampled together. Its weights need the extra `train`.
+Requests that wait at the same time are sampled together; vLLM takes new ones at any time. Its
+weights need the extra `train`.
 """
 
 import asyncio
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from provegym.evals.gateway import Refused
 from provegym.evals.remembering import Remembering
 from provegym.policies.dialects import pick
-from provegym.policies.local import Generate, embedded, load, load_tokenizer, need
+from provegym.policies.endpoint import EndpointError
+from provegym.policies.local import embedded, load, load_tokenizer, need
 from provegym.trace import Json, Reply
+from provegym.train.engine import Rounds, Source
 
 LONGEST = 32_768
 
@@ -31,16 +35,25 @@ class Weights:
     batch: int = 8
 
 
+class Asked(NamedTuple):
+    """A prompt, how many tokens may follow it, and who waits for them."""
+
+    ids: list[int]
+    most: int
+    answer: "asyncio.Future[list[int]]"
+
+
 @dataclass
 class Served:
     """A model and its tokenizer as something that answers."""
 
-    generate: Generate
+    source: Source
     tokenizer: Any
     weights: Weights
     longest: int
-    _waiting: "list[tuple[list[int], asyncio.Future[list[int]]]]" = field(default_factory=list)
+    _waiting: list[Asked] = field(default_factory=list)
     _sampling: "asyncio.Future[None] | None" = None
+    _seats: "count[int]" = field(default_factory=count)
 
     async def __call__(self, body: Json) -> Reply:
         """What the model says next."""
@@ -49,7 +62,7 @@ class Served:
         if room < 1:
             raise Refused(f"a prompt of {len(ids)} tokens; this model takes {self.longest - 1}")
         answer = asyncio.get_running_loop().create_future()
-        self._waiting.append((ids, answer))
+        self._waiting.append(Asked(ids, min(self.weights.reply, room), answer))
         if self._sampling is None or self._sampling.done():
             self._sampling = asyncio.ensure_future(self._sample())
         sampled = await answer
@@ -76,16 +89,27 @@ class Served:
         return msgspec.structs.replace(pick(name)(text), tokens=len(ids))
 
     async def _sample(self) -> None:
-        """Sample all that waits, so many at a time, until nobody does."""
+        """Sample all that waits and all that comes meanwhile, so many at a time."""
         await asyncio.sleep(0.01)
-        while self._waiting:
-            some = self._waiting[: self.weights.batch]
-            del self._waiting[: len(some)]
-            contexts = [ids for ids, _ in some]
-            drawn = await asyncio.to_thread(self.generate, contexts, self.weights.reply)
-            for (_, answer), sampled in zip(some, drawn, strict=True):
-                if not answer.done():
-                    answer.set_result(sampled.ids)
+        seated: dict[int, Asked] = {}
+        try:
+            while self._waiting or seated:
+                while self._waiting and len(seated) < self.weights.batch:
+                    asked = self._waiting.pop(0)
+                    seat = next(self._seats)
+                    seated[seat] = asked
+                    self.source.ask(seat, asked.ids, asked.most)
+                for seat, sampled in (await asyncio.to_thread(self.source.take)).items():
+                    answer = seated.pop(seat).answer
+                    if not answer.done():
+                        answer.set_result(sampled.ids)
+        except Exception as problem:
+            # Whatever it was, the model is of no more use, and nobody should wait for it.
+            failure = EndpointError(f"{self.weights.model} failed: {problem or repr(problem)}")
+            for asked in (*seated.values(), *self._waiting):
+                if not asked.answer.done():
+                    asked.answer.set_exception(failure)
+            self._waiting.clear()
 
 
 def spoken(message: Json) -> Json:
@@ -118,7 +142,7 @@ def serve(weights: Weights) -> Served:
     if weights.adapter:
         model = model.merge_and_unload()
     sampler = Remembering(model, tokenizer, weights.temperature, 0)
-    return Served(sampler.generate, tokenizer, weights, _longest(model.config))
+    return Served(Rounds(sampler.generate), tokenizer, weights, _longest(model.config))
 
 
 def _longest(config: Any) -> int:
@@ -135,4 +159,4 @@ def _vllm(weights: Weights) -> Served:
     if weights.adapter:
         engine.wear(weights.adapter)
     wide = replace(weights, batch=256)
-    return Served(engine.generate, load_tokenizer(weights.model), wide, longest)
+    return Served(engine.source, load_tokenizer(weights.model), wide, longest)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from provegym.policies.local import Sampled, embedded, load, need
+from provegym.policies.local import embedded, load, need
 from provegym.train.continuous import Continuous
 
 MEMORY = 0.4
@@ -36,12 +36,3 @@ class Vllm:
 
         self.engine.apply_model(put)
         self.engine.reset_prefix_cache()
-
-    def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
-        """One continuation of each context."""
-        for seat, context in enumerate(contexts):
-            self.source.ask(seat, context, most)
-        found: dict[int, Sampled] = {}
-        while len(found) < len(contexts):
-            found.update(self.source.take())
-        return [found[seat] for seat in range(len(contexts))]
