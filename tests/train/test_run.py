@@ -141,6 +141,17 @@ def test_groups_without_a_difference_end_the_run_after_a_while(tmp_path: Path) -
         step(run, 6, "noop", "noop")
 
 
+def test_a_leap_of_kl_is_doubted_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run(tmp_path, GRPO)
+    seen = []
+    for number, kl in enumerate((0.0, 0.03, 0.006, 0.05, 6.1, 0.02, 0.09, 0.2), 1):
+        step(run, number, "oracle", "noop", kl=kl)
+        seen.append("impossible for the model" in capsys.readouterr().err)
+    assert seen == [False] * 4 + [True] + [False] * 3
+
+
 @pytest.mark.parametrize(
     ("recipe", "sentence"),
     [

@@ -255,7 +255,8 @@ def test_too_few_examples_are_said_to_be_too_few(tokenizer: Any, tmp_path: Path)
         trl.train(settings, Run(tmp_path, settings), EXAMPLES, build_model(tokenizer), tokenizer)
 
 
-def test_the_plain_sampler_says_what_it_cannot_do(tmp_path: Path) -> None:
-    settings = recipe(top_p=0.9)
-    with pytest.raises(TrainError, match=r"need grpo\.use_vllm"):
+@pytest.mark.parametrize("change", [{"top_p": 0.9}, {"compiled": True}], ids=str)
+def test_the_plain_sampler_says_what_it_cannot_do(change: Json, tmp_path: Path) -> None:
+    settings = recipe(**change)
+    with pytest.raises(TrainError, match=r"needs? grpo\.use_vllm"):
         trl.arguments(settings, Run(tmp_path, settings), "cpu")

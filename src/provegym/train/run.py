@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from statistics import fmean, pstdev
+from statistics import fmean, median, pstdev
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ PACKAGES = ("provegym", "torch", "transformers", "trl", "peft", "datasets", "acc
 LOGGED = ("loss", "grad_norm", "learning_rate", "kl", "entropy", "mean_token_accuracy", "epoch")
 CHECKPOINT = "checkpoint-"
 PLOTTED_EVERY = 120.0
+JUMP, LEAST = 20, 0.02
 
 
 class TrainError(Exception):
@@ -122,6 +123,8 @@ class Run:
         recent = [past["seconds"] for past in self.history[-20:]]
         print(progress(line, steps, fmean(recent) * (steps - step)), file=sys.stderr, flush=True)
         self._check(line)
+        if strange := _strange(self.history):
+            print(strange, file=sys.stderr, flush=True)
 
     def plot(self) -> None:
         """Draw the curves so far."""
@@ -200,6 +203,23 @@ class Run:
             self.history = [past for past in map(_decode, lines) if past and past["step"] <= kept]
             text = b"".join(msgspec.json.encode(past) + b"\n" for past in self.history)
             self.metrics.write_bytes(text)
+
+
+def _strange(history: Sequence[Json]) -> str:
+    """A doubt about the last step, or nothing.
+
+    One update moves a model a little. If the KL divergence leaps all the same, some tokens were
+    sampled that the model itself holds for impossible: what samples is not what is trained.
+    """
+    *past, last = history[-11:]
+    usual = max(LEAST, median(each.get("kl", 0.0) for each in past)) if past else math.inf
+    if last.get("kl", 0.0) <= JUMP * usual:
+        return ""
+    return (
+        f"step {last['step']}: KL {last['kl']:.1f}, where {usual:.2f} is usual: some sampled tokens"
+        " are impossible for the model that learns from them; if it goes on, the engine that"
+        " samples computes something else (other graphs or versions of vLLM may help)"
+    )
 
 
 def summary(rollouts: Sequence[Rollout]) -> dict[str, float]:

@@ -252,6 +252,10 @@ def _vllm_settings(recipe: Recipe) -> Json:
     if not grpo.use_vllm:
         if grpo.top_p < 1 or grpo.top_k:
             raise TrainError("grpo.top_p and grpo.top_k need grpo.use_vllm=true; leave them out")
+        if grpo.compiled:
+            raise TrainError(
+                "grpo.compiled needs grpo.use_vllm=true: sampling would compile at every token"
+            )
         return {"use_vllm": False}
     corrected = grpo.vllm_correction != "none"
     return {
