@@ -1,12 +1,14 @@
 """A model on this machine behind an endpoint: what it reads, says, refuses and batches."""
 
 import asyncio
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from provegym.cli.benchmarks import Player
 from provegym.evals import served as served_module
 from provegym.evals import vllm
 from provegym.evals.gateway import Refused
@@ -172,3 +174,9 @@ def test_vllm_serves_where_it_is_installed_and_there_is_a_gpu(
     assert (engine.given, engine.worn) == (("some/model", 300, 0.5), [Path("adapter")])
     assert (model.longest, model.weights.batch) == (300, 256)
     assert asyncio.run(model(asked("Hi."))).text == "Hello."
+
+
+def test_a_report_names_the_software_that_sampled() -> None:
+    here = Player("", "", "embedded", None, temperature=0, reply=64)
+    assert here.how["software"]["transformers"] == version("transformers")
+    assert "software" not in Player("http://there", "m", "", None, temperature=0, reply=64).how

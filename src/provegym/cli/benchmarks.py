@@ -12,6 +12,7 @@ from rich.table import Table
 from provegym.cli.base import Json, console, fail, print_json, progress_bar
 from provegym.cli.base import app as root
 from provegym.kernel.errors import suggest
+from provegym.policies.extra import installed
 
 if TYPE_CHECKING:
     from provegym.evals.benchmark import Benchmark, Run
@@ -59,8 +60,12 @@ class Player:
         """What moves the score besides the model; scripts are moved by nothing."""
         if self.endpoint in ("oracle", "noop"):
             return {}
-        told = {"temperature": self.temperature, "reply": self.reply}
-        return {**told, "user": self.user} if self.user else told
+        told: dict[str, Any] = {"temperature": self.temperature, "reply": self.reply}
+        if self.user:
+            told["user"] = self.user
+        if self.local:
+            told["software"] = {name: v for name in SOFTWARE if (v := installed(name))}
+        return told
 
     @property
     def name(self) -> str:
@@ -91,6 +96,7 @@ class Player:
 
 
 SCRIPTS = ["oracle", "noop", "http://…"]
+SOFTWARE = ("torch", "transformers", "vllm")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What comes with the extra `train`: imported only when it is needed, and missed in a sentence."""
 
 import importlib
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
@@ -26,3 +27,11 @@ def check(module: str) -> None:
     """Fails as `need` would, without importing anything."""
     if find_spec(module) is None:
         raise NotInstalled(f"{module} is missing: {INSTALL}")
+
+
+def installed(package: str) -> str | None:
+    """The version of a package, if it is there."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -12,7 +12,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import fmean, median, pstdev
 from time import perf_counter
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from provegym.policies.extra import installed
 from provegym.rewards import COMPONENTS
 from provegym.rewards.success import succeeded
 from provegym.trace import Json, Rollout, write
@@ -270,12 +270,7 @@ def progress(line: Mapping[str, Any], steps: int, left: float) -> str:
 def versions() -> Json:
     """What this runs on."""
     found: Json = {"python": platform.python_version(), "machine": platform.platform()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = None
-    return found
+    return found | {package: installed(package) for package in PACKAGES}
 
 
 def _duration(seconds: float) -> str:
