@@ -123,16 +123,24 @@ def test_examples_are_verified_and_played_as_here(
     assert run("verify", data, "--json", "--ray", nodes.address).stdout == (
         here("verify", data, "--json").stdout
     )
-    for name, command in (
-        ("rollout", ["rollout", "--policy", "guesser"]),
-        ("eval", ["eval", "heldout", "--model", "spammer", "--count", 50]),
+    for name, command, file in (
+        ("rollout", ["rollout", "--policy", "guesser"], ""),
+        ("eval", ["eval", "heldout", "--model", "spammer", "--count", 50], "rollouts.jsonl"),
     ):
         ray, alone = tmp_path / f"{name}-ray.jsonl", tmp_path / f"{name}.jsonl"
         done = run(*command, "--data", data, "--out", ray, "--ray", nodes.address)
         told = here(*command, "--data", data, "--out", alone)
         assert (done.returncode, done.stderr.strip()) == (0, "")
-        assert ray.read_bytes() == alone.read_bytes() != b""
+        assert (ray / file).read_bytes() == (alone / file).read_bytes() != b""
         assert done.stdout.replace(ray.name, alone.name) == told.stdout
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    (begun / "settings.json").write_bytes((alone / "settings.json").read_bytes())
+    whole = (alone / file).read_bytes()
+    (begun / file).write_bytes(whole[: len(whole) // 2])
+    done = run(*command, "--data", data, "--out", begun, "--ray", nodes.address)
+    assert done.stdout == told.stdout
+    assert files(begun) == files(alone)
 
 
 @needs_ray

@@ -1,30 +1,38 @@
 """Held-out tasks: which they are, that they are new, and how they are played."""
 
+import asyncio
 import json
 import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import msgspec
 import pytest
 
+from evals.ready import command, run
 from examples import pay_example
+from provegym.evals.environments import BenchmarkError
+from provegym.evals.gateway import Gateway
 from provegym.evals.heldout import (
     SERVERS,
     TRAINING,
     WORLDS,
+    Book,
     Local,
+    Play,
     Remote,
     drawn,
     evaluate,
     group,
+    marked,
     played,
     report,
     tasks,
 )
+from provegym.evals.journal import Journal, Result
 from provegym.policies.local import Sampled
 from provegym.policies.scripted import SCRIPTS
 from provegym.rollout import play_script
@@ -43,6 +51,14 @@ from provegym.workers import Processes
 def example() -> Example:
     """A payment on a world of training."""
     return complete(pay_example())
+
+
+def some(example: Example, count: int = 5) -> list[Example]:
+    """So many tasks."""
+    return [msgspec.structs.replace(example, id=f"pay-{n}") for n in range(count)]
+
+
+ORACLE = Remote("oracle", SCRIPTS["oracle"], 2)
 
 
 def test_what_is_new_about_a_task(example: Example) -> None:
@@ -84,12 +100,11 @@ def test_the_noop_stands_beside_every_score(example: Example) -> None:
 def test_a_remote_policy_is_asked_and_its_rollouts_are_kept(
     example: Example, tmp_path: Path
 ) -> None:
-    examples = [msgspec.structs.replace(example, id=f"pay-{n}") for n in range(3)]
-    out = tmp_path / "rollouts.jsonl"
-    found = evaluate(examples, Remote("oracle", SCRIPTS["oracle"], 2), 2, out)
+    found = evaluate(some(example), ORACLE, 2, Book(tmp_path, {}))
+    assert found == evaluate(some(example), ORACLE, 2, None)
     assert found[TRAINING]["scores"]["reward"]["model"].mean == pytest.approx(1.3)
-    kept = [(each.example.id, each.policy) for each in read(out, Rollout)]
-    assert kept == [(f"pay-{n // 2}", "oracle") for n in range(6)]
+    kept = [(each.example.id, each.policy) for each in read(tmp_path, Rollout)]
+    assert kept == [(f"pay-{n // 2}", "oracle") for n in range(10)]
 
 
 def test_other_processes_play_to_the_same_bytes() -> None:
@@ -126,6 +141,12 @@ class Words:
         return [8]
 
 
+def local(generate: Callable[[list[list[int]], int], list[Sampled]]) -> Local:
+    """A model that is played two rollouts at a time."""
+    codec: Any = Words()
+    return Local("mine", generate, codec, Limits(), batch=2)
+
+
 def test_a_model_here_plays_in_batches(example: Example) -> None:
     sizes: list[int] = []
 
@@ -134,8 +155,7 @@ def test_a_model_here_plays_in_batches(example: Example) -> None:
         # Look something up first, then say so; in the next turn say so at once.
         return [Sampled([1 if len(each) == 1 else 0, 0], [0.0, 0.0]) for each in contexts]
 
-    codec: Any = Words()
-    model = Local("mine", generate, codec, Limits(), batch=2)
+    model = local(generate)
     rollouts = list(model([example] * 3))
     assert sizes == [2, 2, 2, 1, 1, 1]
     assert [rollout.policy for rollout in rollouts] == ["mine"] * 3
@@ -145,21 +165,151 @@ def test_a_model_here_plays_in_batches(example: Example) -> None:
     assert not model.takes(toolless)
 
 
-def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    """Run the command line."""
-    command = [sys.executable, "-m", "provegym", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+def says_done(contexts: list[list[int]], most: int) -> list[Sampled]:
+    """A model that never calls."""
+    return [Sampled([0, 0], [0.0, 0.0]) for _ in contexts]
+
+
+def test_weights_under_one_name_are_told_apart(tmp_path: Path) -> None:
+    names = set()
+    for weights in (b"first", b"second"):
+        (tmp_path / "adapter_model.safetensors").write_bytes(weights)
+        names.add(marked(str(tmp_path)))
+    assert len(names) == 2
+    assert all(name.startswith(f"{tmp_path}, weights ") for name in names)
+    assert marked("embedded") == "embedded"
+
+
+class Stopped(Exception):
+    """What ends a run early."""
+
+
+def stopping(play: Play, after: int) -> Play:
+    """A player that is stopped after so many rollouts."""
+
+    def shown(examples: Sequence[Example]) -> Iterator[Rollout]:
+        for at, rollout in enumerate(play(examples)):
+            if at == after:
+                raise Stopped
+            yield rollout
+
+    return shown
+
+
+def noting(play: Play, asked: list[str]) -> Play:
+    """A player that notes which tasks it was asked for."""
+
+    def shown(examples: Sequence[Example]) -> Iterator[Rollout]:
+        asked.extend(example.id for example in examples)
+        return play(examples)
+
+    return shown
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Every file of a run."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize(("play", "half"), [(ORACLE, b""), (local(says_done), b'{"schema":1,"ex')])
+def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(
+    example: Example, tmp_path: Path, play: Play, half: bytes
+) -> None:
+    examples, out, asked = some(example), tmp_path / "out", list[str]()
+    evaluate(examples, play, 2, Book(tmp_path / "whole", {}))
+    with pytest.raises(Stopped):
+        evaluate(examples, stopping(play, 3), 2, Book(out, {}))
+    with (out / "rollouts.jsonl").open("ab") as cut:
+        cut.write(half)
+    evaluate(examples, noting(play, asked), 2, Book(out, {}))
+    assert asked == ["pay-1", "pay-2", "pay-2", "pay-3", "pay-3", "pay-4", "pay-4"]
+    assert files(out) == files(tmp_path / "whole")
+    assert {"report.json", "rollouts.jsonl", "settings.json"} == files(out).keys()
+    evaluate(examples, noting(play, asked := []), 2, Book(out, {}))
+    assert asked == []
+    assert files(out) == files(tmp_path / "whole")
+
+
+def test_what_went_wrong_is_played_again(example: Example, tmp_path: Path) -> None:
+    def broken(examples: Sequence[Example]) -> Iterator[Rollout]:
+        for rollout in ORACLE(examples):
+            gone = rollout.example.id in ("pay-1", "pay-3")
+            yield msgspec.structs.replace(rollout, reward=None) if gone else rollout
+
+    asked: list[str] = []
+    found = evaluate(some(example), broken, 1, Book(tmp_path, {}))
+    assert found[TRAINING]["broken"] == 2
+    found = evaluate(some(example), noting(ORACLE, asked), 1, Book(tmp_path, {}))
+    assert asked == ["pay-1", "pay-3"]
+    assert found == evaluate(some(example), ORACLE, 1, None)
+    assert len(list(read(tmp_path, Rollout))) == 5
+
+
+def test_a_folder_of_something_else_is_refused(example: Example, tmp_path: Path) -> None:
+    held, bench, corpus = (tmp_path / name for name in ("held", "bench", "corpus"))
+    evaluate(some(example), ORACLE, 1, Book(held, {"count": 5}))
+    with pytest.raises(BenchmarkError, match=r"held holds a run with another count \(5, not 6\)"):
+        Book(held, {"count": 6})
+    with pytest.raises(BenchmarkError, match=r"other tasks \(pay-4, say\); name another --out"):
+        evaluate(some(example)[:4], ORACLE, 1, Book(held, {"count": 5}))
+    Journal(bench, {"benchmark": "bfcl"}).keep(Result(id="t", group="g"))
+    with pytest.raises(BenchmarkError, match=r"another benchmark \('bfcl', not 'heldout'\)"):
+        Book(bench, {})
+    corpus.mkdir()
+    write(corpus / "train-00000.jsonl", [example])
+    with pytest.raises(BenchmarkError, match="corpus holds no run; name another --out"):
+        Book(corpus, {})
+    assert [path.name for path in corpus.iterdir()] == ["train-00000.jsonl"]
+
+
+def heldout(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    """Run the command."""
+    return run("eval", "heldout", *arguments)
 
 
 def test_the_commands_report_and_compare(example: Example, tmp_path: Path) -> None:
-    data, noop, oracle = (tmp_path / f"{name}.jsonl" for name in ("data", "noop", "oracle"))
-    write(data, [msgspec.structs.replace(example, id=f"pay-{n}") for n in range(3)])
-    done = run("eval", "heldout", "--model", "noop", "--data", data, "--out", noop, "--json")
+    data, noop, oracle = tmp_path / "data.jsonl", tmp_path / "noop", tmp_path / "oracle.jsonl"
+    write(data, some(example))
+    done = heldout("--model", "noop", "--data", data, "--out", noop, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)[TRAINING]["scores"]["success"]["model"][0] == 0
+    assert done.stdout == (noop / "report.json").read_text()
     write(oracle, [play_script(each, SCRIPTS["oracle"]) for each in read(data, Example)])
     shown = run("compare", noop, oracle)
     assert shown.returncode == 0, shown.stderr
     assert "+1.300 [+1.300, +1.300]" in shown.stdout
-    assert "exists" in run("eval", "heldout", "--model", "noop", "--out", noop).stderr
+    assert "task" in run("compare", noop, noop).stdout
+    assert "is a file; name a folder" in heldout("--model", "noop", "--out", oracle).stderr
+    assert heldout("--model", "spammer", "--data", data, "--out", noop).stderr == (
+        f"provegym: {noop} holds a run with another model ('noop', not 'spammer');"
+        " name another --out, or delete the folder\n"
+    )
     assert "heldout" in run("eval", "heldot", "--model", "noop").stderr
+
+
+def test_a_run_that_is_killed_goes_on(
+    example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slow(body: Json) -> Reply:
+        await asyncio.sleep(0.02)
+        return Reply(text="Done.", tokens=1)
+
+    data, out, whole = tmp_path / "data.jsonl", tmp_path / "out", tmp_path / "whole"
+    write(data, some(example, 30))
+    with Gateway(slow).open() as gateway:
+        monkeypatch.setenv("PROVEGYM_API_KEY", gateway.key)
+        arguments = ("--model", gateway.url, "--data", data, "--batch", 1)
+        process = subprocess.Popen(command("eval", "heldout", *arguments, "--out", out))
+        file = out / "rollouts.jsonl"
+        while process.poll() is None and (not file.exists() or file.read_bytes().count(b"\n") < 5):
+            sleep(0.01)
+        process.kill()
+        process.wait()
+        before = file.read_bytes()
+        gateway.asked = 0
+        assert heldout(*arguments, "--out", out).returncode == 0
+        assert gateway.asked == 2 * (30 - before.count(b"\n"))
+        assert 5 <= before.count(b"\n") < 30
+        assert heldout(*arguments, "--out", whole).returncode == 0
+    assert file.read_bytes().startswith(before)
+    assert files(out) == files(whole)

@@ -8,6 +8,7 @@ import pytest
 from evals.ready import run
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.journal import Journal, Result, is_report, mean, scores, wilson
+from provegym.evals.measure import change
 
 SETTINGS = {"benchmark": "some", "model": "m", "endpoint": "here"}
 
@@ -70,6 +71,9 @@ def test_a_report_has_every_group_the_whole_and_the_floors(tmp_path: Path) -> No
 def test_no_interval_is_a_point_while_tasks_are_few() -> None:
     assert wilson([0.0] * 20)[1:] == pytest.approx((0, 0.161, 20), abs=1e-3)
     assert wilson([1.0] * 200)[1:] == pytest.approx((0.981, 1, 200), abs=1e-3)
+    assert change([0.0] * 40) == pytest.approx((0, -0.088, 0.088, 40), abs=1e-3)
+    assert change([1.0] * 40) == pytest.approx((1, 0.824, 1, 40), abs=1e-3)
+    assert change([0.0, 1.0] * 20)[1:3] == pytest.approx((0.35, 0.65), abs=0.03)
 
 
 def test_two_runs_are_compared_task_by_task(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from rich.table import Table
 
 from provegym.cli.base import Json, Ray, RayCommand, console, fail, hands, print_json, progress_bar
 from provegym.cli.base import app as root
-from provegym.cli.benchmarks import app
+from provegym.cli.benchmarks import Out, app
 
 if TYPE_CHECKING:
     from provegym.evals.compare import Row
-    from provegym.evals.heldout import Play
+    from provegym.evals.heldout import Book, Play
     from provegym.evals.measure import Estimate
     from provegym.trace import Example, Rollout
     from provegym.train.engine import Limits
@@ -51,6 +51,25 @@ class Player:
     vllm: bool
     ray: bool
 
+    @property
+    def who(self) -> str:
+        """The model, without a name and a password in its URL."""
+        if not self.model.startswith(("http://", "https://")):
+            return self.model
+        return f"{self.name} at {self.model.rpartition('@')[2]}"
+
+    def book(self, out: Path | None, **told: int | None) -> "Book | None":
+        """The folder of its run, if there is to be one, told what is played."""
+        from provegym.evals.heldout import Book, marked
+
+        if out is None:
+            return None
+        if out.exists() and not out.is_dir():
+            fail(f"{out} is a file; name a folder")
+        adapter = marked(str(self.adapter)) if self.adapter else None
+        how = {"adapter": adapter, "temperature": self.temperature, "vllm": self.vllm}
+        return Book(out, {"model": marked(self.who), **how, **told})
+
 
 @app.command("heldout", cls=RayCommand)
 def evaluate_model(
@@ -66,7 +85,7 @@ def evaluate_model(
     completion: Annotated[int, typer.Option(help="Most tokens after that.")] = 2048,
     batch: Batch = 16,
     vllm: Fast = False,
-    out: Annotated[Path | None, typer.Option(help="Where the rollouts go.")] = None,
+    out: Out = None,
     ray: Ray = None,
     as_json: Json = False,
 ) -> None:
@@ -77,23 +96,24 @@ def evaluate_model(
 
     if samples > 1 and not temperature:
         fail(f"{samples} samples at temperature 0 are all the same; say --temperature 1")
-    if out is not None and out.exists():
-        fail(f"{out} exists; name another file")
+    tools = tools or (FEW if model == "embedded" else None)
     limits = Limits(prompt=prompt, completion=completion, reply=min(completion, REPLY))
     player = Player(model, adapter, name, temperature, batch, vllm, ray is not None)
-    play = _play(player, limits)
-    tools = tools or (FEW if model == "embedded" else None)
+    told = {"count": count, "samples": samples, "tools": tools}
+    book = player.book(out, **told, prompt=prompt, completion=completion)
+    done = len(book.lines) if book else 0
+    play = _play(player, limits, done)
     examples = [show(example, tools) for example in tasks(data, count)]
     examples = _fitting(examples, play, prompt)
     with hands(ray) as workers, progress_bar() as bar:
-        report = evaluate(examples, _shown_by(bar, play, workers), samples, out)
+        report = evaluate(examples, _shown_by(bar, play, workers, done), samples, book)
     if as_json:
         print_json(report)
     else:
         _print_scores(report)
 
 
-def _play(player: Player, limits: "Limits") -> "Play":
+def _play(player: Player, limits: "Limits", done: int) -> "Play":
     from provegym.evals.heldout import Remote
     from provegym.policies.endpoint import EndpointConfig
     from provegym.policies.local import NotInstalled
@@ -104,22 +124,21 @@ def _play(player: Player, limits: "Limits") -> "Play":
         return Remote(model, SCRIPTS[model], player.batch)
     if model.startswith(("http://", "https://")):
         config = EndpointConfig(url=model, model=player.name, temperature=player.temperature)
-        name = f"{player.name} at {model.rpartition('@')[2]}"
-        return Remote(name, config, player.batch)
+        return Remote(player.who, config, player.batch)
     if player.ray:
         fail("--ray plays scripts and endpoints: serve the model, and give its URL as --model")
     try:
-        return _local(player, limits)
+        return _local(player, limits, done)
     except NotInstalled as problem:
         fail(str(problem))
 
 
-def _shown_by(bar: Progress, play: "Play", workers: "Workers") -> "Play":
-    """The same play by whoever does the work, with its progress."""
+def _shown_by(bar: Progress, play: "Play", workers: "Workers", done: int) -> "Play":
+    """The same play by whoever does the work, with its progress after what is done already."""
     from provegym.evals.heldout import played
 
     def shown(examples: Sequence["Example"]) -> Iterator["Rollout"]:
-        task = bar.add_task("rollouts", total=len(examples))
+        task = bar.add_task("rollouts", total=done + len(examples), completed=done)
         for rollout in played(examples, play, workers):
             bar.update(task, advance=1, description=f"rollouts{workers.where}")
             yield rollout
@@ -139,7 +158,8 @@ def _fitting(examples: "list[Example]", play: "Play", prompt: int) -> "list[Exam
     return fitting
 
 
-def _local(player: Player, limits: "Limits") -> "Play":
+def _local(player: Player, limits: "Limits", seed: int) -> "Play":
+    """A model of this machine; a run that goes on needs another seed, or it would draw the same."""
     from provegym.evals.heldout import Local
     from provegym.evals.vllm import Vllm
     from provegym.policies.local import Sampler, load, need
@@ -153,11 +173,11 @@ def _local(player: Player, limits: "Limits") -> "Play":
     codec = Codec(tokenizer, limits.prompt)
     if player.vllm:
         longest = limits.prompt + limits.completion + limits.reply
-        engine = Vllm(model, longest, player.temperature)
+        engine = Vllm(model, longest, player.temperature, seed)
         if adapter:
             engine.wear(adapter)
         return Local(name, engine.source, codec, limits, player.batch)
-    sampler = Sampler(weights, tokenizer, player.temperature, 0)
+    sampler = Sampler(weights, tokenizer, player.temperature, seed)
     return Local(name, sampler.generate, codec, limits, player.batch)
 
 

@@ -7,6 +7,7 @@ hundred worlds of every other are kept out of training.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import file_digest, sha256
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,6 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from provegym import servers
+from provegym.evals.environments import BenchmarkError
+from provegym.evals.journal import INSTEAD, ROLLOUTS, Folder
 from provegym.evals.measure import Estimate, measure
 from provegym.policies.endpoint import Endpoint, EndpointConfig
 from provegym.policies.scripted import SCRIPTS
@@ -23,7 +26,7 @@ from provegym.rollout import MakePolicy, play, play_all, play_script
 from provegym.synth.corpus import TRAIN_WORLDS, Job, Made, draw
 from provegym.synth.keeper import Keeper, Part, Quotas
 from provegym.synth.perturb import HELD_OUT
-from provegym.trace import BadFile, Example, Rollout, line, read
+from provegym.trace import BadFile, Example, Json, Rollout, line, read
 from provegym.train.codec import Codec, TooLong
 from provegym.train.data import prompt
 from provegym.train.engine import Generate, Limits, Source, run
@@ -188,17 +191,51 @@ async def _next(coming: AsyncIterator[Rollout]) -> Rollout | None:
     return await anext(coming, None)
 
 
-def evaluate(examples: Sequence[Example], player: Play, samples: int, out: Path | None) -> Any:
-    """Play every task so many times, keep the rollouts, and report."""
-    rollouts: list[Rollout] = []
-    file = out.open("wb") if out else None
-    for rollout in player([example for example in examples for _ in range(samples)]):
-        rollouts.append(rollout)
-        if file:
-            file.write(line(rollout))
-    if file:
-        file.close()
-    return report(rollouts)
+class Book(Folder[Rollout]):
+    """The folder of a run: what is in it is not played again, but for what went wrong."""
+
+    def __init__(self, folder: Path, settings: Json) -> None:
+        super().__init__(folder, {"benchmark": "heldout", **settings}, ROLLOUTS, Rollout)
+        self.take_back(lambda rollout: rollout.reward is None)
+
+    def held(self, asked: Sequence[Example]) -> list[Rollout | None]:
+        """The rollout of each task, where there is one; none may be of another task."""
+        by_task: dict[bytes, list[Rollout]] = {}
+        for rollout in reversed(self.lines):
+            by_task.setdefault(line(rollout.example), []).append(rollout)
+        found = [some.pop() if (some := by_task.get(line(task))) else None for task in asked]
+        if others := [rollout.example.id for some in by_task.values() for rollout in some]:
+            raise BenchmarkError(
+                f"{self.folder} holds a run on other tasks ({others[0]}, say); {INSTEAD}"
+            )
+        return found
+
+
+def marked(name: str) -> str:
+    """The name of a model or an adapter; where it is a folder, with a mark of its weights.
+
+    Training may have put others there under the same name.
+    """
+    mark, files = sha256(), sorted(Path(name).glob("*.safetensors"))
+    for file in files:
+        with file.open("rb") as weights:
+            mark.update(file_digest(weights, "sha256").digest())
+    return f"{name}, weights {mark.hexdigest()[:12]}" if files else name
+
+
+def evaluate(examples: Sequence[Example], player: Play, samples: int, book: Book | None) -> Json:
+    """Play every task so many times, but for what is played already, and report on all."""
+    asked = [example for example in examples for _ in range(samples)]
+    found: list[Rollout | None] = book.held(asked) if book else [None] * len(asked)
+    left = [at for at, rollout in enumerate(found) if rollout is None]
+    for at, rollout in zip(left, player([asked[at] for at in left]), strict=True):
+        found[at] = rollout
+        if book:
+            book.add(rollout)
+    told = report([rollout for rollout in found if rollout])
+    if book:
+        book.tell(told)
+    return told
 
 
 def report(rollouts: Sequence[Rollout]) -> dict[str, Any]:

@@ -1,21 +1,24 @@
-"""The folder of a benchmark run: its settings, a line for every task that is done, its report.
+"""The folder of a run: its settings, a line for every task that is done, its report.
 
 A run that was killed goes on from its last whole line; its report is made from the lines alone.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from provegym import __version__
 from provegym.evals.compare import Row
 from provegym.evals.environments import BenchmarkError
-from provegym.evals.measure import Estimate, estimate
+from provegym.evals.measure import Estimate, change, estimate
 from provegym.trace import Data, Json
+
+RESULTS, ROLLOUTS = "results.jsonl", "rollouts.jsonl"
+INSTEAD = "name another --out, or delete the folder"
+T = TypeVar("T", bound=Data)
 
 
 class Result(Data, frozen=True):
@@ -40,46 +43,74 @@ class Score(Data, frozen=True):
     floor: float | None
 
 
-@dataclass
-class Journal:
-    """A run's folder."""
+class Folder(Generic[T]):
+    """Where a run is kept: what makes it this one and no other, and a line for all that is done."""
 
-    folder: Path
-    settings: Json
-    file: str = "results.jsonl"
-    results: dict[str, Result] = field(default_factory=dict)
+    def __init__(self, folder: Path, settings: Json, file: str, kind: type[T]) -> None:
+        self.folder, self.settings, self.file = folder, settings, folder / file
+        kept = folder / "settings.json"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if any(folder.glob("*.jsonl")):
+                self._agree(kept)
+            else:
+                _write(kept, settings)  # a run that never got an answer is no run
+            self.lines = list(self._take_up(kind))
+        except OSError as problem:
+            raise BenchmarkError(f"{folder}: {problem.strerror}") from None
 
-    def __post_init__(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        kept, file = self.folder / "settings.json", self.folder / self.file
-        if kept.exists() and file.exists():
-            self._agree(msgspec.json.decode(kept.read_bytes()))
-        else:
-            _write(kept, self.settings)  # a run that never got an answer is no run
-        if file.exists():
-            self._take_up(file)
-
-    def _agree(self, before: Json) -> None:
+    def _agree(self, kept: Path) -> None:
+        try:
+            before = msgspec.json.decode(kept.read_bytes(), type=Json)
+        except (FileNotFoundError, msgspec.DecodeError):
+            raise BenchmarkError(f"{self.folder} holds no run; name another --out") from None
         changed = [name for name in self.settings if before.get(name) != self.settings[name]]
         if changed:
             name = changed[0]
             raise BenchmarkError(
                 f"{self.folder} holds a run with another {name} ({before.get(name)!r}, not"
-                f" {self.settings[name]!r}); name another folder for this one"
+                f" {self.settings[name]!r}); {INSTEAD}"
             )
 
-    def _take_up(self, file: Path) -> None:
+    def _take_up(self, kind: type[T]) -> Iterator[T]:
         """Read what is done, and cut off a line that was never finished."""
-        text = file.read_bytes()
+        text = self.file.read_bytes() if self.file.exists() else b""
         whole = text[: text.rfind(b"\n") + 1]
         if len(whole) < len(text):
-            os.truncate(file, len(whole))
+            os.truncate(self.file, len(whole))
         try:
             for line in whole.splitlines():
-                result = msgspec.json.decode(line, type=Result)
-                self.results[result.id] = result
+                yield msgspec.json.decode(line, type=kind)
         except msgspec.DecodeError as problem:
-            raise BenchmarkError(f"{file}: {problem}") from None
+            raise BenchmarkError(f"{self.file}: {problem}") from None
+
+    def add(self, item: T) -> None:
+        """Write a line for something that is done."""
+        try:
+            with self.file.open("ab") as out:
+                out.write(msgspec.json.encode(item) + b"\n")
+        except OSError as problem:
+            raise BenchmarkError(f"{self.file}: {problem.strerror}") from None
+        self.lines.append(item)
+
+    def take_back(self, wrong: Callable[[T], bool]) -> None:
+        """Take the lines off that are to be done again."""
+        good = [item for item in self.lines if not wrong(item)]
+        if len(good) < len(self.lines):
+            _put(self.file, b"".join(msgspec.json.encode(item) + b"\n" for item in good))
+            self.lines = good
+
+    def tell(self, report: Json) -> None:
+        """Write the report, for programs."""
+        _write(self.folder / "report.json", report)
+
+
+class Journal(Folder[Result]):
+    """The folder of a benchmark's run."""
+
+    def __init__(self, folder: Path, settings: Json, file: str = RESULTS) -> None:
+        super().__init__(folder, settings, file, Result)
+        self.results = {result.id: result for result in self.lines}
 
     def left(self, tasks: Iterable[str]) -> list[str]:
         """The tasks that are not done."""
@@ -88,8 +119,7 @@ class Journal:
     def keep(self, result: Result) -> None:
         """Write a line for a task that is done."""
         self.results[result.id] = result
-        with (self.folder / self.file).open("ab") as out:
-            out.write(msgspec.json.encode(result) + b"\n")
+        self.add(result)
 
     def report(self, scores: Mapping[str, Score], **told: Any) -> Json:
         """Write the report, for programs and for people."""
@@ -101,7 +131,7 @@ class Journal:
             "failures": failures(self.results.values()),
             **told,
         }
-        _write(self.folder / "report.json", report)
+        self.tell(report)
         (self.folder / "report.md").write_text(page(report), "utf-8")
         return report
 
@@ -193,17 +223,22 @@ def _told(value: Any) -> str:
 
 
 def _write(file: Path, value: Any) -> None:
+    _put(file, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+
+def _put(file: Path, text: bytes) -> None:
     """Write all of a file or nothing."""
     fresh = file.with_name(f"{file.name}.new")
-    fresh.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    fresh.write_bytes(text)
     fresh.replace(file)
 
 
 def is_report(path: Path) -> bool:
-    """Whether a path is the folder of a benchmark run, or its report."""
-    return (path if path.is_dir() else path.parent).joinpath("settings.json").exists() and (
-        path.is_dir() or path.name == "report.json"
-    )
+    """Whether a path is the folder of a benchmark run, or its report; rollouts are none."""
+    folder = path if path.is_dir() else path.parent
+    if not (folder / "settings.json").exists() or (folder / ROLLOUTS).exists():
+        return False
+    return path.is_dir() or path.name == "report.json"
 
 
 def compare(first: Path, second: Path) -> dict[str, Row]:
@@ -219,10 +254,9 @@ def compare(first: Path, second: Path) -> dict[str, Row]:
     for group in [*groups, "all tasks"]:
         names = [n for n in shared if group == "all tasks" or both[0].results[n].group == group]
         pairs = [(both[0].results[name].score, both[1].results[name].score) for name in names]
-        change = estimate([after - before for before, after in pairs])
-        if change:
-            firsts, seconds = zip(*pairs, strict=True)
-            rows[group] = Row(sum(firsts) / len(pairs), sum(seconds) / len(pairs), change)
+        firsts, seconds = zip(*pairs, strict=True)
+        moved = change([after - before for before, after in pairs])
+        rows[group] = Row(sum(firsts) / len(pairs), sum(seconds) / len(pairs), moved)
     return rows
 
 

@@ -35,6 +35,19 @@ def estimate(values: Sequence[float]) -> Estimate | None:
     return Estimate(sum(values) / count, means[cut], means[-1 - cut], count)
 
 
+def change(differences: Sequence[float]) -> Estimate:
+    """The mean of differences between -1 and 1.
+
+    Where all are alike, drawing anew shows no doubt; a share of the tasks may differ all the same,
+    as large as so many could have missed.
+    """
+    count, value = len(differences), differences[0]
+    if len(set(differences)) > 1:
+        return estimate(differences) or Estimate(0, 0, 0, 0)
+    missed = 1 - TAIL ** (1 / count)
+    return Estimate(value, value - missed * (1 + value), value + missed * (1 - value), count)
+
+
 def has_gold(example: Example) -> bool:
     """Whether there is anything to call."""
     return any(path.steps for path in example.paths)

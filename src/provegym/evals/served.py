@@ -65,8 +65,11 @@ class Served:
         self._waiting.append(Asked(ids, min(self.weights.reply, room), answer))
         if self._sampling is None or self._sampling.done():
             self._sampling = asyncio.ensure_future(self._sample())
-        sampled = await answer
-        return self.said(sampled[:room])  # others of the batch may have had more room
+        sampling = self._sampling
+        await asyncio.wait((answer, sampling), return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise EndpointError(f"{self.weights.model} failed: {sampling.exception()}")
+        return self.said(answer.result()[:room])  # others of the batch may have had more room
 
     def tokens(self, messages: list[Json], tools: list[Json]) -> list[int]:
         """A conversation as its chat template shows it."""
@@ -103,13 +106,8 @@ class Served:
                     answer = seated.pop(seat).answer
                     if not answer.done():
                         answer.set_result(sampled.ids)
-        except Exception as problem:
-            # Whatever it was, the model is of no more use, and nobody should wait for it.
-            failure = EndpointError(f"{self.weights.model} failed: {problem or repr(problem)}")
-            for asked in (*seated.values(), *self._waiting):
-                if not asked.answer.done():
-                    asked.answer.set_exception(failure)
-            self._waiting.clear()
+        finally:
+            self._waiting.clear()  # of a model that failed; who waits hears of it
 
 
 def spoken(message: Json) -> Json:
