@@ -178,6 +178,7 @@ def test_weights_under_one_name_are_told_apart(tmp_path: Path) -> None:
     assert len(names) == 2
     assert all(name.startswith(f"{tmp_path}, weights ") for name in names)
     assert marked("embedded") == "embedded"
+    assert marked("shipped").startswith("shipped, weights ")
 
 
 class Stopped(Exception):

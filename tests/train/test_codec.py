@@ -11,6 +11,7 @@ from examples import pay_example
 from provegym.synth.transcript import transcript
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, ToolCall, read
+from provegym.train import codec as codec_module
 from provegym.train.codec import Codec, TooLong
 from train.tiny import build_tokenizer
 
@@ -163,6 +164,20 @@ def test_words_of_the_world_cannot_end_a_turn_unseen(codec: Codec) -> None:
 def test_a_prompt_that_is_too_long_says_what_to_do(tokenizer: Any) -> None:
     with pytest.raises(TooLong, match=r"a prompt of \d+ tokens, and 20 are allowed: show fewer"):
         Codec(tokenizer, 20).open("Be kind. " * 20, "Hello.", [])
+
+
+def test_what_rollouts_wait_for_it_is_counted(
+    tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = iter(range(100))
+    monkeypatch.setattr(codec_module, "perf_counter", lambda: float(next(ticks)))
+    codec = Codec(tokenizer, 100)
+    ids = codec.open("Be kind.", "Hello.", [])
+    codec.reply(ids)
+    codec.after([{"role": "user", "content": "And?"}])
+    with pytest.raises(TooLong):
+        codec.open("Be kind. " * 200, "Hello.", [])
+    assert codec.seconds == 4
 
 
 def test_a_template_without_tools_is_refused(

@@ -20,6 +20,7 @@ from provegym.evals.environments import BenchmarkError
 from provegym.evals.journal import INSTEAD, ROLLOUTS, Folder
 from provegym.evals.measure import Estimate, measure
 from provegym.policies.endpoint import Endpoint, EndpointConfig
+from provegym.policies.local import shipped
 from provegym.policies.scripted import SCRIPTS
 from provegym.rewards import PAPER, Scheme
 from provegym.rollout import MakePolicy, play, play_all, play_script
@@ -216,7 +217,8 @@ def marked(name: str) -> str:
 
     Training may have put others there under the same name.
     """
-    mark, files = sha256(), sorted(Path(name).glob("*.safetensors"))
+    folder = shipped() if name == "shipped" else Path(name)
+    mark, files = sha256(), sorted(folder.glob("*.safetensors"))
     for file in files:
         with file.open("rb") as weights:
             mark.update(file_digest(weights, "sha256").digest())

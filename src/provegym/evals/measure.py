@@ -41,9 +41,9 @@ def change(differences: Sequence[float]) -> Estimate:
     Where all are alike, drawing anew shows no doubt; a share of the tasks may differ all the same,
     as large as so many could have missed.
     """
-    count, value = len(differences), differences[0]
-    if len(set(differences)) > 1:
-        return estimate(differences) or Estimate(0, 0, 0, 0)
+    drawn, value, count = estimate(differences), differences[0], len(differences)
+    if drawn and len(set(differences)) > 1:
+        return drawn
     missed = 1 - TAIL ** (1 / count)
     return Estimate(value, value - missed * (1 + value), value + missed * (1 - value), count)
 

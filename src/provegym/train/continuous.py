@@ -33,8 +33,8 @@ class Continuous(Source):
     def take(self) -> Mapping[int, Sampled]:
         """Turn the engine until some requests are finished; look only every few passes.
 
-        A pass that also reads new prompts is several times slower than one that only goes on, so
-        what is asked next had better be asked together.
+        A pass that also reads new prompts is not one launch of a graph, as one that only goes on
+        is, so what is asked next had better be asked together.
         """
         ended: dict[int, Sampled] = {}
         while self.engine.has_unfinished_requests():
