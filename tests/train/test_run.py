@@ -155,8 +155,8 @@ def test_a_leap_of_kl_is_doubted_and_nothing_else(
 @pytest.mark.parametrize(
     ("recipe", "sentence"),
     [
-        (GRPO, r"lower grpo.batch \(now 8\) or limits.completion .*vllm_memory"),
-        (Recipe(sft=Sft(batch=4)), r"lower sft.batch \(now 4\) or sft.max_tokens"),
+        (GRPO, r"lower grpo.batch \(now 8\) or grpo.vllm_memory .*--resume.*limits.completion"),
+        (Recipe(sft=Sft(batch=4)), r"lower sft.batch \(now 4\) and --resume.*sft.max_tokens"),
     ],
 )
 def test_running_out_of_memory_says_what_to_lower(

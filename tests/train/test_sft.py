@@ -220,7 +220,7 @@ def test_a_run_is_not_resumed_by_another_recipe(
     assert "holds no run" in capsys.readouterr().err
     begun = Recipe(grpo=Grpo(steps=5))
     (tmp_path / "recipe.toml").write_text(write_recipe(begun), "utf-8")
-    check_same(Recipe(grpo=Grpo(steps=9)), tmp_path)
+    check_same(Recipe(grpo=Grpo(steps=9, batch=1, vllm_memory=0.1)), tmp_path)
     with pytest.raises(SystemExit):
         check_same(Recipe(grpo=Grpo(steps=5, lr=1e-3)), tmp_path)
     assert "was begun by another recipe (lr = 1e-6)" in capsys.readouterr().err

@@ -19,6 +19,20 @@ if TYPE_CHECKING:
 
 BACKENDS = ["trl", "verl"]
 SAMPLE = 120
+# How far a run goes, how it computes and how it is kept: nothing that changes what a step learns.
+FREE = {
+    "steps",
+    "batch",
+    "checkpointing",
+    "compiled",
+    "vllm_memory",
+    "patience",
+    "save_every",
+    "keep",
+    "report",
+    "sample_every",
+    "samples",
+}
 
 
 @app.command("train")
@@ -112,18 +126,20 @@ def _show(recipe: "Recipe") -> None:
 
 
 def check_same(recipe: "Recipe", folder: Path) -> None:
-    """A run goes on by its own recipe; only how long it is to last may change."""
+    """A run goes on by its own recipe; only what a step does not learn from may change."""
     from provegym.config import load_recipe, write_recipe
 
     if not (folder / "recipe.toml").exists():
         fail(f"{folder} holds no run to go on with; leave --resume out")
     begun = load_recipe(folder / "recipe.toml")
-    if begun.grpo and recipe.grpo:
-        grpo = msgspec.structs.replace(begun.grpo, steps=recipe.grpo.steps)
-        begun = msgspec.structs.replace(begun, grpo=grpo)
+    for name in ("sft", "grpo"):
+        old, new = getattr(begun, name), getattr(recipe, name)
+        if old and new:
+            free = {field: getattr(new, field) for field in FREE if hasattr(new, field)}
+            begun = msgspec.structs.replace(begun, **{name: msgspec.structs.replace(old, **free)})
     if begun != recipe:
-        old, new = (set(write_recipe(each).splitlines()) for each in (begun, recipe))
+        lines, theirs = (set(write_recipe(each).splitlines()) for each in (begun, recipe))
         fail(
-            f"{folder} was begun by another recipe ({'; '.join(sorted(old - new)[:3])}); give the"
-            " same one, or name another --out"
+            f"{folder} was begun by another recipe ({'; '.join(sorted(lines - theirs)[:3])}); give"
+            " the same one, or name another --out"
         )

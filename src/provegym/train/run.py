@@ -163,10 +163,8 @@ class Run:
             # Torch's own error is a RuntimeError; so is what an allocator of the CPU raises.
             if "out of memory" not in str(problem) and "allocate memory" not in str(problem):
                 raise
-            table = "grpo" if self.recipe.grpo else "sft"
             raise TrainError(
-                f"out of memory after step {len(self.history)}; lower {table}.batch (now"
-                f" {self.settings.batch}){_shorter(self.recipe)}, then --resume"
+                f"out of memory after step {len(self.history)}; {_smaller(self.recipe)}"
             ) from None
 
     def _check(self, line: Json) -> None:
@@ -284,11 +282,20 @@ def _duration(seconds: float) -> str:
     )
 
 
-def _shorter(recipe: Recipe) -> str:
-    if recipe.grpo is None:
-        return f" or sft.max_tokens (now {recipe.sft.max_tokens if recipe.sft else 0})"
-    vllm = f", grpo.vllm_memory (now {recipe.grpo.vllm_memory})" if recipe.grpo.use_vllm else ""
-    return f" or limits.completion (now {recipe.limits.completion}){vllm}"
+def _smaller(recipe: Recipe) -> str:
+    """What takes less memory: first what a run may change when it goes on."""
+    if (grpo := recipe.grpo) is None:
+        assert recipe.sft is not None
+        now, longest = f"sft.batch (now {recipe.sft.batch})", "sft.max_tokens"
+        tokens = recipe.sft.max_tokens
+    else:
+        vllm = f" or grpo.vllm_memory (now {grpo.vllm_memory})" if grpo.use_vllm else ""
+        now, longest = f"grpo.batch (now {grpo.batch}){vllm}", "limits.completion"
+        tokens = recipe.limits.completion
+    return (
+        f"lower {now} and --resume, which changes nothing but speed, or begin another run with a"
+        f" lower {longest} (now {tokens})"
+    )
 
 
 def _number(path: Path) -> int:
