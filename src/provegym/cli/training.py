@@ -135,7 +135,7 @@ def check_same(recipe: "Recipe", folder: Path) -> None:
     for name in ("sft", "grpo"):
         old, new = getattr(begun, name), getattr(recipe, name)
         if old and new:
-            free = {field: getattr(new, field) for field in FREE if hasattr(new, field)}
+            free = {each: getattr(new, each) for each in FREE.intersection(new.__struct_fields__)}
             begun = msgspec.structs.replace(begun, **{name: msgspec.structs.replace(old, **free)})
     if begun != recipe:
         lines, theirs = (set(write_recipe(each).splitlines()) for each in (begun, recipe))
