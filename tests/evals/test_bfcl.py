@@ -30,7 +30,7 @@ def bench() -> Bfcl:
 def played(bench: Bfcl, run: Run, answer: Answer | None) -> Any:
     """The report of a run."""
     assert answer is not None
-    return evaluate(bench, run, answer, lambda *_: None)
+    return evaluate(bench, run, lambda: answer, lambda *_: None)
 
 
 def test_a_call_in_python_is_a_call_in_json() -> None:

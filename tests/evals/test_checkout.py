@@ -18,7 +18,7 @@ from provegym.evals.gateway import Gateway, noop
 # A stand-in for the original's command line, by its documentation: the agent greets, then both
 # models talk until the user stops; all results so far are written after every task.
 TAU2 = """#!{python}
-import argparse, json, pathlib, sys, urllib.request
+import argparse, json, pathlib, sys, time, urllib.request
 parser = argparse.ArgumentParser()
 parser.add_argument("command", choices=["run"])
 for name in ("domain", "agent-llm", "user-llm", "save-to", "log-level"):
@@ -70,6 +70,8 @@ for task in tasks:
         continue
     if task["id"] == "broken":
         sys.exit("litellm.BadRequestError: broken")
+    if task["id"] == "hung":
+        time.sleep(60)
     made, messages = talk(task)
     right = [action["arguments"] for action in task["evaluation_criteria"]["actions"]]
     reward = {{"reward": float(made == right), "reward_basis": ["DB", "COMMUNICATE"]}}
@@ -121,10 +123,13 @@ def test_both_scripts_play_the_original(tmp_path: Path) -> None:
     bench = Original(made(tmp_path / "tau2-bench", task("0", "A"), task("1"), task("2", "B", "C")))
     answer = bench.script("oracle")
     assert answer is not None
-    report = evaluate(bench, Run("oracle", "o", tmp_path / "o"), answer, lambda *_: None)
+    report = evaluate(bench, Run("oracle", "o", tmp_path / "o"), lambda: answer, lambda *_: None)
     airline = report["scores"]["airline"]
     assert (airline["score"], airline["tasks"], airline["floor"]) == (1, 3, pytest.approx(1 / 3))
     assert report["versions"]["tau2"] == "1.0.1"
+    # Nothing is left to play, so no model is loaded.
+    again = evaluate(bench, Run("oracle", "o", tmp_path / "o"), pytest.fail, lambda *_: None)
+    assert again["scores"] == report["scores"]
 
 
 def test_the_command_is_the_one_it_documents(tmp_path: Path) -> None:
@@ -144,7 +149,19 @@ def test_a_run_that_breaks_off_keeps_what_is_done(tmp_path: Path) -> None:
     answer = bench.script("oracle")
     assert answer is not None
     with pytest.raises(BenchmarkError, match=r"tau2 ended early: litellm\.BadRequestError: broken"):
-        evaluate(bench, Run("oracle", "o", tmp_path / "o"), answer, lambda *_: None)
+        evaluate(bench, Run("oracle", "o", tmp_path / "o"), lambda: answer, lambda *_: None)
+    assert (tmp_path / "o" / "results.jsonl").read_text().count('"airline/0"') == 1
+
+
+def test_a_run_that_hangs_after_a_task_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Original(made(tmp_path / "tau2-bench", task("0", "A"), task("hung")))
+    answer = bench.script("oracle")
+    assert answer is not None
+    monkeypatch.setattr(checkout, "PATIENCE", 2)
+    with pytest.raises(BenchmarkError, match="tau2 did nothing for 2 s"):
+        evaluate(bench, Run("oracle", "o", tmp_path / "o"), lambda: answer, lambda *_: None)
     assert (tmp_path / "o" / "results.jsonl").read_text().count('"airline/0"') == 1
 
 

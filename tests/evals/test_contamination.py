@@ -53,6 +53,11 @@ def test_a_request_is_found_by_a_run_of_its_words(example: Example) -> None:
     short = Task(id="theirs", requests=("What is my balance?",))
     assert overlap("b", [planted(example, "what is my balance")], [short], []).contaminated
     assert not overlap("b", [planted(example, "what is my name")], [short], []).contaminated
+    # It is found in a longer one too, if it says something.
+    long = Task(id="theirs", requests=("Hi, cancel my flight to Boston. I would like it if so.",))
+    assert overlap("b", [planted(example, "Cancel my flight to Boston")], [long], []).contaminated
+    assert not overlap("b", [planted(example, "Cancel my flight to Berlin")], [long], []).requests
+    assert not overlap("b", [planted(example, "I would like it")], [long], []).requests
 
 
 def test_calls_in_a_row_count_with_their_values(example: Example) -> None:

@@ -6,7 +6,7 @@ from zipfile import ZipFile
 import pytest
 
 from evals.ready import run
-from provegym.evals.environments import BFCL, BenchmarkError, Environment, bfcl, environment
+from provegym.evals.environments import BFCL, BenchmarkError, Environment, bfcl
 
 THERE = ("--no-index", "--no-deps", "pip")
 PACKAGE = {
@@ -54,8 +54,6 @@ def test_what_is_not_set_up_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyP
         BFCL.need()
     with pytest.raises(BenchmarkError, match=r"provegym eval bfcl --setup --version 2025\.7\.17"):
         bfcl("2025.7.17").need()
-    with pytest.raises(BenchmarkError, match="did you mean 'tau2'"):
-        environment("tau")
 
 
 def test_a_state_that_was_cut_off_is_no_state(

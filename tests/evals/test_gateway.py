@@ -8,7 +8,7 @@ import pytest
 
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.gateway import PROBE, Gateway, Refused, Remote, noop, tame, tame_arguments
-from provegym.policies.endpoint import EndpointConfig
+from provegym.policies.endpoint import EndpointConfig, EndpointError
 from provegym.trace import Json, Reply, ToolCall
 from synth.fake_endpoint import Answer, Body, Failure, fake_model
 
@@ -53,9 +53,10 @@ def test_what_is_no_name_is_never_handed_on_as_one() -> None:
     assert tame_arguments('{ "plain": 1 }') == '{ "plain": 1 }'
 
 
-def test_a_request_that_is_refused_is_told_from_an_endpoint_that_is_gone() -> None:
+@pytest.mark.parametrize("status", [400, 413, 500])
+def test_a_request_that_is_refused_is_told_from_an_endpoint_that_is_gone(status: int) -> None:
     def answer(body: Body) -> Answer:
-        return Failure(400) if body.get("tools") else "Hello."
+        return Failure(status) if body.get("tools") else "Hello."
 
     with fake_model(answer) as model:
         remote = Remote(EndpointConfig(model.url, "m", retries=0))
@@ -69,6 +70,27 @@ def test_a_request_that_is_refused_is_told_from_an_endpoint_that_is_gone() -> No
             model.answer = lambda _: Failure(401)
             assert post(gateway, ASKED).status_code == 503
             with pytest.raises(BenchmarkError, match="status 401"):
+                gateway.check()
+
+
+@pytest.mark.parametrize("failure", [Failure(429), Failure(503), Failure(504), Failure(524)])
+def test_an_endpoint_that_is_busy_ends_the_run_and_fails_no_task(failure: Failure) -> None:
+    with fake_model(lambda body: failure if body.get("tools") else "Hello.") as model:
+        remote = Remote(EndpointConfig(model.url, "m", retries=0))
+        with Gateway(remote).open() as gateway:
+            assert post(gateway, ASKED).status_code == 503
+            with pytest.raises(BenchmarkError, match=f"status {failure.status}"):
+                gateway.check()
+            assert gateway.refused == 0
+
+
+def test_a_slow_reply_is_no_refusal() -> None:
+    slow = Failure(200, wait=1)
+    with fake_model(lambda body: slow if body.get("tools") else "Hello.") as model:
+        remote = Remote(EndpointConfig(model.url, "m", timeout=0.3, retries=0))
+        with Gateway(remote).open() as gateway:
+            assert isinstance(gateway.ask(ASKED).exception(), EndpointError)
+            with pytest.raises(BenchmarkError, match="ReadTimeout"):
                 gateway.check()
 
 

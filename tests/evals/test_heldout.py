@@ -5,6 +5,7 @@ import json
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from evals.ready import command, run
 from examples import pay_example
+from provegym.cli.evaluation import Player
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.gateway import Gateway
 from provegym.evals.heldout import (
@@ -268,6 +270,12 @@ def heldout(*arguments: object) -> "subprocess.CompletedProcess[str]":
     return run("eval", "heldout", *arguments)
 
 
+def settings(folder: Path) -> Json:
+    """What a run says makes it this one."""
+    found: Json = json.loads((folder / "settings.json").read_text())
+    return found
+
+
 def test_the_commands_report_and_compare(example: Example, tmp_path: Path) -> None:
     data, noop, oracle = tmp_path / "data.jsonl", tmp_path / "noop", tmp_path / "oracle.jsonl"
     write(data, some(example))
@@ -275,6 +283,7 @@ def test_the_commands_report_and_compare(example: Example, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)[TRAINING]["scores"]["success"]["model"][0] == 0
     assert done.stdout == (noop / "report.json").read_text()
+    assert settings(noop).keys() == {"benchmark", "model", "count", "samples", "tools"}
     write(oracle, [play_script(each, SCRIPTS["oracle"]) for each in read(data, Example)])
     shown = run("compare", noop, oracle)
     assert shown.returncode == 0, shown.stderr
@@ -314,3 +323,96 @@ def test_a_run_that_is_killed_goes_on(
         assert heldout(*arguments, "--out", whole).returncode == 0
     assert file.read_bytes().startswith(before)
     assert files(out) == files(whole)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("noop --adapter /no/such --vllm --prompt 3 --completion 5", "a script takes no --adapter"),
+        ("noop --vllm --prompt 3 --completion 5", "no --prompt, --completion, --vllm: it would"),
+        ("noop --reply 5 --name x --temperature 1", "takes no --name, --temperature, --reply"),
+        ("noop --samples 2", "2 samples of a script are all the same; leave --samples out"),
+        ("http://no.where --vllm --prompt 3", "an endpoint takes no --prompt, --vllm"),
+        ("embedded --name x", "a model of this machine takes no --name"),
+        ("embedded --adapter /no/such", "/no/such is no adapter: it has no adapter_config.json"),
+        ("nosuch/model", "cannot load nosuch/model: "),
+    ],
+)
+def test_what_is_of_no_effect_or_not_there_is_refused_in_a_line(
+    arguments: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if arguments.startswith("nosuch"):
+        pytest.importorskip("transformers")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    done = heldout("--model", *arguments.split(), "--data", tmp_path / "no", "--count", 1)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_endpoint_keeps_to_its_limits(
+    example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    async def calls(body: Json) -> Reply:
+        asked.append(body["max_tokens"])
+        return Reply(calls=(ToolCall(name="list_accounts", arguments="{}"),), tokens=10)
+
+    data, out = tmp_path / "data.jsonl", tmp_path / "out"
+    write(data, [example])
+    with Gateway(calls).open() as gateway:
+        monkeypatch.setenv("PROVEGYM_API_KEY", gateway.key)
+        arguments = ("--model", gateway.url, "--data", data)
+        assert heldout(*arguments, "--out", tmp_path / "free").returncode == 0
+        assert asked == [2048] * 10
+        limits = ("--reply", 7, "--completion", 25)
+        assert heldout(*arguments, *limits, "--out", out).returncode == 0
+    assert asked[10:] == [7] * 3
+    assert [(each.ended, each.tokens) for each in read(out, Rollout)] == [("tokens", 30)]
+    assert settings(out)["reply"] == 7
+    assert settings(out)["completion"] == 25
+    assert settings(out).keys().isdisjoint(("prompt", "adapter", "vllm"))
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of random weights."""
+    pytest.importorskip("torch")
+    from train.tiny import build_model, build_tokenizer
+
+    folder = tmp_path_factory.mktemp("tiny")
+    tokenizer = build_tokenizer([pay_example()])
+    build_model(tokenizer, seed=1).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_a_model_here_says_no_more_than_it_may(
+    example: Example, tmp_path: Path, tiny: Path
+) -> None:
+    data, out = tmp_path / "data.jsonl", tmp_path / "out"
+    write(data, [example])
+    done = heldout(*("--model", tiny, "--data", data, "--prompt", 9999, "--reply", 5, "--out", out))
+    assert done.returncode == 0, done.stderr
+    [rollout] = read(out, Rollout)
+    assert 0 < rollout.tokens <= 5 * len(example.turns)
+    assert settings(out)["reply"] == 5
+    assert settings(out)["prompt"] == 9999
+
+
+@pytest.mark.parametrize(
+    ("model", "limits"), [("embedded", (2048, 256)), ("http://no.where", (16_384, 2048))]
+)
+def test_what_is_not_said_suits_the_model(model: str, limits: tuple[int, int]) -> None:
+    found = Player(model, None, "", 0, None, None, None, False).limits
+    assert (found.completion, found.reply) == limits
+
+
+def test_vllm_needs_the_tokenizer_alone(tmp_path: Path, tiny: Path) -> None:
+    if find_spec("vllm"):
+        pytest.skip("vLLM is installed, and would look for the weights")
+    for file in tiny.iterdir():
+        if file.suffix != ".safetensors":
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    assert "vllm is missing" in heldout("--model", tmp_path, "--vllm").stderr

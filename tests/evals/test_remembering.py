@@ -53,13 +53,36 @@ def test_it_says_what_a_sampler_that_forgets_says(model: Any, tokenizer: Any) ->
     assert [each.ids for each in sampler.generate(again, 12)] == [each.ids for each in fresh]
 
 
+def held(sampler: Remembering) -> int:
+    """How many bytes it keeps."""
+    return sum(memory.shelf.size for memory in sampler.memories)
+
+
+def test_a_conversation_is_kept_once_however_it_is_written_down(
+    model: Any, tokenizer: Any, reads: Reads
+) -> None:
+    sampler = Remembering(model, tokenizer, 0.0, 0)
+    talks = [[first, *TOOLS] for first in (20, 30, 40)]
+    for turn in range(6):
+        reads.counts.clear()
+        sampler.generate(talks, 3)
+        assert reads.counts[:3] == [3 if turn else 41] * 3
+        # The reply comes back in tokens that were never sampled.
+        talks = [[*talk, 11, 12, 13] for talk in talks]
+    assert sorted(memory.ids[0] for memory in sampler.memories) == [20, 30, 40]
+    each = sampler.memories[0].shelf.size // len(sampler.memories[0].ids)
+    assert held(sampler) == each * sum(len(memory.ids) for memory in sampler.memories)
+    assert max(len(memory.ids) for memory in sampler.memories) <= len(talks[0])
+
+
 def test_what_it_keeps_is_bounded(
     model: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sampler = Remembering(model, tokenizer, 0.0, 0)
-    sampler.generate([[20, *TOOLS]], 2)
-    sampler.generate([[20, *TOOLS, 7]], 1)
-    assert len(sampler.kept) == 2  # one that another begins with is not kept twice
-    monkeypatch.setattr(remembering, "MOST_KEPT", 1)
-    sampler.generate([[30, *TOOLS], [40, *TOOLS]], 1)
-    assert [ids[0] for ids, _ in sampler.kept] == [40]
+    sampler.generate([[20, *TOOLS]], 1)
+    one = held(sampler)
+    for most, kept in {1: [50], one: [50], 2 * one: [40, 50], 3 * one - 1: [40, 50]}.items():
+        monkeypatch.setattr(remembering, "MOST_KEPT", most)
+        sampler.generate([[first, *TOOLS] for first in (30, 40, 50)], 1)
+        assert [memory.ids[0] for memory in sampler.memories] == kept
+        assert held(sampler) <= max(most, one)

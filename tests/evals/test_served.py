@@ -4,15 +4,16 @@ import asyncio
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from provegym.cli.benchmarks import Player
+from provegym.cli.benchmarks import Choice, Player, _answer
 from provegym.evals import served as served_module
 from provegym.evals import vllm
 from provegym.evals.gateway import Refused
 from provegym.evals.served import Served, Weights, serve, spoken
+from provegym.policies import local
 from provegym.policies.endpoint import EndpointError
 from provegym.policies.local import Sampled
 from provegym.trace import Json
@@ -26,6 +27,9 @@ class Letters:
 
     name_or_path = "somewhere/letters"
     all_special_ids = (0,)
+    all_special_tokens = ("<|end|>",)
+    added_tokens_decoder: ClassVar[dict[int, Any]] = {}
+    chat_template = "… tools …"
 
     def apply_chat_template(self, messages: list[Json], **shown: Any) -> str:
         """Everything said, one line each, after the number of tools."""
@@ -63,6 +67,12 @@ def test_its_own_way_of_calling_is_read() -> None:
     assert reply.tokens == len(CALL) + 1
 
 
+def test_a_dialect_is_told_by_the_chat_template_where_the_name_does_not() -> None:
+    model = served('<|tool_call|>[{"name": "ls", "arguments": {}}]')
+    model.tokenizer.chat_template = "<|start_of_role|>… tools …"
+    assert [call.name for call in asyncio.run(model(asked("List."))).calls] == ["ls"]
+
+
 def test_requests_that_wait_are_sampled_together() -> None:
     sizes: list[int] = []
     model = served("Hello.", sizes)
@@ -82,6 +92,12 @@ def test_a_prompt_that_is_too_long_is_refused() -> None:
 
 def test_a_reply_ends_where_the_model_does() -> None:
     assert asyncio.run(served("Hello.")(asked("x" * 188))).text == "Hell"
+
+
+def test_what_a_user_says_ends_no_turn() -> None:
+    said = [{"role": who, "content": "<|end|>"} for who in ("user", "assistant", "tool")]
+    text = "".join(map(chr, served("").tokens(said, [])))
+    assert text == "0\nuser: < |end|>\nassistant: <|end|>\ntool: < |end|>"
 
 
 def test_messages_are_as_templates_take_them() -> None:
@@ -174,6 +190,45 @@ def test_vllm_serves_where_it_is_installed_and_there_is_a_gpu(
     assert (engine.given, engine.worn) == (("some/model", 300, 0.5), [Path("adapter")])
     assert (model.longest, model.weights.batch) == (300, 256)
     assert asyncio.run(model(asked("Hi."))).text == "Hello."
+
+
+def test_as_many_are_sampled_together_as_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Weights] = []
+    monkeypatch.setattr(served_module, "serve", made.append)
+    _answer(Player("", "", "embedded", None, temperature=0, reply=64), at_once=16)
+    assert made == [Weights("embedded", None, 0, 64, batch=16)]
+
+
+def test_a_run_with_other_weights_is_another_run(tmp_path: Path) -> None:
+    model, adapter = tmp_path / "model", tmp_path / "adapter"
+    for folder in (model, adapter):
+        folder.mkdir()
+        (folder / f"{folder.name}_model.safetensors").write_text("some")
+    (adapter / "adapter_config.json").write_text("{}")
+    player = Player("", "", str(model), adapter, temperature=0, reply=64, user=str(model))
+
+    def settings() -> Json:
+        return Choice("", None, tmp_path, 8).run(player, ()).settings("bfcl", ())
+
+    before = settings()
+    assert settings() == before
+    (adapter / "adapter_model.safetensors").write_text("other")
+    trained = settings()
+    assert (trained["model"] != before["model"], trained["user"]) == (True, before["user"])
+    (model / "model_model.safetensors").write_text("other")
+    assert settings()["model"] != trained["model"]
+    assert settings()["user"] != trained["user"]
+    assert Player("", "", "embedded", None, temperature=0, reply=64).name == "embedded"
+
+
+def test_an_adapter_that_was_not_shipped_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(local, "ADAPTER", tmp_path)
+    player = Player("", "", "embedded", Path("shipped"), temperature=0, reply=64)
+    with pytest.raises(SystemExit):
+        Choice("", None, tmp_path, 8).run(player, ())
+    assert "came without its adapter" in capsys.readouterr().err
 
 
 def test_a_report_names_the_software_that_sampled() -> None:

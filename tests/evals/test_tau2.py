@@ -133,7 +133,7 @@ def test_in_its_environment_the_oracle_is_right(tmp_path: Path) -> None:
     answer = bench.script("oracle")
     assert answer is not None
     run = Run("oracle", "o", tmp_path / "o", ("telecom",), limit=2)
-    report = evaluate(bench, run, answer, lambda *_: None)
+    report = evaluate(bench, run, lambda: answer, lambda *_: None)
     assert report["scores"]["telecom"]["score"] == 1, report["failures"]
     assert report["scores"]["telecom"]["floor"] == 0
 
@@ -141,5 +141,5 @@ def test_in_its_environment_the_oracle_is_right(tmp_path: Path) -> None:
         raise Refused("a prompt of 9 tokens; this model takes 8")
 
     run = Run("m", "e", tmp_path / "m", ("airline",), limit=1)
-    lost = evaluate(bench, run, Pair(full, noop), lambda *_: None)
+    lost = evaluate(bench, run, lambda: Pair(full, noop), lambda *_: None)
     assert lost["failures"] == {"prompt too long": 1}

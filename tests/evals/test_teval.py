@@ -10,11 +10,13 @@ import pytest
 
 from evals.ready import run
 from provegym.evals import teval
-from provegym.evals.benchmark import Run
+from provegym.evals.benchmark import Run, draw
 from provegym.evals.environments import TEVAL, BenchmarkError
+from provegym.evals.gateway import Refused
 from provegym.evals.teval import PARTS, Folder, evaluate, right, script
 from provegym.evals.teval_scores import match, plan, read, score
-from provegym.trace import Json
+from provegym.trace import Json, Reply
+from synth.fake_endpoint import fake_model
 
 ASKED = [{"role": "system", "content": "Tools: …"}, {"role": "user", "content": "Do it."}]
 APIS = ["Maps.find_place", "Maps.get_route", "Mail.send"]
@@ -157,7 +159,7 @@ def test_an_oracle_run_has_every_ability_and_the_average(
     folder, some = Folder(data, "letters"), Run("oracle", "o", tmp_path / "out")
     answer = script(folder, some, "oracle")
     assert answer is not None
-    report: Any = evaluate(folder, some, answer, lambda *_: None)
+    report: Any = evaluate(folder, some, lambda: answer, lambda *_: None)
     abilities = ("instruct", "plan", "reason", "retrieve", "understand", "review", "average")
     assert tuple(report["scores"])[:7] == abilities
     assert {name: each["score"] for name, each in report["scores"].items()} == pytest.approx(
@@ -199,6 +201,40 @@ def test_without_an_embedder_plan_and_reason_are_not_scored_and_it_is_said(
     other = run(*arguments, "--embedder", "minilm", cache=bare)
     assert (other.returncode, other.stderr.count("\n")) == (2, 1), other.stderr
     assert "provegym eval teval --setup" in other.stderr
+
+
+def test_answers_are_scored_anew_without_an_endpoint(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with fake_model(lambda _: "Answer: B") as model:
+        where = ("--endpoint", model.url, "--model", "m")
+        first = run("eval", "teval", "--data", data, *where, "--out", out, "--json")
+        assert first.returncode == 0, first.stderr
+        asked = len(model.seen)
+    again = run("eval", "teval", "--data", data, *where, "--out", out, "--json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["scores"] == json.loads(first.stdout)["scores"]
+    assert asked == 1 + len(TASKS) + 1  # a probe, and two instructions
+
+
+def test_a_prompt_that_is_too_long_fails_its_task_alone(data: Path, tmp_path: Path) -> None:
+    async def short(body: Json) -> Reply:
+        if body["model"] in ("instruct/1", "review_str/1"):
+            raise Refused(f"{body['model']} is too long")
+        return Reply(text="Hm.")
+
+    some = Run("m", "e", tmp_path / "out")
+    report: Any = evaluate(Folder(data), some, lambda: short, lambda *_: None)
+    assert report["failures"] == {"prompt too long": 2}
+    assert report["done"] == len(TASKS) + 1
+
+
+def test_some_tasks_are_drawn_as_those_of_other_benchmarks_are(tmp_path: Path) -> None:
+    tasks = {str(at): {"origin_prompt": ASKED} for at in range(30)}
+    (tmp_path / "review_str.json").write_text(json.dumps(tasks))
+    found = Folder(tmp_path).tasks(Run("m", "e", tmp_path, limit=5))
+    names = [f"review_str/{at}" for at in range(30)]
+    assert list(found) == draw("teval", names, 5) != names[:5]
+    assert list(Folder(tmp_path).tasks(Run("m", "e", tmp_path, limit=40))) == names
 
 
 def test_a_folder_without_its_files_says_which_are_wanted(tmp_path: Path) -> None:

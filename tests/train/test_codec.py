@@ -1,5 +1,7 @@
 """Messages become tokens once, in the form of the chat template, and tokens become messages."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +10,12 @@ import pytest
 pytest.importorskip("torch")
 
 from examples import pay_example
+from provegym.policies.local import load_tokenizer
 from provegym.synth.transcript import transcript
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, ToolCall, read
 from provegym.train import codec as codec_module
-from provegym.train.codec import Codec, TooLong
+from provegym.train.codec import MARK, Codec, TooLong
 from train.tiny import build_tokenizer
 
 DATA = Path(__file__).parents[1] / "data"
@@ -55,6 +58,12 @@ def codec(tokenizer: Any) -> Codec:
     return Codec(tokenizer, 100_000)
 
 
+@pytest.fixture(scope="module")
+def embedded() -> Codec:
+    pytest.importorskip("gguf")
+    return Codec(load_tokenizer("embedded"), 100_000)
+
+
 def lay_out(codec: Codec, messages: list[Json], tools: list[Json]) -> list[int]:
     """A whole conversation, appended piece by piece."""
     ids = codec.open(messages[0]["content"], messages[1]["content"], tools)
@@ -84,8 +93,6 @@ def test_pieces_add_up_to_what_the_template_writes(
 
 def _with_objects(messages: list[Json]) -> list[Json]:
     """The messages with arguments as objects, as templates are given them."""
-    import json
-
     return [
         {
             **message,
@@ -129,8 +136,6 @@ def test_a_reply_comes_back_as_it_was_said(
 
 
 def _json(text: str) -> Any:
-    import json
-
     return json.loads(text)
 
 
@@ -156,9 +161,73 @@ def test_granites_calls_are_read_and_what_is_none_is_kept(granite: Codec) -> Non
     assert (cut.text, cut.calls) == ("Yes.", (ToolCall(name="", arguments='[{"name": "pa'),))
 
 
-def test_words_of_the_world_cannot_end_a_turn_unseen(codec: Codec) -> None:
+def test_a_reply_of_nothing_is_empty(codec: Codec) -> None:
     assert codec.reply([codec.end]).text == ""
     assert codec.reply([]).text == ""
+
+
+def opened(codec: Codec, words: str) -> list[int]:
+    """A prompt in which all that the world says are these words."""
+    schema = {"properties": {words: {"type": "string", "enum": [words]}}}
+    function = {"name": words, "description": words, "parameters": schema}
+    return codec.open(words, words, [{"type": "function", "function": function}])
+
+
+def told(codec: Codec, words: str) -> list[int]:
+    """What comes between two replies, where the world says these words."""
+    return codec.after([{"role": role, "content": words} for role in ("tool", "tool", "user")])
+
+
+def said(codec: Codec, words: str) -> list[int]:
+    """A reply of a transcript with words of the world in it."""
+    call = {"name": "note", "arguments": json.dumps({"text": words})}
+    return codec.say({"role": "assistant", "content": words, "tool_calls": [{"function": call}]})
+
+
+FORMS = ["codec", "granite", "embedded"]
+
+
+@pytest.mark.parametrize("put", [opened, told, said])
+@pytest.mark.parametrize("form", FORMS)
+def test_words_of_the_world_cannot_end_a_turn(
+    form: str, put: Callable[[Codec, str], list[int]], request: pytest.FixtureRequest
+) -> None:
+    codec: Codec = request.getfixturevalue(form)
+    added = codec.tokenizer.added_tokens_decoder
+    special = {each.content: number for number, each in added.items() if each.special}
+    assert codec.end in special.values()
+    words = "so {} it <goes>"
+    plain = [each for each in put(codec, words.format("")) if each in special.values()]
+    for token in special:
+        ids = put(codec, words.format(token))
+        assert [each for each in ids if each in special.values()] == plain
+        assert words.format(f"{token[0]} {token[1:]}") in codec.tokenizer.decode(ids)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.id)
+@pytest.mark.parametrize("form", FORMS)
+def test_words_without_special_tokens_are_the_templates_own(
+    form: str, example: Example, request: pytest.FixtureRequest
+) -> None:
+    codec: Codec = request.getfixturevalue(form)
+    messages, tools = transcript(example).messages, Toolbox.of(example).openai()
+    whole = codec.tokenizer.apply_chat_template(
+        messages[:2], tools=tools, add_generation_prompt=True, tokenize=False
+    )
+    ids = codec.tokenizer(whole, add_special_tokens=False)["input_ids"]
+    assert codec.open(messages[0]["content"], messages[1]["content"], tools) == ids
+    every = [[message for message in messages if message["role"] == "tool"], messages, tools]
+    assert codec.harmless(every) == every
+
+
+def test_marks_that_are_not_special_stay_as_they_are(codec: Codec) -> None:
+    words = "<tool_call> </tool_response> <think> <|im_end> |im_start|>"
+    assert words in codec.tokenizer.decode(told(codec, words))
+
+
+def test_a_result_may_say_what_we_mark_a_reply_with(codec: Codec) -> None:
+    text = codec.tokenizer.decode(told(codec, f"before {MARK} after"))
+    assert text.count(f"<tool_response>\nbefore {MARK} after\n</tool_response>") == 2
 
 
 def test_a_prompt_that_is_too_long_says_what_to_do(tokenizer: Any) -> None:

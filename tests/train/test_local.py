@@ -139,6 +139,35 @@ def test_an_adapter_that_was_not_shipped_is_said_in_a_sentence(
     assert local.shipped() == tmp_path
 
 
+def test_a_model_that_cannot_be_loaded_is_said_in_a_sentence(
+    pair: tuple[Any, Any], tmp_path: Path
+) -> None:
+    """As what is not installed: every command that loads a model turns that into a line."""
+    model, tokenizer = pair
+    with pytest.raises(NotInstalled, match=rf"^cannot load {tmp_path}: Unrecognized model .*\.$"):
+        local.load(tmp_path, None, "cpu")
+    with pytest.raises(OSError, match=rf"^cannot load {tmp_path}: "):
+        local.load_tokenizer(tmp_path, here=True)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(NotInstalled, match="no/such is no adapter: it has no adapter_config"):
+        local.load(tmp_path, Path("no/such"), "cpu")
+    (tmp_path / "adapter_config.json").write_text("{}")
+    with pytest.raises(NotInstalled, match=f"^cannot load {tmp_path}: "):
+        local.load(tmp_path, tmp_path, "cpu")
+
+
+def test_a_model_that_can_be_shown_no_tools_is_said_in_a_sentence(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
+
+    words = Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))
+    PreTrainedTokenizerFast(tokenizer_object=words, unk_token="a").save_pretrained(tmp_path)
+    with pytest.raises(NotInstalled, match="has no chat template with tools"):
+        local.load_tokenizer(tmp_path)
+
+
 def test_the_shipped_adapter_is_put_on_by_its_name(
     pair: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

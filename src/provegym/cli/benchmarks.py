@@ -12,12 +12,12 @@ from rich.table import Table
 from provegym.cli.base import Json, console, fail, print_json, progress_bar
 from provegym.cli.base import app as root
 from provegym.kernel.errors import suggest
-from provegym.policies.extra import installed
+from provegym.policies.extra import NotInstalled, installed
 
 if TYPE_CHECKING:
     from provegym.evals.benchmark import Benchmark, Run
     from provegym.evals.contamination import Report
-    from provegym.evals.gateway import Answer
+    from provegym.evals.gateway import Answer, Load
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 root.add_typer(
@@ -60,18 +60,23 @@ class Player:
         """What moves the score besides the model; scripts are moved by nothing."""
         if self.endpoint in ("oracle", "noop"):
             return {}
+        from provegym.evals.heldout import marked
+
         told: dict[str, Any] = {"temperature": self.temperature, "reply": self.reply}
         if self.user:
-            told["user"] = self.user
+            told["user"] = marked(self.user)
         if self.local:
             told["software"] = {name: v for name in SOFTWARE if (v := installed(name))}
         return told
 
     @property
     def name(self) -> str:
-        """What the report calls it."""
+        """What the report calls it; one of this machine with a mark of its weights."""
+        from provegym.evals.heldout import marked
+
         if self.local:
-            return f"{self.local} with {self.adapter}" if self.adapter else self.local
+            adapter = f" with {marked(str(self.adapter))}" if self.adapter else ""
+            return marked(self.local) + adapter
         return self.endpoint if self.endpoint in ("oracle", "noop") else self.model
 
     @property
@@ -121,8 +126,11 @@ class Choice:
         for name in subset:
             if name not in parts:
                 fail(f"no part {name!r}; {suggest(name, list(parts))}")
-        model, where = player.name, player.where
-        return Run(model, where, self.out, subset, self.limit, self.at_once, player.how)
+        try:
+            model, where, how = player.name, player.where, player.how
+        except NotInstalled as problem:
+            fail(str(problem))
+        return Run(model, where, self.out, subset, self.limit, self.at_once, how)
 
 
 @app.command("bfcl")
@@ -150,8 +158,8 @@ def play_bfcl(
         return
     player = Player(endpoint, model, local, adapter, temperature, reply)
     run = Choice(subset, limit, out, at_once).run(player, bench.groups)
-    answer = bench.script(endpoint) or _answer(player)
-    _report(_evaluate(bench, run, answer), as_json)
+    script = bench.script(endpoint)
+    _report(_evaluate(bench, run, lambda: script or _answer(player, at_once)), as_json)
 
 
 @app.command("tau2")
@@ -188,12 +196,15 @@ def play_tau2(
         return
     player = Player(endpoint, model, local, adapter, temperature, reply, user_model or user)
     run = Choice(subset, limit, out, at_once).run(player, bench.groups)
-    answer = bench.script(endpoint)
-    if answer is None:
-        if not user:
-            raise user_needed()
-        answer = Pair(_answer(player), _answer(_user(user, user_model, reply)))
-    _report(_evaluate(bench, run, answer), as_json)
+    script = bench.script(endpoint)
+    if script is None and not user:
+        raise user_needed()
+
+    def load() -> "Answer":
+        other = _user(user, user_model, reply)
+        return Pair(_answer(player, at_once), _answer(other, at_once))
+
+    _report(_evaluate(bench, run, lambda: script or load()), as_json)
 
 
 @app.command("teval")
@@ -230,9 +241,9 @@ def play_teval(
     player = Player(endpoint, model, local, adapter, temperature, reply)
     folder = Folder(data, embedder)
     run = Choice(subset, limit, out, at_once).run(player, (*ABILITIES, *PARTS))
-    answer = script(folder, run, endpoint) or _answer(player)
+    known = script(folder, run, endpoint)
     with Bar() as bar:
-        report = evaluate(folder, run, answer, bar)
+        report = evaluate(folder, run, lambda: known or _answer(player, at_once), bar)
     _report(report, as_json)
 
 
@@ -244,30 +255,30 @@ def _user(where: str, name: str, reply: int) -> Player:
     return player
 
 
-def _answer(player: Player) -> "Answer":
-    """Whatever answers for the model."""
+def _answer(player: Player, at_once: int) -> "Answer":
+    """Whatever answers for the model, so many requests at a time."""
     from provegym.evals.gateway import Remote
     from provegym.policies.endpoint import EndpointConfig
-    from provegym.policies.local import NotInstalled
 
     if player.endpoint:
         url, name, warmth = player.endpoint, player.model, player.temperature
         return Remote(EndpointConfig(url, name, temperature=warmth, max_tokens=player.reply))
     from provegym.evals.served import Weights, serve
 
+    warmth, most = player.temperature, player.reply
     try:
-        return serve(Weights(player.local, player.adapter, player.temperature, player.reply))
+        return serve(Weights(player.local, player.adapter, warmth, most, at_once))
     except NotInstalled as problem:
         fail(str(problem))
     except OSError as problem:
         fail(f"no model {player.local}: {str(problem).partition(chr(10))[0]}")
 
 
-def _evaluate(bench: "Benchmark", run: "Run", answer: "Answer") -> dict[str, Any]:
+def _evaluate(bench: "Benchmark", run: "Run", load: "Load") -> dict[str, Any]:
     from provegym.evals.benchmark import evaluate
 
     with Bar() as bar:
-        return evaluate(bench, run, answer, bar)
+        return evaluate(bench, run, load, bar)
 
 
 class Bar:

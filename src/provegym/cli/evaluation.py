@@ -22,68 +22,130 @@ if TYPE_CHECKING:
     from provegym.train.engine import Limits
     from provegym.workers import Workers
 
-FEW, REPLY = 8, 256
+FEW = 8
+WEB = ("http://", "https://")
+SCRIPT, ENDPOINT, HERE = "a script", "an endpoint", "a model of this machine"
+IDLE = {
+    SCRIPT: ("adapter", "name", "temperature", "prompt", "completion", "reply", "vllm"),
+    ENDPOINT: ("adapter", "prompt", "vllm"),
+    HERE: ("name",),
+}
 
 Model = Annotated[
     str, typer.Option(help="embedded, a folder, a hub id, an endpoint's URL, or a script: noop.")
 ]
-Adapter = Annotated[Path | None, typer.Option(help="A LoRA adapter on top of it.")]
-Name = Annotated[str, typer.Option(help="The model's name at the endpoint.")]
+Adapter = Annotated[
+    Path | None, typer.Option(help="A LoRA adapter on top of it: a folder, or `shipped`.")
+]
+Name = Annotated[str, typer.Option(help="The model's name at the endpoint; else default.")]
 Tasks = Annotated[
     Path | None, typer.Option(help="A split corpus or a file of examples; else made now.")
 ]
 Samples = Annotated[int, typer.Option(help="Rollouts of each task.", min=1)]
 Temperature = Annotated[float, typer.Option(help="0: always the likeliest.", min=0)]
 Tools = Annotated[int | None, typer.Option(help="Most tools shown; 8 to embedded.", min=1)]
-Batch = Annotated[int, typer.Option(help="Rollouts at a time.", min=1)]
+Prompt = Annotated[
+    int | None, typer.Option(help="Most tokens before the first reply; else 2048.", min=1)
+]
+Completion = Annotated[
+    int | None, typer.Option(help="Most tokens after that; else 2048, an endpoint 16384.", min=1)
+]
+Reply = Annotated[
+    int | None, typer.Option(help="Most tokens of a reply; else 256, an endpoint 2048.", min=1)
+]
+Batch = Annotated[
+    int | None, typer.Option(help="Rollouts at a time; else 16, with --vllm 256.", min=1)
+]
 Fast = Annotated[bool, typer.Option("--vllm", help="Sample with vLLM, on a GPU.")]
 
 
 @dataclass(frozen=True)
 class Player:
-    """Which model plays, and how."""
+    """Which model plays, and how, as far as it is said."""
 
     model: str
     adapter: Path | None
     name: str
     temperature: float
-    batch: int
+    prompt: int | None
+    completion: int | None
+    reply: int | None
     vllm: bool
-    ray: bool
+
+    @property
+    def kind(self) -> str:
+        """What sort of player it is."""
+        from provegym.policies.scripted import SCRIPTS
+
+        if self.model in SCRIPTS:
+            return SCRIPT
+        return ENDPOINT if self.model.startswith(WEB) else HERE
 
     @property
     def who(self) -> str:
         """The model, without a name and a password in its URL."""
-        if not self.model.startswith(("http://", "https://")):
+        if self.kind != ENDPOINT:
             return self.model
-        return f"{self.name} at {self.model.rpartition('@')[2]}"
+        return f"{self.name or 'default'} at {self.model.rpartition('@')[2]}"
 
-    def book(self, out: Path | None, **told: int | None) -> "Book | None":
-        """The folder of its run, if there is to be one, told what is played."""
-        from provegym.evals.heldout import Book, marked
+    @property
+    def limits(self) -> "Limits":
+        """How many tokens it may take; an endpoint may think."""
+        from provegym.policies.endpoint import EndpointConfig
+        from provegym.rollout import PAPER_CAPS
+        from provegym.train.engine import Limits
 
-        if out is None:
-            return None
-        if out.exists() and not out.is_dir():
-            fail(f"{out} is a file; name a folder")
+        here = self.kind == HERE
+        return Limits(
+            prompt=self.prompt or 2048,
+            completion=self.completion or (2048 if here else PAPER_CAPS.tokens),
+            reply=self.reply or (256 if here else EndpointConfig.max_tokens),
+        )
+
+    def check(self, samples: int, ray: bool) -> None:
+        """Whether all that is said of it has an effect, and can be done."""
+        from provegym.policies.local import adapter_folder
+
+        if idle := [f"--{name}" for name in IDLE[self.kind] if getattr(self, name)]:
+            fail(f"{self.kind} takes no {', '.join(idle)}: it would have no effect; leave it out")
+        if samples > 1 and self.kind == SCRIPT:
+            fail(f"{samples} samples of a script are all the same; leave --samples out")
+        if samples > 1 and not self.temperature:
+            fail(f"{samples} samples at temperature 0 are all the same; say --temperature 1")
+        if ray and self.kind == HERE:
+            fail("--ray plays scripts and endpoints: serve the model, and give its URL as --model")
+        if self.adapter:
+            adapter_folder(self.adapter)
+
+    def settings(self) -> dict[str, Any]:
+        """What makes its run this one and no other."""
+        from provegym.evals.heldout import marked
+
+        if self.kind == SCRIPT:
+            return {"model": self.model}
+        limits, told = self.limits, {"model": self.who, "temperature": self.temperature}
+        told |= {"completion": limits.completion, "reply": limits.reply}
+        if self.kind == ENDPOINT:
+            return told
         adapter = marked(str(self.adapter)) if self.adapter else None
-        how = {"adapter": adapter, "temperature": self.temperature, "vllm": self.vllm}
-        return Book(out, {"model": marked(self.who), **how, **told})
+        here = {"model": marked(self.model), "adapter": adapter, "vllm": self.vllm}
+        return {**told, **here, "prompt": limits.prompt}
 
 
 @app.command("heldout", cls=RayCommand)
 def evaluate_model(
     model: Model,
     adapter: Adapter = None,
-    name: Name = "default",
+    name: Name = "",
     data: Tasks = None,
     count: Annotated[int, typer.Option(help="Tasks of each group.", min=1)] = 128,
     samples: Samples = 1,
     temperature: Temperature = 0,
     tools: Tools = None,
-    prompt: Annotated[int, typer.Option(help="Most tokens before the first reply.")] = 2048,
-    completion: Annotated[int, typer.Option(help="Most tokens after that.")] = 2048,
-    batch: Batch = 16,
+    prompt: Prompt = None,
+    completion: Completion = None,
+    reply: Reply = None,
+    batch: Batch = None,
     vllm: Fast = False,
     out: Out = None,
     ray: Ray = None,
@@ -91,20 +153,21 @@ def evaluate_model(
 ) -> None:
     """Play tasks that no training saw, and report every score with the noop's beside it."""
     from provegym.evals.heldout import evaluate, tasks
+    from provegym.policies.local import NotInstalled
     from provegym.train.data import show
-    from provegym.train.engine import Limits
 
-    if samples > 1 and not temperature:
-        fail(f"{samples} samples at temperature 0 are all the same; say --temperature 1")
     tools = tools or (FEW if model == "embedded" else None)
-    limits = Limits(prompt=prompt, completion=completion, reply=min(completion, REPLY))
-    player = Player(model, adapter, name, temperature, batch, vllm, ray is not None)
-    told = {"count": count, "samples": samples, "tools": tools}
-    book = player.book(out, **told, prompt=prompt, completion=completion)
-    done = len(book.lines) if book else 0
-    play = _play(player, limits, done)
+    player = Player(model, adapter, name, temperature, prompt, completion, reply, vllm)
+    try:
+        player.check(samples, ray is not None)
+        told = {**player.settings(), "count": count, "samples": samples, "tools": tools}
+        book = _book(out, told)
+        done = len(book.lines) if book else 0
+        play = _play(player, batch or (256 if vllm else 16), done)
+    except NotInstalled as problem:
+        fail(str(problem))
     examples = [show(example, tools) for example in tasks(data, count)]
-    examples = _fitting(examples, play, prompt)
+    examples = _fitting(examples, play)
     with hands(ray) as workers, progress_bar() as bar:
         report = evaluate(examples, _shown_by(bar, play, workers, done), samples, book)
     if as_json:
@@ -113,24 +176,28 @@ def evaluate_model(
         _print_scores(report)
 
 
-def _play(player: Player, limits: "Limits", done: int) -> "Play":
+def _book(out: Path | None, told: dict[str, Any]) -> "Book | None":
+    """The folder of a run, if there is to be one, told what is played."""
+    from provegym.evals.heldout import Book
+
+    if out is not None and out.exists() and not out.is_dir():
+        fail(f"{out} is a file; name a folder")
+    return Book(out, told) if out else None
+
+
+def _play(player: Player, batch: int, done: int) -> "Play":
     from provegym.evals.heldout import Remote
     from provegym.policies.endpoint import EndpointConfig
-    from provegym.policies.local import NotInstalled
     from provegym.policies.scripted import SCRIPTS
+    from provegym.rollout import Caps
 
-    model = player.model
-    if model in SCRIPTS:
-        return Remote(model, SCRIPTS[model], player.batch)
-    if model.startswith(("http://", "https://")):
-        config = EndpointConfig(url=model, model=player.name, temperature=player.temperature)
-        return Remote(player.who, config, player.batch)
-    if player.ray:
-        fail("--ray plays scripts and endpoints: serve the model, and give its URL as --model")
-    try:
-        return _local(player, limits, done)
-    except NotInstalled as problem:
-        fail(str(problem))
+    if player.kind == HERE:
+        return _local(player, batch, done)
+    if player.kind == SCRIPT:
+        return Remote(player.model, SCRIPTS[player.model], batch)
+    name, limits = player.name or "default", player.limits
+    config = EndpointConfig(player.model, name, player.temperature, max_tokens=limits.reply)
+    return Remote(player.who, config, batch, caps=Caps(tokens=limits.completion))
 
 
 def _shown_by(bar: Progress, play: "Play", workers: "Workers", done: int) -> "Play":
@@ -146,7 +213,7 @@ def _shown_by(bar: Progress, play: "Play", workers: "Workers", done: int) -> "Pl
     return shown
 
 
-def _fitting(examples: "list[Example]", play: "Play", prompt: int) -> "list[Example]":
+def _fitting(examples: "list[Example]", play: "Play") -> "list[Example]":
     """The examples whose prompt a model on this machine takes; an endpoint takes all."""
     from provegym.evals.heldout import Local
 
@@ -154,31 +221,31 @@ def _fitting(examples: "list[Example]", play: "Play", prompt: int) -> "list[Exam
         return examples
     fitting = [example for example in examples if play.takes(example)]
     if long := len(examples) - len(fitting):
-        print(f"provegym: {long} prompts of over {prompt} tokens left out", file=sys.stderr)
+        most = play.limits.prompt
+        print(f"provegym: {long} prompts of over {most} tokens left out", file=sys.stderr)
     return fitting
 
 
-def _local(player: Player, limits: "Limits", seed: int) -> "Play":
+def _local(player: Player, batch: int, seed: int) -> "Play":
     """A model of this machine; a run that goes on needs another seed, or it would draw the same."""
     from provegym.evals.heldout import Local
     from provegym.evals.vllm import Vllm
-    from provegym.policies.local import Sampler, load, need
+    from provegym.policies.local import Sampler, load, load_tokenizer, need
     from provegym.train.codec import Codec
 
-    model, adapter = player.model, player.adapter
+    model, adapter, limits = player.model, player.adapter, player.limits
     name = f"{model} with {adapter}" if adapter else model
-    torch: Any = need("torch")
-    device = "cuda" if torch.cuda.is_available() and not player.vllm else "cpu"
-    weights, tokenizer = load(model, adapter, device)
-    codec = Codec(tokenizer, limits.prompt)
     if player.vllm:
-        longest = limits.prompt + limits.completion + limits.reply
-        engine = Vllm(model, longest, player.temperature, seed)
+        codec = Codec(load_tokenizer(model), limits.prompt)
+        engine = Vllm(model, limits.prompt + limits.completion, player.temperature, seed)
         if adapter:
             engine.wear(adapter)
-        return Local(name, engine.source, codec, limits, player.batch)
+        return Local(name, engine.source, codec, limits, batch)
+    torch: Any = need("torch")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    weights, tokenizer = load(model, adapter, device)
     sampler = Sampler(weights, tokenizer, player.temperature, seed)
-    return Local(name, sampler.generate, codec, limits, player.batch)
+    return Local(name, sampler.generate, Codec(tokenizer, limits.prompt), limits, batch)
 
 
 def _print_scores(report: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from provegym.evals import journal
 from provegym.evals.environments import Environment
-from provegym.evals.gateway import Answer, Gateway, noop
+from provegym.evals.gateway import Answer, Gateway, Load, noop
 from provegym.evals.journal import Journal, Result
 from provegym.trace import Json
 
@@ -82,21 +82,26 @@ def chosen(benchmark: Benchmark, run: Run) -> dict[str, str]:
         if group in by_group:
             by_group[group].append(task)
     for group, tasks in by_group.items():
-        if run.limit is not None and run.limit < len(tasks):
-            places = Random(benchmark.name).sample(range(len(tasks)), run.limit)
-            by_group[group] = [tasks[at] for at in sorted(places)]
+        by_group[group] = draw(benchmark.name, tasks, run.limit)
     return {task: group for group, tasks in by_group.items() for task in tasks}
 
 
-def evaluate(benchmark: Benchmark, run: Run, answer: Answer, advance: Advance) -> Json:
-    """Play what is left of a run and report all of it."""
+def draw(name: str, tasks: Sequence[str], limit: int | None) -> list[str]:
+    """So many tasks of a part of a benchmark."""
+    if limit is None or limit >= len(tasks):
+        return list(tasks)
+    return [tasks[at] for at in sorted(Random(name).sample(range(len(tasks)), limit))]
+
+
+def evaluate(benchmark: Benchmark, run: Run, load: Load, advance: Advance) -> Json:
+    """Play what is left of a run, with a model that is loaded if anything is; report all of it."""
     versions = benchmark.environment.versions()
     tasks = chosen(benchmark, run)
     settings = run.settings(benchmark.name, benchmark.groups)
     book = Journal(run.out, {**settings, "versions": versions})
     left = book.left(tasks)
     if left:
-        with Gateway(answer).open() as gateway:
+        with Gateway(load()).open() as gateway:
             gateway.probe()
             advance(run.model, len(tasks) - len(left), len(tasks))
             for told in benchmark.play(gateway, left, run.at_once):

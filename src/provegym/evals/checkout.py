@@ -113,18 +113,17 @@ class Original(Tau2):
         run = f"provegym-{token_hex(6)}"
         command = [*self.command(gateway, domain, names, at_once), "--save-to", run]
         saved = self.environment.checkout / "data" / "simulations" / run
-        done: set[str] = set()
+        done = 0
         with TemporaryFile() as errors:
             process = self._start(command, errors)
             try:
                 for told in self._follow(process, gateway, saved):
-                    if told["id"] not in done:
-                        done.add(told["id"])
-                        yield {**told, "id": f"{domain}/{told['id']}"}
+                    done += 1
+                    yield {**told, "id": f"{domain}/{told['id']}"}
             finally:
                 process.kill()
                 process.wait()
-            if len(done) < len(names):
+            if done < len(names):
                 raise BenchmarkError(f"tau2 ended early: {_last_words(errors)}")
 
     def _start(self, command: Sequence[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
@@ -141,14 +140,16 @@ class Original(Tau2):
     def _follow(
         self, process: "subprocess.Popen[bytes]", gateway: Gateway, saved: Path
     ) -> Iterator[Json]:
-        """What is saved while it runs; it saves all so far after every task."""
-        heard = monotonic()
+        """What is new of what is saved while it runs; it saves all so far after every task."""
+        heard, known = monotonic(), set[str]()
         while True:
             ended = process.poll() is not None
             gateway.check()
             for told in read(saved):
-                heard = monotonic()
-                yield told
+                if told["id"] not in known:
+                    known.add(told["id"])
+                    heard = monotonic()
+                    yield told
             if ended:
                 return
             if min(monotonic() - heard, gateway.idle) > PATIENCE:

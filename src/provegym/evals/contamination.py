@@ -20,7 +20,7 @@ from provegym.kernel.errors import suggest
 from provegym.toolbox import Toolbox
 from provegym.trace import Data, Example, Json, read
 
-WORDS, SEQUENCE, SHARE = 8, 3, 0.5
+WORDS, FEWEST, SEQUENCE, SHARE = 8, 4, 3, 0.5
 # Words of grammar and courtesy: a run of nothing else ("I would appreciate it if you could share")
 # is everybody's.
 COMMON = (
@@ -31,8 +31,8 @@ COMMON = (
 )
 HOW = (
     "Words are lower case, without punctuation. A request overlaps where a run of"
-    f" {WORDS} words of it, two of them more than grammar and courtesy, or all of a shorter one of"
-    " four or more, is in a benchmark's request."
+    f" {WORDS} words of it, or all of a shorter one of {FEWEST} or more, is in a benchmark's"
+    " request, and two of the words are more than grammar and courtesy."
     " A schema overlaps where the names of two or more arguments are the same, and no other is"
     f" there, or where the descriptions are equal. A run of calls overlaps where {SEQUENCE} calls"
     " in a row have the same tool names. Tool names are compared as they are."
@@ -187,7 +187,7 @@ def _first(found: Iterator[Found]) -> Found | None:
 
 def longest(examples: Sequence[Example], tasks: Sequence[Task]) -> Found | None:
     """The most words in a row that both have: how near a clean corpus comes."""
-    for length in range(WORDS, 3, -1):
+    for length in range(WORDS, FEWEST - 1, -1):
         said = ((task.id, request) for task in tasks for request in task.requests)
         asked = {run: name for name, request in said for run in runs(words(request), length)}
         for example in examples:
@@ -222,15 +222,15 @@ def _schemas(ours: Sequence[Tool], theirs: Sequence[Tool]) -> Iterator[Found]:
 
 
 def _asked(tasks: Sequence[Task]) -> dict[tuple[str, ...], str]:
-    """Every run of words of every request, with the task it is of."""
+    """Every run of words that says something in every request, with the task it is of."""
     found: dict[tuple[str, ...], str] = {}
     common = set(words(COMMON))
     for task in tasks:
         for request in task.requests:
             said = words(request)
-            for length in range(4, WORDS + 1):
-                for run in runs(said, length) if length == WORDS or len(said) == length else ():
-                    if length < WORDS or sum(word not in common for word in run) > 1:
+            for length in range(FEWEST, WORDS + 1):
+                for run in runs(said, length):
+                    if sum(word not in common for word in run) > 1:
                         found.setdefault(run, task.id)
     return found
 
@@ -238,7 +238,7 @@ def _asked(tasks: Sequence[Task]) -> dict[tuple[str, ...], str]:
 def _requests(example: Example, asked: dict[tuple[str, ...], str]) -> Iterator[Found]:
     for turn in example.turns:
         said = words(turn.text)
-        for run in runs(said, min(WORDS, max(len(said), 4))):
+        for run in runs(said, min(WORDS, max(len(said), FEWEST))):
             if run in asked:
                 yield Found(ours=example.id, theirs=asked[run], shared=" ".join(run))
 

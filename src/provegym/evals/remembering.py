@@ -1,10 +1,18 @@
 """A sampler for conversations that come and go: what several begin with is read once."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from provegym.policies.sampler import MOST_KEPT, Row, Sampler
 from provegym.policies.shelf import Shelf, stack
+
+
+class Memory(NamedTuple):
+    """What was read of a conversation: what the model was given, and after that its reply."""
+
+    ids: list[int]
+    given: int
+    shelf: Shelf
 
 
 class Remembering(Sampler):
@@ -14,38 +22,38 @@ class Remembering(Sampler):
     not token by token as it was sampled, since somebody else writes it down again.
     """
 
-    def _read(self, contexts: list[list[int]], room: int) -> tuple[Any, Any]:
-        kept = self.kept
-        read = super()._read(contexts, room)
-        self.kept = kept
-        return read
+    def __init__(self, model: Any, tokenizer: Any, temperature: float, seed: int) -> None:
+        super().__init__(model, tokenizer, temperature, seed)
+        self.memories: list[Memory] = []
 
     def _read_one(self, context: list[int]) -> tuple[Shelf, Any]:
         shelf, known = Shelf(len(context)), 0
-        if self.kept:
-            shared = [_shared(ids, context) for ids, _ in self.kept]
+        if self.memories:
+            shared = [_shared(each.ids, context) for each in self.memories]
             at = max(range(len(shared)), key=shared.__getitem__)
             known = min(shared[at], len(context) - 1)
             if known:
-                shelf = stack([self.kept[at][1]], [(0, 0, known)], len(context))
+                shelf = stack([self.memories[at].shelf], [(0, 0, known)], len(context))
         ids = self.torch.tensor([context[known:]], device=self.model.device)
         read = self._see(ids, None, [list(range(known, len(context)))], shelf)
-        self._remember(context, read[0])
+        self._remember(Memory(context, len(context), read[0]))
         return read
 
     def _keep(self, rows: Sequence[Row], done: set[int], cache: Any, width: int) -> None:
         if not self.remembers:
             return
         for at in sorted(done):
-            known, begin = rows[at].known, width - len(rows[at].context)
-            self._remember(known, stack([cache], [(at, begin, begin + len(known))], len(known)))
+            known, given = rows[at].known, len(rows[at].context)
+            begin = width - given
+            held = stack([cache], [(at, begin, begin + len(known))], len(known))
+            self._remember(Memory(known, given, held))
 
-    def _remember(self, known: list[int], shelf: Shelf) -> None:
-        """Keep the latest, without what another holds already."""
-        self.kept[:] = [each for each in self.kept if known[: len(each[0])] != each[0]]
-        self.kept.append((known, shelf))
-        while len(self.kept) > 1 and sum(held.size for _, held in self.kept) > MOST_KEPT:
-            del self.kept[0]
+    def _remember(self, new: Memory) -> None:
+        """Keep the latest in place of whatever it goes on from, which may have ended otherwise."""
+        self.memories = [m for m in self.memories if new.ids[: m.given] != m.ids[: m.given]]
+        self.memories.append(new)
+        while len(self.memories) > 1 and sum(m.shelf.size for m in self.memories) > MOST_KEPT:
+            del self.memories[0]
 
 
 def _shared(first: Sequence[int], second: Sequence[int]) -> int:

@@ -19,6 +19,7 @@ from provegym.policies.dialects import pick
 from provegym.policies.endpoint import EndpointError
 from provegym.policies.local import embedded, load, load_tokenizer, need
 from provegym.trace import Json, Reply
+from provegym.train.codec import harmless
 from provegym.train.engine import Rounds, Source
 
 LONGEST = 32_768
@@ -55,6 +56,9 @@ class Served:
     _sampling: "asyncio.Future[None] | None" = None
     _seats: "count[int]" = field(default_factory=count)
 
+    def __post_init__(self) -> None:
+        self.harmless = harmless(self.tokenizer)
+
     async def __call__(self, body: Json) -> Reply:
         """What the model says next."""
         ids = self.tokens(body["messages"], body.get("tools") or [])
@@ -72,10 +76,11 @@ class Served:
         return self.said(answer.result()[:room])  # others of the batch may have had more room
 
     def tokens(self, messages: list[Json], tools: list[Json]) -> list[int]:
-        """A conversation as its chat template shows it."""
+        """A conversation as its chat template shows it; what the model said stays as it is."""
+        told = [spoken(message) for message in messages]
         text = self.tokenizer.apply_chat_template(
-            [spoken(message) for message in messages],
-            tools=tools or None,
+            [each if each["role"] == "assistant" else self.harmless(each) for each in told],
+            tools=self.harmless(tools) or None,
             add_generation_prompt=True,
             tokenize=False,
         )
@@ -89,7 +94,8 @@ class Served:
             kept -= 1
         text = self.tokenizer.decode(ids[:kept], clean_up_tokenization_spaces=False)
         name = Path(str(self.tokenizer.name_or_path)).name
-        return msgspec.structs.replace(pick(name)(text), tokens=len(ids))
+        parse = pick(name, self.tokenizer.chat_template)
+        return msgspec.structs.replace(parse(text), tokens=len(ids))
 
     async def _sample(self) -> None:
         """Sample all that waits and all that comes meanwhile, so many at a time."""
@@ -156,5 +162,5 @@ def _vllm(weights: Weights) -> Served:
     engine = Vllm(weights.model, longest, weights.temperature)
     if weights.adapter:
         engine.wear(weights.adapter)
-    wide = replace(weights, batch=256)
+    wide = replace(weights, batch=max(256, weights.batch))
     return Served(engine.source, load_tokenizer(weights.model), wide, longest)

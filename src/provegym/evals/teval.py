@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 
 from provegym.evals import journal, teval_scores
-from provegym.evals.benchmark import Advance, Run, command
+from provegym.evals.benchmark import Advance, Run, command, draw
 from provegym.evals.environments import TEVAL, BenchmarkError
-from provegym.evals.gateway import Answer, Gateway, noop
+from provegym.evals.gateway import Answer, Gateway, Load, Refused, noop
 from provegym.evals.journal import Journal, Result, Score
 from provegym.evals.sentences import Sentences
 from provegym.evals.teval_scores import FINISH, Embed
@@ -43,8 +43,9 @@ class Folder:
         for part in PARTS:
             ability = part.partition("_")[0]
             if not run.subset or ability in run.subset or part in run.subset:
-                tasks = self._file(part).items()
-                found |= {f"{part}/{name}": task for name, task in islice(tasks, run.limit)}
+                tasks = self._file(part)
+                names = draw("teval", list(tasks), run.limit)
+                found |= {f"{part}/{name}": tasks[name] for name in names}
         if not found:
             raise BenchmarkError(f"{self.data} has none of T-Eval's files: {', '.join(PARTS)}")
         return found
@@ -72,19 +73,20 @@ class Folder:
             sentences.close()
 
 
-def evaluate(folder: Folder, run: Run, answer: Answer, advance: Advance) -> Json:
-    """Ask what is left of a run, score every answer and report."""
+def evaluate(folder: Folder, run: Run, load: Load, advance: Advance) -> Json:
+    """Ask what is left of a run, if anything is, score every answer and report."""
     tasks = folder.tasks(run)
     settings = {**run.settings("teval", PARTS), "data": str(folder.data)}
     if folder.embedder:
         TEVAL.need()
     book = Journal(run.out, settings, "answers.jsonl")
     left = book.left(tasks)
-    with Gateway(answer).open() as gateway:
-        gateway.probe()
-        for result in ask(gateway, {name: tasks[name] for name in left}, run.at_once):
-            book.keep(result)
-            advance(run.model, len(tasks) - len(book.left(tasks)), len(tasks))
+    if left:
+        with Gateway(load()).open() as gateway:
+            gateway.probe()
+            for result in ask(gateway, {name: tasks[name] for name in left}, run.at_once):
+                book.keep(result)
+                advance(run.model, len(tasks) - len(book.left(tasks)), len(tasks))
     answers = {name: str(book.results[name].record) for name in tasks}
     with folder.embed() as embed:
         scored = list(score(answers, tasks, embed))
@@ -109,8 +111,13 @@ def ask(gateway: Gateway, tasks: Mapping[str, Json], at_once: int) -> Iterator[R
         name, problem = waiting.pop(done), done.exception()
         gateway.check()
         said = "" if problem else done.result().text
-        error = f"{type(problem).__name__}: {problem}" if problem else ""
+        error = _why(problem) if problem else ""
         yield Result(id=name, group=name.partition("/")[0], record=said, error=error)
+
+
+def _why(problem: BaseException) -> str:
+    told = f"{type(problem).__name__}: {problem}"
+    return f"prompt too long\n{told}" if isinstance(problem, Refused) else told
 
 
 def score(

