@@ -14,13 +14,17 @@ pytest.importorskip("trl")
 
 from examples import pay_example
 from provegym.config import load_recipe
+from provegym.policies.local import ADAPTER, load_tokenizer
 from provegym.trace import Example, read
 from provegym.train import forecast as forecasting
-from provegym.train.data import show
+from provegym.train.codec import Codec
+from provegym.train.data import prompt, show
 from provegym.train.engine import Limits
 from provegym.train.forecast import NOTE, OWN, find_tokenizer, forecast
-from provegym.train.recipe import Data, Grpo, Model, Recipe, Sft
+from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
+from provegym.train.sft import encode
+from provegym.train.start import check
 from train.tiny import build_model, build_tokenizer
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +75,7 @@ def test_every_recipe_builds_all_but_its_weights(
 
 
 def test_a_model_that_is_not_here_is_estimated_and_said_to_be(
-    monkeypatch: pytest.MonkeyPatch, folder: Path
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def load(name: str, here: bool = False) -> Any:
         if name != "embedded":
@@ -88,14 +92,18 @@ def test_a_model_that_is_not_here_is_estimated_and_said_to_be(
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"limits": Limits(prompt=1200)}, "prompts are longer than limits.prompt (1,200)"),
+        ({"limits": Limits(1200, 2000)}, "prompts are longer than limits.prompt (1,200)"),
         ({"limits": Limits(prompt=6000, completion=20)}, "limits.completion (20), and can never"),
         (
             {"limits": Limits(prompt=9000, completion=9000)},
             "come to 18,000 tokens, and {folder} knows 8,192 positions",
         ),
         ({"grpo": Grpo(use_vllm=True)}, "vLLM is not installed here"),
-        ({"data": Data(corpus="given")}, "4 examples fit, and a step takes 16"),
+        (
+            {"data": Data(corpus="given")},
+            "4 examples fit, and a step takes 16; raise limits.prompt",
+        ),
+        ({"data": Data(gold=5)}, "0 examples fit, and a step takes 16; raise data.gold"),
         ({"model": Model(name="{folder}", adapter="gone")}, "there is no gone yet"),
         (
             {"grpo": None, "sft": Sft(max_tokens=1500)},
@@ -121,6 +129,58 @@ def test_what_does_not_fit_is_a_sentence(
     assert len(notes.splitlines()) == 1
 
 
+def test_the_forecast_counts_what_the_run_takes(folder: Path, tmp_path: Path) -> None:
+    examples = list(read(ROOT / "tests" / "data" / "banking.jsonl", Example))[:4]
+    grpo = Grpo(steps=8, prompts_per_step=2, rollouts=4, use_vllm=False)
+    fitting = Recipe(model=Model(name=str(folder)), grpo=grpo, limits=Limits(6000, 2000))
+    codec = Codec(load_tokenizer(folder), 6000)
+    rests = [len(encode(each, codec, 10**6).labels) - len(prompt(each, codec)) for each in examples]
+
+    def table(**changes: Any) -> dict[str, str]:
+        return told(msgspec.structs.replace(fitting, **changes), examples, tmp_path)[0]
+
+    assert table()["examples left"] == "about 13,517"
+    assert table(data=Data(most=10))["examples left"] == "about 10"
+    half = sorted(rests)[1]
+    found = table(data=Data(gold=half, size=100))
+    assert found["examples left"] == "about 50"
+    assert f"to {half:,}," in found["tokens after it, if right"]
+    assert table()["steps"].startswith("8: 16 prompts")
+    assert table()["rollouts in all"] == "64"
+    twice = table(grpo=msgspec.structs.replace(grpo, iterations=2))
+    assert twice["steps"].startswith("8: 8 prompts")
+    assert twice["rollouts in all"] == "32"
+
+
+def test_the_adapter_that_is_trained_is_the_one_that_is_shown(folder: Path, tmp_path: Path) -> None:
+    from peft import LoraConfig, get_peft_model
+
+    lora = LoraConfig(r=2, lora_alpha=6, target_modules=["q_proj", "v_proj"])
+    small = build_model(build_tokenizer([pay_example()]))
+    get_peft_model(small, lora).save_pretrained(tmp_path / "adapter")
+    held = Lora(r=2, alpha=6, targets=("v_proj", "q_proj"))
+    model = Model(name=str(folder), adapter=str(tmp_path / "adapter"))
+    recipe = Recipe(model=model, grpo=Grpo(use_vllm=False), limits=Limits(6000, 2000))
+    table, _ = told(recipe, [pay_example()], tmp_path)
+    assert table["model"].startswith(f"{folder}, LoRA r=2, alpha=6, bfloat16, from ")
+    check(recipe)
+    check(msgspec.structs.replace(recipe, model=msgspec.structs.replace(model, lora=held)))
+    for change, sentence in (
+        ({"r": 64}, "r is 64, and 2 there"),
+        ({"alpha": 7}, "alpha is 7, and 6 there"),
+        ({"targets": ("q_proj",)}, r"targets is \['q_proj'\], and \['q_proj', 'v_proj'\] there"),
+    ):
+        other = msgspec.structs.replace(model, lora=msgspec.structs.replace(held, **change))
+        with pytest.raises(TrainError, match=sentence) as caught:
+            check(msgspec.structs.replace(recipe, model=other))
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["embedded", "embedded-beta-zero", "embedded-minus-efficiency"])
+def test_the_recipes_of_the_embedded_model_describe_its_adapter(name: str) -> None:
+    check(load_recipe(ROOT / "recipes" / f"{name}.toml", [f"model.adapter={ADAPTER}"]))
+
+
 def test_a_run_that_cannot_start_is_refused(folder: Path, tmp_path: Path) -> None:
     recipe = Recipe(model=Model(name=str(folder)), grpo=Grpo(), limits=Limits(prompt=3))
     with pytest.raises(TrainError, match=r"no prompt fits: the shortest has"):
@@ -129,6 +189,7 @@ def test_a_run_that_cannot_start_is_refused(folder: Path, tmp_path: Path) -> Non
 
 def test_the_command_shows_the_table_and_what_does_not_fit(folder: Path, tmp_path: Path) -> None:
     changes = [f"model.name={folder}", "data.size=4", "data.servers=['budget']"]
+    changes += ["data.gold=4000"]
     command = [sys.executable, "-m", "provegym", "train", str(ROOT / "recipes" / "tiny.toml")]
     done = subprocess.run(
         [*command, "--dry-run", *(part for change in changes for part in ("--set", change))],

@@ -174,6 +174,15 @@ def test_the_command_prints_what_a_shell_runs(
         (["--backend", "verl", "--dry-run"], "--dry-run is TRL's; --backend verl has --print"),
         (["--print"], "--print is for --backend verl; TRL has --dry-run"),
         (
+            ["--gpus", "2"],
+            "--gpus and --nodes are for --backend verl; start TRL by accelerate launch",
+        ),
+        (
+            ["--nodes", "1"],
+            "--gpus and --nodes are for --backend verl; start TRL by accelerate launch",
+        ),
+        (["--dry-run", "--resume"], "--dry-run looks at no run; leave --resume out"),
+        (
             ["--backend", "verl", "--print", "--set", "grpo.loss_type=cispo"],
             "verl cannot do grpo.loss_type = cispo: take one of dapo, grpo, dr_grpo",
         ),

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from provegym.config import BadRecipe, load_recipe, write_recipe
@@ -67,6 +68,13 @@ def test_what_is_not_said_is_inherited_table_by_table(tmp_path: Path) -> None:
     assert recipe.grpo is not None
     assert (recipe.grpo.lr, recipe.grpo.steps) == (3e-7, 3)
     assert recipe.reward.weights == {"name": 0.4, "validity": 1.0}
+
+
+def test_a_limit_alone_leaves_the_others_as_they_were(tmp_path: Path) -> None:
+    path = write(tmp_path, "[grpo]\nsteps = 9")
+    plain, fewer = load_recipe(path).limits, load_recipe(path, ["limits.user_turns=3"]).limits
+    assert fewer == msgspec.structs.replace(plain, user_turns=3)
+    assert (plain.prompt, plain.completion, plain.reply) == (12_384, 16_384, 2_048)
 
 
 def test_changes_come_last_and_names_need_no_quotes(tmp_path: Path) -> None:

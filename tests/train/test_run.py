@@ -10,7 +10,7 @@ from provegym.policies.scripted import SCRIPTS
 from provegym.rollout import play_script
 from provegym.trace import Rollout, read
 from provegym.train.engine import Trajectory
-from provegym.train.recipe import Grpo, Recipe, Sft
+from provegym.train.recipe import Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError, summary
 
 GRPO = Recipe(grpo=Grpo(sample_every=2, samples=2, patience=3))
@@ -22,6 +22,12 @@ def rolled(*scripts: str) -> list[Trajectory]:
     example = pay_example()
     rollouts = [play_script(example, SCRIPTS[name]) for name in scripts]
     return [Trajectory(example, [1], [2, 3, 4], [1, 0, 1], [-1.0, 0, -1.0], r) for r in rollouts]
+
+
+def update(run: Run, number: int, **logs: float) -> None:
+    """A step that learns again from rollouts of an earlier one."""
+    run.begin()
+    run.finish(number, 10, {**LOGS, **logs})
 
 
 def step(run: Run, number: int, *scripts: str, **logs: float) -> None:
@@ -92,6 +98,21 @@ def test_rollouts_are_sampled_now_and_then(tmp_path: Path) -> None:
     assert len(list(read(tmp_path / "rollouts" / files[0], Rollout))) == 2
 
 
+def test_where_rollouts_are_learnt_from_twice_they_are_counted_once(tmp_path: Path) -> None:
+    run = Run(tmp_path, Recipe(grpo=Grpo(iterations=2, sample_every=2, patience=3)))
+    for number in range(1, 9, 2):
+        step(run, number, "oracle", "noop")
+        update(run, number + 1)
+    files = sorted(path.name for path in (tmp_path / "rollouts").iterdir())
+    assert files == ["step-000003.jsonl", "step-000007.jsonl"]
+    step(run, 9, "noop", "noop")
+    update(run, 10)
+    step(run, 11, "noop", "noop")
+    update(run, 12)
+    with pytest.raises(TrainError, match=r"for 5 steps .* warm the model up"):
+        step(run, 13, "noop", "noop")
+
+
 def test_a_folder_with_a_run_is_not_overwritten(tmp_path: Path) -> None:
     step(Run(tmp_path, GRPO), 1, "oracle", "noop")
     with pytest.raises(TrainError, match="--resume"):
@@ -126,8 +147,22 @@ def test_the_last_checkpoint_is_the_highest_and_not_the_last_by_name(tmp_path: P
 @pytest.mark.parametrize("name", ["loss", "grad_norm"])
 def test_a_number_that_is_none_ends_the_run(tmp_path: Path, name: str) -> None:
     run = Run(tmp_path, GRPO)
-    with pytest.raises(TrainError, match=f"{name} is nan at step 1; lower lr"):
+    with pytest.raises(TrainError, match=f"{name} is nan at step 1; .* run with a lower lr"):
         step(run, 1, "oracle", "noop", **{name: float("nan")})
+
+
+@pytest.mark.parametrize(
+    ("model", "key"), [(Model(lora=Lora()), "model.adapter"), (Model(), "model.name")]
+)
+def test_another_run_starts_from_the_last_weights_that_are_numbers(
+    tmp_path: Path, model: Model, key: str
+) -> None:
+    run = Run(tmp_path, Recipe(model=model, grpo=Grpo()))
+    step(run, 1, "oracle", "noop")
+    kept = checkpoint(run, 1)
+    with pytest.raises(TrainError) as caught:
+        step(run, 2, "oracle", "noop", loss=float("nan"))
+    assert f"another run from the last good weights by --set {key}={kept}," in str(caught.value)
 
 
 def test_groups_without_a_difference_end_the_run_after_a_while(tmp_path: Path) -> None:
@@ -157,6 +192,14 @@ def test_a_leap_of_kl_is_doubted_and_nothing_else(
     [
         (GRPO, r"lower grpo.batch \(now 8\) or grpo.vllm_memory .*--resume.*limits.completion"),
         (Recipe(sft=Sft(batch=4)), r"lower sft.batch \(now 4\) and --resume.*sft.max_tokens"),
+        (
+            Recipe(grpo=Grpo(loss_type="bnpo")),
+            r"lower grpo.vllm_memory .*--resume.* another run with a lower grpo.batch \(now 8\) or",
+        ),
+        (
+            Recipe(grpo=Grpo(loss_type="bnpo", use_vllm=False)),
+            r"step 0; begin another run with a lower grpo.batch \(now 8\) or limits.completion",
+        ),
     ],
 )
 def test_running_out_of_memory_says_what_to_lower(

@@ -223,7 +223,28 @@ def test_a_run_is_not_resumed_by_another_recipe(
     check_same(Recipe(grpo=Grpo(steps=9, batch=1, vllm_memory=0.1)), tmp_path)
     with pytest.raises(SystemExit):
         check_same(Recipe(grpo=Grpo(steps=5, lr=1e-3)), tmp_path)
-    assert "was begun by another recipe (lr = 1e-6)" in capsys.readouterr().err
+    assert "begun by another recipe (grpo.lr was 1e-6, is 0.001)" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        check_same(Recipe(grpo=Grpo(steps=5), data=Data(gold=9)), tmp_path)
+    assert "begun by another recipe (data.gold was not set, is 9)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("begun", "change"),
+    [
+        (Grpo(loss_type="bnpo"), {"batch": 1}),
+        (Grpo(schedule="cosine"), {"steps": 9}),
+        (Grpo(schedule="linear"), {"steps": 9}),
+    ],
+)
+def test_what_changes_what_a_step_learns_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], begun: Grpo, change: dict[str, int]
+) -> None:
+    (tmp_path / "recipe.toml").write_text(write_recipe(Recipe(grpo=begun)), "utf-8")
+    with pytest.raises(SystemExit):
+        check_same(Recipe(grpo=msgspec.structs.replace(begun, **change)), tmp_path)
+    ((name, value),) = change.items()
+    assert f"(grpo.{name} was {getattr(begun, name)}, is {value})" in capsys.readouterr().err
 
 
 def test_what_is_missing_is_said_before_any_work() -> None:
@@ -232,3 +253,33 @@ def test_what_is_missing_is_said_before_any_work() -> None:
         check(Recipe())
     with pytest.raises(TrainError, match=r"pip install trackio, or take it out"):
         check(Recipe(grpo=Grpo(report=("tensorboard", "trackio"))))
+    with pytest.raises(
+        TrainError, match=r"^model\.lora\.dropout \(0\.1\) has no effect on \[grpo\]"
+    ):
+        check(Recipe(model=Model(lora=Lora(dropout=0.1)), grpo=Grpo()))
+    check(Recipe(model=Model(lora=Lora(dropout=0.1)), sft=Sft()))
+
+
+@pytest.mark.parametrize("changes", [{"save_every": 3}, {"steps": 9}])
+def test_checkpoints_come_when_rollouts_are_learnt_from(changes: dict[str, int]) -> None:
+    grpo = Grpo(iterations=2, save_every=4, steps=8)
+    check(Recipe(grpo=grpo))
+    ((name, value),) = changes.items()
+    with pytest.raises(TrainError, match=rf"grpo.{name} \({value}\) must be a multiple of grpo.it"):
+        check(Recipe(grpo=msgspec.structs.replace(grpo, **changes)))
+
+
+def test_processes_share_what_an_update_learns_from() -> None:
+    assert sft.passes(Sft(together=32, batch=4), 8) == 1
+    assert sft.passes(Sft(together=32, batch=1), 8) == 4
+    with pytest.raises(
+        TrainError, match=r"sft.together \(16\) .* sft.batch \(16\) times 8 processes"
+    ):
+        sft.passes(Sft(together=16, batch=16), 8)
+
+
+def test_a_constant_rate_is_warmed_up_too(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(RECIPE.sft, schedule="constant", warmup=2)
+    recipe = msgspec.structs.replace(RECIPE, sft=settings)
+    args = sft.arguments(recipe, Run(tmp_path, recipe), "cpu")
+    assert args.lr_scheduler_type == "constant_with_warmup"

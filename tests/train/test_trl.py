@@ -18,9 +18,10 @@ from provegym.train import trl
 from provegym.train.codec import Codec
 from provegym.train.data import prompt
 from provegym.train.engine import Limits, Trajectory, run
-from provegym.train.recipe import Data, Grpo, Model, Recipe
+from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe
 from provegym.train.run import Run, TrainError
 from provegym.train.sft import encode
+from provegym.train.start import check, policy
 from train.tiny import Script, build_model, build_tokenizer, gold
 
 DATA = Path(__file__).parents[1] / "data"
@@ -211,6 +212,78 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
     )
 
 
+def test_a_run_that_learns_twice_from_its_rollouts_goes_on_as_if_it_had_not_been_stopped(
+    tokenizer: Any, tmp_path: Path
+) -> None:
+    def trained(folder: str, steps: int, resume: bool = False) -> Run:
+        settings = recipe(
+            steps=steps,
+            iterations=2,
+            save_every=2,
+            sample_every=2,
+            rollouts=4,
+            batch=8,
+            lr=1e-2,
+            beta=0.0,
+        )
+        run = Run(tmp_path / folder, settings, resume=resume)
+        trl.train(settings, run, EXAMPLES, build_model(tokenizer, seed=5), tokenizer)
+        return run
+
+    straight = trained("straight", 4).history
+    trained("broken", 2)
+    again = trained("broken", 4, resume=True).history
+    assert ["reward" in line for line in straight] == [True, False, True, False]
+    assert (tmp_path / "straight" / "rollouts" / "step-000003.jsonl").exists()
+    assert [(line["loss"], line.get("tokens")) for line in again] == [
+        (pytest.approx(line["loss"], abs=1e-5), line.get("tokens")) for line in straight
+    ]
+
+
+def test_a_checkpoint_is_an_adapter_to_start_from(tokenizer: Any, tmp_path: Path) -> None:
+    base = build_model(tokenizer, seed=5)
+    base.save_pretrained(tmp_path / "base")
+    tokenizer.save_pretrained(tmp_path / "base")
+    lora = Lora(r=2, alpha=4, targets=("q_proj",))
+    model = Model(name=str(tmp_path / "base"), dtype="float32", lora=lora)
+    settings = recipe(steps=1, rollouts=4, batch=8, lr=1e-2, beta=0.01, save_every=1)
+    settings = msgspec.structs.replace(settings, model=model)
+    trained, _ = policy(model, "cpu")
+    for name, value in trained.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(value)
+    run = Run(tmp_path / "run", settings)
+    trl.train(settings, run, EXAMPLES, trained, tokenizer)
+    further = msgspec.structs.replace(model, adapter=str(run.last()))
+    check(msgspec.structs.replace(settings, model=further))
+    again = policy(further, "cpu")[0].state_dict()
+    learnt = {name: value for name, value in trained.state_dict().items() if ".default." in name}
+    assert learnt.keys() <= again.keys()
+    assert all(torch.equal(value, again[name]) for name, value in learnt.items())
+    assert any(value.any() for name, value in learnt.items() if "lora_B" in name)
+
+
+def cut(codec: Codec) -> list[Trajectory]:
+    """A rollout that is whole, one without room to hear what its call gave, one cut in a reply."""
+    example = EXAMPLES[CHOSEN[0]]
+    lines = [codec.say(reply) for reply in gold(example)]
+    rooms = (LIMITS.completion, len(lines[0]) + 1, len(lines[0]) - 1)
+    return [
+        run([example], Script([lines]).generate, codec, Limits(LIMITS.prompt, room, 72))[0]
+        for room in rooms
+    ]
+
+
+def test_what_ran_out_of_tokens_can_be_masked(codec: Codec) -> None:
+    played = cut(codec)
+    assert [each.rollout.ended for each in played] == ["done", "tokens", "tokens"]
+    assert [each.completion[-1] == codec.end for each in played] == [True, True, False]
+    assert [any(mask) for mask in trl.columns(played, codec.end)["env_mask"]] == [True] * 3
+    masked = trl.columns(played, codec.end, masked=True)["env_mask"]
+    assert [any(mask) for mask in masked] == [True, False, False]
+    assert [len(mask) for mask in masked] == [len(each.completion) for each in played]
+
+
 def test_trl_gets_what_it_can_take(codec: Codec) -> None:
     good, *_ = half_right(codec)
     empty = Trajectory(
@@ -248,6 +321,18 @@ def test_examples_whose_right_answer_is_too_long_are_left_out(codec: Codec) -> N
     shorter = min(gold, key=lambda each: gold[each])
     settings = msgspec.structs.replace(recipe(), data=Data(gold=gold[shorter]))
     assert list(trl._rows(settings, codec, EXAMPLES)) == [shorter]
+
+
+def test_what_leaves_too_many_out_is_named(codec: Codec) -> None:
+    settings = msgspec.structs.replace(recipe(), data=Data(gold=5))
+    with pytest.raises(TrainError) as caught:
+        trl.choose(settings, codec, EXAMPLES)
+    assert str(caught.value) == (
+        "0 of 2 examples have prompts of at most 1024 tokens and right answers of at most 5, and a"
+        " step takes 2: raise data.gold, or lower grpo.prompts_per_step"
+    )
+    with pytest.raises(TrainError, match=r"a step takes 3: lower grpo.prompts_per_step"):
+        trl.choose(recipe(prompts_per_step=3, batch=24), codec, EXAMPLES)
 
 
 def test_too_few_examples_are_said_to_be_too_few(tokenizer: Any, tmp_path: Path) -> None:

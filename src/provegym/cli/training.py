@@ -1,9 +1,10 @@
 """The command that trains."""
 
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -18,21 +19,8 @@ if TYPE_CHECKING:
     from provegym.train.recipe import Recipe
 
 BACKENDS = ["trl", "verl"]
+UNSET = "not set"
 SAMPLE = 120
-# How far a run goes, how it computes and how it is kept: nothing that changes what a step learns.
-FREE = {
-    "steps",
-    "batch",
-    "checkpointing",
-    "compiled",
-    "vllm_memory",
-    "patience",
-    "save_every",
-    "keep",
-    "report",
-    "sample_every",
-    "samples",
-}
 
 
 @app.command("train")
@@ -48,8 +36,8 @@ def train_model(
     ] = False,
     backend: Annotated[str, typer.Option(help="Who trains: trl, or verl for GRPO.")] = "trl",
     show: Annotated[bool, typer.Option("--print", help="verl: print the command only.")] = False,
-    gpus: Annotated[int, typer.Option(help="verl: GPUs of a node.", min=1)] = 8,
-    nodes: Annotated[int, typer.Option(help="verl: nodes of the cluster.", min=1)] = 1,
+    gpus: Annotated[int | None, typer.Option(help="verl: GPUs of a node; else 8.", min=1)] = None,
+    nodes: Annotated[int | None, typer.Option(help="verl: nodes; else 1.", min=1)] = None,
 ) -> None:
     """Train a model by a recipe: a warm-up on transcripts, or GRPO against live worlds."""
     from provegym.config import load_recipe, write_recipe
@@ -66,10 +54,15 @@ def train_model(
             fail("--dry-run is TRL's; --backend verl has --print")
         from provegym.train.overrides import Place
 
-        _train_with_verl(settings, Place(folder.resolve(), gpus, nodes, resume), show)
+        place = Place(folder.resolve(), gpus or 8, nodes or 1, resume)
+        _train_with_verl(settings, place, show)
         return
     if show:
         fail("--print is for --backend verl; TRL has --dry-run")
+    if gpus or nodes:
+        fail("--gpus and --nodes are for --backend verl; start TRL by accelerate launch")
+    if resume and dry_run:
+        fail("--dry-run looks at no run; leave --resume out")
     try:
         check(settings)
         if dry_run:
@@ -127,7 +120,8 @@ def _show(recipe: "Recipe") -> None:
 
 def check_same(recipe: "Recipe", folder: Path) -> None:
     """A run goes on by its own recipe; only what a step does not learn from may change."""
-    from provegym.config import load_recipe, write_recipe
+    from provegym.config import load_recipe
+    from provegym.train.run import free
 
     if not (folder / "recipe.toml").exists():
         fail(f"{folder} holds no run to go on with; leave --resume out")
@@ -135,11 +129,22 @@ def check_same(recipe: "Recipe", folder: Path) -> None:
     for name in ("sft", "grpo"):
         old, new = getattr(begun, name), getattr(recipe, name)
         if old and new:
-            free = {each: getattr(new, each) for each in FREE.intersection(new.__struct_fields__)}
-            begun = msgspec.structs.replace(begun, **{name: msgspec.structs.replace(old, **free)})
+            taken = {each: getattr(new, each) for each in free(old)}
+            begun = msgspec.structs.replace(begun, **{name: msgspec.structs.replace(old, **taken)})
     if begun != recipe:
-        lines, theirs = (set(write_recipe(each).splitlines()) for each in (begun, recipe))
+        before, now = (dict(_settings(msgspec.to_builtins(each))) for each in (begun, recipe))
+        other = [key for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
+        told = [f"{key} was {before.get(key, UNSET)}, is {now.get(key, UNSET)}" for key in other]
         fail(
-            f"{folder} was begun by another recipe ({'; '.join(sorted(lines - theirs)[:3])}); give"
-            " the same one, or name another --out"
+            f"{folder} was begun by another recipe ({'; '.join(told[:3])}); give the same one, or"
+            " name another --out"
         )
+
+
+def _settings(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """The settings of a recipe, each by its whole name; those without a value are left out."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _settings(value, f"{prefix}{key}.")
+        elif value is not None:
+            yield prefix + key, msgspec.json.encode(value).decode()

@@ -20,11 +20,11 @@ __all__ = ["Generate", "Limits", "Playing", "Sampled", "Source", "Trajectory", "
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How long a rollout may get, in tokens, turns and calls."""
+    """How long a rollout may get, in tokens, turns and calls (§4.1; the reply's is ours)."""
 
-    prompt: int = 2048
-    completion: int = 2048
-    reply: int = 256
+    prompt: int = 12_384
+    completion: int = 16_384
+    reply: int = 2_048
     user_turns: int = 5
     assistant_turns: int = 10
     calls: int = 64

@@ -16,6 +16,7 @@ from provegym.train.codec import Codec
 from provegym.train.data import prompt
 from provegym.train.recipe import Grpo, Recipe, Sft
 from provegym.train.run import Run, TrainError
+from provegym.train.start import held_lora
 
 MEASURED, TOLD = 300, 50
 ANY = 1_000_000
@@ -26,7 +27,7 @@ Lines = list[tuple[str, str]]
 
 
 class Lengths(NamedTuple):
-    """What was measured: prompts, and what follows them if all goes right."""
+    """What was measured: prompts, and what follows them if all goes right and data.gold lets it."""
 
     prompts: list[int]
     tools: list[int]
@@ -51,6 +52,7 @@ def forecast(recipe: Recipe, run: Run, examples: Sequence[Example]) -> Lines:
         ("tools shown", _spread(found.tools)),
         ("prompt tokens", f"{_spread(found.prompts)}; the limit is {limits.prompt:,}"),
         ("too long, left out", f"{_too_long(recipe, found):.1%} of {len(found.prompts)} measured"),
+        ("examples left", f"about {found.left:,}"),
     ]
     if recipe.grpo:
         trl.arguments(recipe, run, "cpu")
@@ -75,8 +77,12 @@ def measure(recipe: Recipe, examples: Sequence[Example], codec: Codec) -> Length
     rows = [sft.encode(example, codec, ANY) for example in told]
     pairs = zip(told, rows, strict=True)
     rests = [len(row.input_ids) - len(prompt(example, codec)) for example, row in pairs]
+    if recipe.grpo:
+        rests = [rest for rest in rests if rest <= (recipe.data.gold or ANY)]
     share = sum(length <= recipe.limits.prompt for length in prompts) / len(prompts)
-    whole = len(examples) if recipe.data.corpus else recipe.data.size
+    share *= len(rests) / len(rows)
+    made = min(recipe.data.size, recipe.data.most or recipe.data.size)
+    whole = len(examples) if recipe.data.corpus else made
     tools = [len(Toolbox.of(example).tools) for example in chosen]
     return Lengths(prompts, tools, rows, rests, round(whole * share))
 
@@ -116,9 +122,10 @@ def _grpo_notes(recipe: Recipe, grpo: Grpo, found: Lengths) -> Iterator[str]:
             f" ({most:,}), and can never be finished; raise it"
         )
     if found.left < grpo.prompts_per_step:
+        limit = "data.gold" if len(found.rests) < len(found.rows) else "limits.prompt"
         yield (
-            f"{found.left} examples fit, and a step takes {grpo.prompts_per_step}; raise"
-            " limits.prompt, or lower grpo.prompts_per_step"
+            f"{found.left} examples fit, and a step takes {grpo.prompts_per_step}; raise {limit},"
+            " or lower grpo.prompts_per_step"
         )
     if grpo.use_vllm and find_spec("vllm") is None:
         yield "vLLM is not installed here: pip install vllm, or --set grpo.use_vllm=false"
@@ -153,10 +160,9 @@ def _cut(settings: Sft, found: Lengths) -> int:
 
 
 def _grpo(recipe: Recipe, grpo: Grpo, found: Lengths) -> Lines:
-    most, epochs = recipe.limits.completion, grpo.steps * grpo.prompts_per_step / max(1, found.left)
-    longest = recipe.limits.prompt + recipe.limits.completion
-    passes = grpo.sequences // grpo.batch
-    seen = grpo.steps * grpo.prompts_per_step
+    most, seen = recipe.limits.completion, grpo.generations * grpo.prompts_per_step
+    longest = recipe.limits.prompt + most
+    passes, epochs = grpo.sequences // grpo.batch, seen / max(1, found.left)
     weights = {part: recipe.reward.weight(part) for part in WEIGHTS}
     paid = ", ".join(f"{part} {weight:g}" for part, weight in weights.items() if weight)
     return [
@@ -169,7 +175,7 @@ def _grpo(recipe: Recipe, grpo: Grpo, found: Lengths) -> Lines:
         ("tokens of a step", f"at most {grpo.sequences * longest:,}"),
         ("tokens of a pass", f"at most {grpo.batch * longest:,}"),
         ("steps", f"{grpo.steps:,}: {seen:,} prompts, {epochs:.2f} epochs"),
-        ("rollouts in all", f"{grpo.steps * grpo.sequences:,}"),
+        ("rollouts in all", f"{grpo.generations * grpo.sequences:,}"),
         ("generation", f"vLLM, {grpo.vllm_mode}" if grpo.use_vllm else "transformers"),
         ("reward", f"{paid}; β {recipe.reward.beta:g}"),
         ("loss", f"{grpo.loss_type}, KL {grpo.beta:g}, clip {grpo.epsilon:g}, lr {grpo.lr:g}"),
@@ -191,7 +197,9 @@ def _sft(settings: Sft, found: Lengths) -> Lines:
 
 def _model(recipe: Recipe) -> str:
     model = recipe.model
-    trained = f"LoRA r={model.lora.r}" if model.lora else "all weights"
+    lora = held_lora(model) or model.lora
+    some = f"LoRA r={lora.r}, alpha={lora.alpha}" if lora else "the adapter"
+    trained = some if lora or model.adapter else "all weights"
     start = f", from {model.adapter}" if model.adapter else ""
     return f"{model.name}, {trained}, {model.dtype}{start}"
 

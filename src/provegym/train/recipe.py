@@ -5,6 +5,7 @@ trainer's default never decides. The defaults are the paper's (§4.1), and verl'
 silent, because it trained with verl.
 """
 
+from math import ceil
 from typing import Annotated, Literal
 
 import msgspec
@@ -53,7 +54,7 @@ class Data(Table, frozen=True):
 
     Of a corpus that was not split by servers, `split` leaves out what belongs to the held-out ones.
     `limit` is how many tools are shown, `gold` how many tokens the right answer may take after the
-    prompt.
+    prompt (GRPO alone asks).
     """
 
     corpus: str = ""
@@ -87,6 +88,12 @@ class Optimiser(Table, frozen=True):
     report: tuple[Literal["tensorboard", "trackio", "wandb"], ...] = ("tensorboard",)
     seed: Whole = 0
 
+    @property
+    def scheduler(self) -> str:
+        """The schedule as transformers calls it: its constant one knows no warm-up."""
+        warmed = self.schedule == "constant" and self.warmup
+        return "constant_with_warmup" if warmed else self.schedule
+
 
 class Sft(Optimiser, frozen=True):
     """Learning from transcripts; `together` transcripts per update, `batch` of them at a time."""
@@ -100,7 +107,12 @@ class Sft(Optimiser, frozen=True):
 
 
 class Grpo(Optimiser, frozen=True):
-    """Group-relative policy optimisation: so many rollouts of each prompt, `batch` at a time."""
+    """Group-relative policy optimisation: so many rollouts of each prompt, `batch` at a time.
+
+    Rollouts are made anew every `iterations` steps; `sample_every` and `patience` count how often
+    they were. `mask_truncated` learns nothing from a rollout that ran out of tokens; turns and
+    calls are rules of the game, and a rollout that they end counts.
+    """
 
     steps: Count = 350
     prompts_per_step: Count = 16
@@ -132,6 +144,11 @@ class Grpo(Optimiser, frozen=True):
         """Rollouts of one step."""
         return self.prompts_per_step * self.rollouts
 
+    @property
+    def generations(self) -> int:
+        """How often rollouts are made."""
+        return ceil(self.steps / self.iterations)
+
 
 class Recipe(Table, frozen=True):
     """One run's settings: a warm-up where it has [sft], GRPO where it has [grpo]."""
@@ -141,4 +158,4 @@ class Recipe(Table, frozen=True):
     sft: Sft | None = None
     grpo: Grpo | None = None
     reward: Scheme = Scheme()
-    limits: Limits = Limits(prompt=12_384, completion=16_384, reply=2_048)
+    limits: Limits = Limits()

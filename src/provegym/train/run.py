@@ -33,6 +33,11 @@ LOGGED = ("loss", "grad_norm", "learning_rate", "kl", "entropy", "mean_token_acc
 CHECKPOINT = "checkpoint-"
 PLOTTED_EVERY = 120.0
 JUMP, LEAST = 20, 0.02
+# How far a run goes, how it computes and how it is kept: nothing that changes what a step learns.
+FREE = {
+    *("steps", "batch", "checkpointing", "compiled", "vllm_memory", "patience"),
+    *("save_every", "keep", "report", "sample_every", "samples"),
+}
 
 
 class TrainError(Exception):
@@ -97,7 +102,7 @@ class Run:
             "world_seconds": world,
         }
         grpo = self.recipe.grpo
-        if grpo and self.first and (step + 1) % grpo.sample_every == 0:
+        if grpo and self.first and (step // grpo.iterations + 1) % grpo.sample_every == 0:
             apart = max(1, len(rollouts) // grpo.samples)
             (self.folder / "rollouts").mkdir(exist_ok=True)
             path = self.folder / "rollouts" / f"step-{step + 1:06}.jsonl"
@@ -171,21 +176,28 @@ class Run:
         for name in ("loss", "grad_norm"):
             if not math.isfinite(line.get(name, 0.0)):
                 raise TrainError(
-                    f"{name} is {line[name]} at step {line['step']}; lower lr (now"
-                    f" {self.settings.lr}) or set model.dtype=float32, and start from the last"
-                    " good checkpoint"
+                    f"{name} is {line[name]} at step {line['step']}; begin another"
+                    f" run{self._good()} with a lower lr (now {self.settings.lr}) or"
+                    " model.dtype=float32"
                 )
         if self.recipe.grpo is None:
             return
         patience = self.recipe.grpo.patience
-        recent = self.history[-patience:]
-        if len(recent) == patience and all(past.get("equal_groups") == 1 for past in recent):
+        recent = [past for past in self.history if "equal_groups" in past][-patience:]
+        if len(recent) == patience and all(past["equal_groups"] == 1 for past in recent):
             reward = fmean(past["reward"] for past in recent)
+            steps = line["step"] - recent[0]["step"] + 1
             raise TrainError(
-                f"for {patience} steps all rollouts of each group were paid the same (mean"
+                f"for {steps} steps all rollouts of each group were paid the same (mean"
                 f" {reward:.2f}), so there is nothing to learn from; warm the model up by [sft],"
                 " raise grpo.temperature or choose other examples"
             )
+
+    def _good(self) -> str:
+        """How another run starts from the last weights that are numbers, if any were kept."""
+        model, last = self.recipe.model, self.last()
+        key = "model.adapter" if model.lora or model.adapter else "model.name"
+        return f" from the last good weights by --set {key}={last}," if last else ""
 
     def _take_back(self) -> None:
         """Forget what was recorded after the last whole checkpoint."""
@@ -282,20 +294,32 @@ def _duration(seconds: float) -> str:
     )
 
 
+def free(settings: Sft | Grpo) -> set[str]:
+    """The settings that may change when a run goes on.
+
+    The loss `bnpo` is a mean over each pass, and a schedule that falls ends with the last step.
+    """
+    bound = {"steps"} if settings.schedule != "constant" else set()
+    if isinstance(settings, Grpo) and settings.loss_type == "bnpo":
+        bound.add("batch")
+    return FREE.intersection(settings.__struct_fields__) - bound
+
+
 def _smaller(recipe: Recipe) -> str:
     """What takes less memory: first what a run may change when it goes on."""
     if (grpo := recipe.grpo) is None:
         assert recipe.sft is not None
-        now, longest = f"sft.batch (now {recipe.sft.batch})", "sft.max_tokens"
-        tokens = recipe.sft.max_tokens
+        now = {"batch": f"sft.batch (now {recipe.sft.batch})"}
+        able, longest = free(recipe.sft), f"sft.max_tokens (now {recipe.sft.max_tokens})"
     else:
-        vllm = f" or grpo.vllm_memory (now {grpo.vllm_memory})" if grpo.use_vllm else ""
-        now, longest = f"grpo.batch (now {grpo.batch}){vllm}", "limits.completion"
-        tokens = recipe.limits.completion
-    return (
-        f"lower {now} and --resume, which changes nothing but speed, or begin another run with a"
-        f" lower {longest} (now {tokens})"
-    )
+        now = {"batch": f"grpo.batch (now {grpo.batch})"}
+        if grpo.use_vllm:
+            now["vllm_memory"] = f"grpo.vllm_memory (now {grpo.vllm_memory})"
+        able, longest = free(grpo), f"limits.completion (now {recipe.limits.completion})"
+    here = " or ".join(told for name, told in now.items() if name in able)
+    anew = " or ".join([*(told for name, told in now.items() if name not in able), longest])
+    go_on = f"lower {here} and --resume, which changes nothing but speed, or " if here else ""
+    return f"{go_on}begin another run with a lower {anew}"
 
 
 def _number(path: Path) -> int:

@@ -112,7 +112,7 @@ def arguments(recipe: Recipe, run: Run, device: str) -> Any:
         output_dir=str(run.checkpoints),
         num_train_epochs=sft.epochs,
         learning_rate=sft.lr,
-        lr_scheduler_type=sft.schedule,
+        lr_scheduler_type=sft.scheduler,
         warmup_steps=sft.warmup,
         weight_decay=sft.weight_decay,
         max_grad_norm=sft.max_grad_norm,
@@ -137,5 +137,16 @@ def arguments(recipe: Recipe, run: Run, device: str) -> Any:
         save_steps=sft.save_every,
         save_total_limit=sft.keep,
     )
-    args.gradient_accumulation_steps = max(1, sft.together // (sft.batch * args.world_size))
+    args.gradient_accumulation_steps = passes(sft, args.world_size)
     return args
+
+
+def passes(sft: Sft, processes: int) -> int:
+    """How often each process learns from a batch before an update."""
+    count, over = divmod(sft.together, sft.batch * processes)
+    if over:
+        raise TrainError(
+            f"sft.together ({sft.together}) must be a multiple of sft.batch ({sft.batch}) times"
+            f" {processes} processes; lower sft.batch, or start fewer"
+        )
+    return count

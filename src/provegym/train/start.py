@@ -4,12 +4,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec.structs import asdict
 from rich.progress import Progress
 
 from provegym.policies.local import load, need
 from provegym.train import sft, trl
 from provegym.train.data import load as load_examples
-from provegym.train.recipe import Model, Recipe, Sft
+from provegym.train.recipe import Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
 
 
@@ -40,6 +42,61 @@ def check(recipe: Recipe) -> None:
             raise TrainError(
                 f"{reporter} is not installed: pip install {reporter}, or take it out of report"
             )
+    if recipe.grpo:
+        _check_grpo(recipe.grpo, recipe.model.lora)
+    _check_adapter(recipe)
+
+
+def _check_grpo(grpo: Grpo, lora: Lora | None) -> None:
+    if lora and lora.dropout:
+        raise TrainError(
+            f"model.lora.dropout ({lora.dropout}) has no effect on [grpo], which learns without"
+            " dropout; leave it out"
+        )
+    # A checkpoint does not keep rollouts, and one is written after the last step, too.
+    for name, value in (("save_every", grpo.save_every), ("steps", grpo.steps)):
+        if value % grpo.iterations:
+            raise TrainError(
+                f"grpo.{name} ({value}) must be a multiple of grpo.iterations ({grpo.iterations}),"
+                " or a run could not go on from rollouts that are half learnt"
+            )
+
+
+def _check_adapter(recipe: Recipe) -> None:
+    """An adapter is trained as it is: refuse settings beside it that are not its own."""
+    lora, held = recipe.model.lora, held_lora(recipe.model)
+    if lora is None or held is None:
+        return
+    ours, theirs = ({**asdict(each), "targets": sorted(each.targets)} for each in (lora, held))
+    if recipe.grpo:
+        # It turns an adapter's dropout off.
+        theirs["dropout"] = 0.0
+    other = [
+        f"{name} is {ours[name]}, and {theirs[name]} there"
+        for name in ours
+        if ours[name] != theirs[name]
+    ]
+    if other:
+        raise TrainError(
+            f"model.lora is not that of {recipe.model.adapter} ({'; '.join(other)}); leave"
+            " model.lora out, or model.adapter"
+        )
+
+
+def held_lora(model: Model) -> Lora | None:
+    """The adapter that a model starts from; None where there is none yet, or no LoRA."""
+    config = Path(model.adapter) / "adapter_config.json"
+    if not model.adapter or not config.exists():
+        return None
+    held = msgspec.json.decode(config.read_bytes())
+    if held["peft_type"] != "LORA":
+        return None
+    return Lora(
+        r=held["r"],
+        alpha=held["lora_alpha"],
+        dropout=held["lora_dropout"],
+        targets=tuple(held["target_modules"]),
+    )
 
 
 def policy(settings: Model, device: Any) -> tuple[Any, Any]:

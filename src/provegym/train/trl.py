@@ -9,12 +9,15 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
 from time import perf_counter
 from typing import Any
+
+import msgspec
 
 from provegym.policies.local import Generate, Sampled, Sampler, need
 from provegym.trace import Example, Json
@@ -110,7 +113,8 @@ class Roller:
         world = perf_counter() - began - generation
         figures = self.run.note(step, trajectories, generation, world)
         self.ahead.draw(ids)
-        return {**columns(trajectories, self.codec.end), "figures": figures}
+        masked = _settings(self.recipe).mask_truncated
+        return {**columns(trajectories, self.codec.end, masked), "figures": figures}
 
     def _source(self, trainer: Any, step: int) -> Source:
         grpo = _settings(self.recipe)
@@ -163,8 +167,16 @@ def vllm(backend: Any) -> Generate:
     return generate
 
 
-def columns(trajectories: Sequence[Trajectory], end: int) -> Json:
-    """Rollouts as TRL takes them; it has no place for one in which nothing was said."""
+def columns(trajectories: Sequence[Trajectory], end: int, masked: bool = False) -> Json:
+    """Rollouts as TRL takes them; it has no place for one in which nothing was said.
+
+    Where it is to mask the truncated, TRL finds those whose last reply was cut; one whose last
+    reply is whole, and which had no room to hear the answer, is masked here.
+    """
+    if masked:
+        trajectories = [
+            _mask(each) if each.rollout.ended == "tokens" else each for each in trajectories
+        ]
     said = [bool(each.completion) for each in trajectories]
     pairs = list(zip(trajectories, said, strict=True))
     rewards = [each.rollout.reward for each in trajectories]
@@ -175,6 +187,10 @@ def columns(trajectories: Sequence[Trajectory], end: int) -> Json:
         "logprobs": [each.logprobs if full else [0.0] for each, full in pairs],
         "paid": [None if paid is None else paid.total for paid in rewards],
     }
+
+
+def _mask(trajectory: Trajectory) -> Trajectory:
+    return replace(trajectory, mask=[0] * len(trajectory.mask))
 
 
 def reward(
@@ -229,7 +245,7 @@ def _pace(grpo: Grpo, run: Run) -> Json:
         "output_dir": str(run.checkpoints),
         "max_steps": grpo.steps,
         "learning_rate": grpo.lr,
-        "lr_scheduler_type": grpo.schedule,
+        "lr_scheduler_type": grpo.scheduler,
         "warmup_steps": grpo.warmup,
         "weight_decay": grpo.weight_decay,
         "max_grad_norm": grpo.max_grad_norm,
@@ -275,12 +291,25 @@ def choose(recipe: Recipe, codec: Codec, examples: Mapping[str, Example]) -> lis
     grpo = _settings(recipe)
     rows = list(islice(_rows(recipe, codec, examples), grpo.steps * grpo.prompts_per_step))
     if len(rows) < grpo.prompts_per_step:
-        raise TrainError(
-            f"{len(rows)} of {len(examples)} examples have prompts of at most"
-            f" {recipe.limits.prompt} tokens, and a step takes {grpo.prompts_per_step}: raise"
-            " limits.prompt, lower data.limit or lower grpo.prompts_per_step"
-        )
+        raise TrainError(_too_few(recipe, codec, examples, len(rows)))
     return rows
+
+
+def _too_few(recipe: Recipe, codec: Codec, examples: Mapping[str, Example], found: int) -> str:
+    """What leaves so many examples out that no step is possible."""
+    grpo, gold = _settings(recipe), recipe.data.gold
+    any_gold = msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, gold=None))
+    short = found if gold is None else sum(1 for _ in _rows(any_gold, codec, examples))
+    answers = f" and right answers of at most {gold}" if short > found else ""
+    remedies = [
+        *(["raise data.gold"] if short > found else []),
+        *(["raise limits.prompt", "lower data.limit"] if short < len(examples) else []),
+        "lower grpo.prompts_per_step",
+    ]
+    return (
+        f"{found} of {len(examples)} examples have prompts of at most {recipe.limits.prompt}"
+        f" tokens{answers}, and a step takes {grpo.prompts_per_step}: {', or '.join(remedies)}"
+    )
 
 
 def _rows(recipe: Recipe, codec: Codec, examples: Mapping[str, Example]) -> Iterator[str]:

@@ -11,7 +11,6 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-from msgspec.structs import asdict
 from omegaconf import OmegaConf
 from verl.experimental.agent_loop.agent_loop import (
     AgentLoopBase,
@@ -25,10 +24,8 @@ from provegym.rewards import COMPONENTS, Scheme
 from provegym.trace import Example, Json
 from provegym.train.codec import Codec
 from provegym.train.engine import Limits, Playing, Trajectory
-from provegym.train.recipe import Recipe
 
 NO_SETTINGS: Json = {}
-DEFAULTS: Json = asdict(Recipe().limits)
 
 
 @register("provegym")
@@ -39,7 +36,7 @@ class Loop(AgentLoopBase):  # type: ignore[misc]
         self, *given: Any, limits: Any = NO_SETTINGS, reward: Any = NO_SETTINGS, **more: Any
     ) -> None:
         super().__init__(*given, **more)
-        self.limits = msgspec.convert({**DEFAULTS, **_plain(limits)}, Limits)
+        self.limits = msgspec.convert(_plain(limits), Limits)
         self.scheme = msgspec.convert(_plain(reward), Scheme)
         # verl makes a loop for every rollout; what they put in tokens alike is shared.
         self.codec = _codec(self.tokenizer, self.limits.prompt)
