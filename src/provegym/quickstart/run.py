@@ -111,10 +111,10 @@ def _do(desk: Desk, step: Step, key: str) -> None:
 def _show_next(desk: Desk, report: Report, seconds: float) -> None:
     console, page = desk.console, desk.folder / "report.html"
     console.print(f"\n[bold]{escape(str(page))}[/bold] has it all; it took {_span(seconds)}")
-    table = Table.grid(padding=(0, 2))
+    # Whole, however narrow the window: they are there to be copied.
     for command, what in report.next:
-        table.add_row(f"  {escape(command)}", f"[dim]{escape(what)}[/dim]")
-    console.print(table, highlight=False)
+        told = f"  [dim]# {escape(what)}[/dim]\n  {escape(command)}"
+        console.print(told, highlight=False, soft_wrap=True)
 
 
 def _show(desk: Desk, report: Report) -> None:
