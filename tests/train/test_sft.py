@@ -1,9 +1,11 @@
 """The warm-up: labels are the right replies to the token, and a run that stops goes on."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 import pytest
+from rich.progress import Progress
 
 pytest.importorskip("trl")
 
@@ -21,7 +23,7 @@ from provegym.train.engine import Limits
 from provegym.train.forecast import forecast
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
-from provegym.train.start import check, policy, save_adapter
+from provegym.train.start import check, policy, save_adapter, start
 from train.tiny import build_model, build_tokenizer
 
 ANY = 1_000_000
@@ -185,9 +187,14 @@ def test_a_recipe_without_transcripts_that_fit_is_refused(tmp_path: Path) -> Non
         sft.train(recipe, Run(tmp_path, recipe), {"quiet-1": example}, None, tokenizer)
 
 
-def test_an_adapter_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_what_is_not_there_is_named_before_a_corpus_is_made(tmp_path: Path) -> None:
+    gone = msgspec.structs.replace(RECIPE, model=Model(adapter=str(tmp_path / "gone")))
     with pytest.raises(TrainError, match=r"model.adapter: there is no .*gone"):
-        policy(Model(adapter=str(tmp_path / "gone")), "cpu")
+        start(gone, tmp_path / "run", "", False, Progress())
+    assert not (tmp_path / "run").exists()
+    if find_spec("vllm") is None:
+        with pytest.raises(TrainError, match="vLLM is not installed"):
+            start(Recipe(grpo=Grpo()), tmp_path / "run", "", False, Progress())
 
 
 def test_a_forecast_says_what_fits_and_what_a_step_is(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from provegym.train.run import Run, TrainError
 
 def start(recipe: Recipe, folder: Path, toml: str, resume: bool, bar: Progress) -> Run:
     """Train by a recipe in a folder, or go on with what is there."""
+    check_here(recipe)
     machine = need("accelerate").PartialState()
     run = Run(folder, recipe, toml, resume, machine.is_main_process)
     with bar, machine.main_process_first():
@@ -45,6 +46,17 @@ def check(recipe: Recipe) -> None:
     if recipe.grpo:
         _check_grpo(recipe.grpo, recipe.model.lora)
     _check_adapter(recipe)
+
+
+def check_here(recipe: Recipe) -> None:
+    """Find out before a corpus is made whether this machine has what the run starts from."""
+    adapter = recipe.model.adapter
+    if adapter and not Path(adapter).exists():
+        raise TrainError(f"model.adapter: there is no {adapter}; train it first, or leave it out")
+    if recipe.grpo and recipe.grpo.use_vllm and find_spec("vllm") is None:
+        raise TrainError(
+            "vLLM is not installed: pip install vllm, or --set grpo.use_vllm=false for a tiny run"
+        )
 
 
 def _check_grpo(grpo: Grpo, lora: Lora | None) -> None:
@@ -102,8 +114,6 @@ def held_lora(model: Model) -> Lora | None:
 def policy(settings: Model, device: Any) -> tuple[Any, Any]:
     """The model and tokenizer of a recipe, ready to be trained: a new adapter if it has none."""
     adapter = Path(settings.adapter) if settings.adapter else None
-    if adapter and not adapter.exists():
-        raise TrainError(f"model.adapter: there is no {adapter}; train it first, or leave it out")
     model, tokenizer = load(settings.name, adapter, device)
     if adapter is None and (lora := settings.lora):
         peft = need("peft")
