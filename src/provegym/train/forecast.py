@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from provegym.train.codec import Codec
 from provegym.train.data import prompt
 from provegym.train.recipe import Grpo, Recipe, Sft
 from provegym.train.run import Run, TrainError
-from provegym.train.start import held_lora
+from provegym.train.start import NO_VLLM, held_lora, lacks_vllm
 
 MEASURED, TOLD = 300, 50
 ANY = 1_000_000
@@ -127,8 +126,8 @@ def _grpo_notes(recipe: Recipe, grpo: Grpo, found: Lengths) -> Iterator[str]:
             f"{found.left} examples fit, and a step takes {grpo.prompts_per_step}; raise {limit},"
             " or lower grpo.prompts_per_step"
         )
-    if grpo.use_vllm and find_spec("vllm") is None:
-        yield "vLLM is not installed here: pip install vllm, or --set grpo.use_vllm=false"
+    if lacks_vllm(grpo):
+        yield NO_VLLM
 
 
 def find_tokenizer(name: str) -> tuple[Any, str]:

@@ -4,7 +4,6 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from pathlib import Path
 
 import msgspec
 from msgspec.structs import asdict
@@ -17,6 +16,7 @@ from provegym.train.data import load as load_examples
 from provegym.train.overrides import Place, has_base, overrides
 from provegym.train.recipe import Recipe
 from provegym.train.run import TrainError
+from provegym.train.start import adapter
 from provegym.train.trl import choose
 
 MAIN = ("-m", "verl.trainer.main_ppo")
@@ -96,11 +96,9 @@ def agent_file(recipe: Recipe) -> bytes:
 
 def save_base(recipe: Recipe, place: Place) -> None:
     """Write the embedded model, or any with its adapter merged, as a folder of its own."""
-    adapter = Path(recipe.model.adapter) if recipe.model.adapter else None
-    if adapter and not adapter.exists():
-        raise TrainError(f"model.adapter: there is no {adapter}; train it first, or leave it out")
-    model, tokenizer = load(recipe.model.name, adapter, "cpu")
-    if adapter:
+    held = adapter(recipe.model)
+    model, tokenizer = load(recipe.model.name, held, "cpu")
+    if held:
         model = model.merge_and_unload()
     model.save_pretrained(place.base)
     tokenizer.save_pretrained(place.base)

@@ -5,7 +5,6 @@ trainer's default never decides. The defaults are the paper's (§4.1), and verl'
 silent, because it trained with verl.
 """
 
-from math import ceil
 from typing import Annotated, Literal
 
 import msgspec
@@ -146,8 +145,8 @@ class Grpo(Optimiser, frozen=True):
 
     @property
     def generations(self) -> int:
-        """How often rollouts are made."""
-        return ceil(self.steps / self.iterations)
+        """How often rollouts are made; a run's steps are a multiple of its iterations."""
+        return self.steps // self.iterations
 
 
 class Recipe(Table, frozen=True):

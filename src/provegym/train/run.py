@@ -307,19 +307,17 @@ def free(settings: Sft | Grpo) -> set[str]:
 
 def _smaller(recipe: Recipe) -> str:
     """What takes less memory: first what a run may change when it goes on."""
-    if (grpo := recipe.grpo) is None:
-        assert recipe.sft is not None
-        now = {"batch": f"sft.batch (now {recipe.sft.batch})"}
-        able, longest = free(recipe.sft), f"sft.max_tokens (now {recipe.sft.max_tokens})"
+    if grpo := recipe.grpo:
+        batch, able = f"grpo.batch (now {grpo.batch})", free(grpo)
+        longest = f"limits.completion (now {recipe.limits.completion})"
+        memory = [f"grpo.vllm_memory (now {grpo.vllm_memory})"] if grpo.use_vllm else []
     else:
-        now = {"batch": f"grpo.batch (now {grpo.batch})"}
-        if grpo.use_vllm:
-            now["vllm_memory"] = f"grpo.vllm_memory (now {grpo.vllm_memory})"
-        able, longest = free(grpo), f"limits.completion (now {recipe.limits.completion})"
-    here = " or ".join(told for name, told in now.items() if name in able)
-    anew = " or ".join([*(told for name, told in now.items() if name not in able), longest])
-    go_on = f"lower {here} and --resume, which changes nothing but speed, or " if here else ""
-    return f"{go_on}begin another run with a lower {anew}"
+        assert recipe.sft is not None
+        batch, able = f"sft.batch (now {recipe.sft.batch})", free(recipe.sft)
+        longest, memory = f"sft.max_tokens (now {recipe.sft.max_tokens})", []
+    here, anew = ([batch, *memory], [longest]) if "batch" in able else (memory, [batch, longest])
+    go_on = f"lower {' or '.join(here)} and --resume, which changes nothing but speed, or "
+    return f"{go_on if here else ''}begin another run with a lower {' or '.join(anew)}"
 
 
 def _number(path: Path) -> int:

@@ -14,6 +14,8 @@ from provegym.train.data import load as load_examples
 from provegym.train.recipe import Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
 
+NO_VLLM = "vLLM is not installed here: pip install vllm, or --set grpo.use_vllm=false"
+
 
 def start(recipe: Recipe, folder: Path, toml: str, resume: bool, bar: Progress) -> Run:
     """Train by a recipe in a folder, or go on with what is there."""
@@ -50,13 +52,22 @@ def check(recipe: Recipe) -> None:
 
 def check_here(recipe: Recipe) -> None:
     """Find out before a corpus is made whether this machine has what the run starts from."""
-    adapter = recipe.model.adapter
-    if adapter and not Path(adapter).exists():
-        raise TrainError(f"model.adapter: there is no {adapter}; train it first, or leave it out")
-    if recipe.grpo and recipe.grpo.use_vllm and find_spec("vllm") is None:
-        raise TrainError(
-            "vLLM is not installed: pip install vllm, or --set grpo.use_vllm=false for a tiny run"
-        )
+    adapter(recipe.model)
+    if recipe.grpo and lacks_vllm(recipe.grpo):
+        raise TrainError(NO_VLLM)
+
+
+def lacks_vllm(grpo: Grpo) -> bool:
+    """Whether a run asks for vLLM where there is none."""
+    return grpo.use_vllm and find_spec("vllm") is None
+
+
+def adapter(model: Model) -> Path | None:
+    """The folder of the adapter that a model starts from, if it starts from one."""
+    folder = Path(model.adapter)
+    if model.adapter and not folder.exists():
+        raise TrainError(f"model.adapter: there is no {folder}; train it first, or leave it out")
+    return folder if model.adapter else None
 
 
 def _check_grpo(grpo: Grpo, lora: Lora | None) -> None:
@@ -113,9 +124,9 @@ def held_lora(model: Model) -> Lora | None:
 
 def policy(settings: Model, device: Any) -> tuple[Any, Any]:
     """The model and tokenizer of a recipe, ready to be trained: a new adapter if it has none."""
-    adapter = Path(settings.adapter) if settings.adapter else None
-    model, tokenizer = load(settings.name, adapter, device)
-    if adapter is None and (lora := settings.lora):
+    held = adapter(settings)
+    model, tokenizer = load(settings.name, held, device)
+    if held is None and (lora := settings.lora):
         peft = need("peft")
         config = peft.LoraConfig(
             r=lora.r,
