@@ -416,3 +416,11 @@ def test_vllm_needs_the_tokenizer_alone(tmp_path: Path, tiny: Path) -> None:
         if file.suffix != ".safetensors":
             (tmp_path / file.name).write_bytes(file.read_bytes())
     assert "vllm is missing" in heldout("--model", tmp_path, "--vllm").stderr
+
+
+def test_an_endpoint_that_is_not_there_is_no_score(example: Example, tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    write(data, [example])
+    done = heldout("--model", "http://127.0.0.1:9/v1", "--data", data)
+    assert done.returncode == 2
+    assert "1 rollouts went wrong and count as nothing; does default at" in done.stderr

@@ -185,3 +185,11 @@ def test_without_models_the_rest_is_done_and_what_to_install_is_said(bare: Whole
     assert "<th>all right</th>" in page
     assert "<th>base model</th>" not in page
     assert "<img" not in page
+
+
+def test_a_file_is_no_folder_for_it(tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    command = [sys.executable, "-m", "provegym", "quickstart", "--out", str(tmp_path / "taken")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"provegym: {tmp_path / 'taken'} is a file; name a folder\n"

@@ -174,6 +174,9 @@ def evaluate_model(
         print_json(report)
     else:
         _print_scores(report)
+    if broken := sum(found["broken"] for found in report.values()):
+        why = f"{broken} rollouts went wrong and count as nothing; does {player.who} answer?"
+        fail(f"{why} With --out, the same command plays them again")
 
 
 def _book(out: Path | None, told: dict[str, Any]) -> "Book | None":
@@ -261,8 +264,6 @@ def _print_scores(report: dict[str, Any]) -> None:
             cells += [_shown(both["model"]), f"{both['noop'].mean:.3f}"] if both else ["", ""]
         table.add_row(name, *cells)
     console.print(table)
-    if broken := sum(found["broken"] for found in report.values()):
-        console.print(f"\n{broken} rollouts went wrong and count as nothing")
 
 
 def _shown(value: "Estimate") -> str:

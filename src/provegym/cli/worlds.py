@@ -114,6 +114,8 @@ def quickstart(
     """Do the whole job once: examples, rollouts of a small model, GRPO steps and a report."""
     from provegym.quickstart.run import run
 
+    if out.exists() and not out.is_dir():
+        fail(f"{out} is a file; name a folder")
     # A console on this very stream: what libraries print is caught, and goes to a file.
     run(out, Console(file=sys.stdout), fresh)
 
