@@ -53,6 +53,20 @@ def test_what_is_no_name_is_never_handed_on_as_one() -> None:
     assert tame_arguments('{ "plain": 1 }') == '{ "plain": 1 }'
 
 
+def test_whatever_goes_wrong_in_answering_ends_the_run() -> None:
+    async def script(body: Json) -> Reply:
+        if body is PROBE:
+            return Reply(text="Hello.")
+        raise KeyError("tools")
+
+    with Gateway(script).open() as gateway:
+        gateway.probe()
+        assert post(gateway, ASKED).status_code == 500
+        with pytest.raises(BenchmarkError, match="KeyError"):
+            gateway.check()
+        assert (gateway.waiting, gateway.refused) == (0, 0)
+
+
 @pytest.mark.parametrize("status", [400, 413, 500])
 def test_a_request_that_is_refused_is_told_from_an_endpoint_that_is_gone(status: int) -> None:
     def answer(body: Body) -> Answer:
