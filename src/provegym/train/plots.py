@@ -51,10 +51,11 @@ def _picture(history: History, keys: Sequence[str], title: str, path: Path) -> l
         label = f"{key} {means[-1]:.3f}"
         axes.plot(steps, means, color=colour, linewidth=1.8, label=label)
     axes.set_xlabel("step")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_title(title, loc="left")
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    told = f"mean of the last {WINDOW}"
+    told = f"mean of the last {WINDOW}" if len(history) > WINDOW else "mean so far"
     figure.legend(frameon=False, fontsize="small", title=told, loc="outside right upper")
     path.parent.mkdir(parents=True, exist_ok=True)
     files = [path.with_suffix(f".{form}") for form in FORMATS]
