@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from base64 import b64decode
 from pathlib import Path
 from time import monotonic, sleep
 from xml.etree import ElementTree
@@ -80,12 +81,13 @@ def test_every_step_says_what_it_measured(whole: Whole) -> None:
     folder, said = whole
     assert "20 servers with 343 tools" in said
     assert "12 examples for training and 4 of held-out servers" in said
-    assert "all 16 keep the contract" in said
-    assert "1 on unseen servers and 1 on unseen worlds" in said
+    assert "all 16 keep the contract on their worlds: the right calls are paid 1.3, doing" in said
+    assert "1 on unseen servers and 1 on unseen worlds, 0 of them with nothing to call;" in said
     assert "as it comes: reward 0.00" in said
     assert "with the shipped adapter: reward" in said
     assert re.search(r"step 2/2: reward \d\.\d\d ± \d\.\d\d, success", said)
-    assert "2 steps of 2 rollouts of 1 prompts, on live worlds: reward" in said
+    assert "2 steps from that adapter, each on 1 new prompts with 2 rollouts each" in said
+    assert "2 steps, each on new prompts, are too few to measure what they changed" in said
     assert said.count(" kept") == 4
     assert "left out" not in said
     assert str(folder / "report.html") in said
@@ -106,19 +108,20 @@ def test_what_it_leaves_can_be_used(whole: Whole) -> None:
 
 
 @needs_models
-def test_the_page_shows_the_scores_and_its_pictures_are_there(whole: Whole) -> None:
+def test_the_page_shows_the_scores_and_needs_no_other_file(whole: Whole) -> None:
     folder, _ = whole
     page = (folder / "report.html").read_text("utf-8")
     assert "$" not in re.sub(r"\$\d", "", page)
-    for name in ("does nothing", "base model", "shipped adapter", "all right"):
+    for name in ("n", "does nothing", "base model", "shipped adapter", "right calls"):
         assert page.count(f"<th>{name}</th>") == 2
-    pictures = re.findall(r'src="([^"]+)"', page)
-    assert pictures == ["plots/scores.svg", "plots/grpo.svg"]
-    for picture in pictures:
-        assert ElementTree.parse(folder / picture).getroot().tag.endswith("svg")
-        assert (folder / picture).with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    pictures = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
+    for name, picture in zip(("scores", "grpo"), pictures, strict=True):
+        assert ElementTree.fromstring(b64decode(picture)).tag.endswith("svg")
+        assert (folder / "plots" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert "One task, twice" in page
-    assert "http" not in page
+    assert "are too few to measure what they changed" in page
+    rest = re.sub(r'src="data:[^"]+"', "", page)
+    assert not re.findall("http|src=|href=|url\\(", rest)
 
 
 @needs_models
@@ -182,9 +185,10 @@ def test_without_models_the_rest_is_done_and_what_to_install_is_said(bare: Whole
     assert missing == [f"left out base, trained, grpo: torch is missing: {extra.INSTALL}"]
     assert {path.name for path in folder.iterdir()} == FILES
     page = (folder / "report.html").read_text("utf-8")
-    assert "<th>all right</th>" in page
+    assert "<th>right calls</th>" in page
     assert "<th>base model</th>" not in page
     assert "<img" not in page
+    assert "Steps of GRPO" not in page
 
 
 def test_a_file_is_no_folder_for_it(tmp_path: Path) -> None:

@@ -56,9 +56,9 @@ def grpo(desk: Desk, bar: Progress) -> tuple[str, Figures]:
     rewards = [past["reward"] for past in run.history]
     seconds = sum(past["seconds"] for past in run.history) / len(rewards)
     told = (
-        f"{len(rewards)} steps of {desk.plan.rollouts} rollouts of {desk.plan.prompts} prompts, on"
-        f" live worlds: reward {' → '.join(f'{reward:.2f}' for reward in rewards)},"
-        f" {seconds:.0f} s per step"
+        f"{len(rewards)} steps from that adapter, each on {desk.plan.prompts} new prompts with"
+        f" {desk.plan.rollouts} rollouts each, on live worlds: mean reward"
+        f" {', '.join(f'{reward:.2f}' for reward in rewards)}; {seconds:.0f} s per step"
     )
     return told, {"history": run.history}
 

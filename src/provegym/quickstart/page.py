@@ -1,5 +1,6 @@
 """The page of a quickstart: what was done, the scores, a task told twice, and where to go on."""
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -7,9 +8,11 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from provegym import __version__
-from provegym.evals.measure import Estimate, reward
+from provegym.evals.measure import PARTS, Estimate, has_gold, reward, success
 from provegym.quickstart.desk import Desk
+from provegym.rewards import WEIGHTS
 from provegym.trace import Json, Rollout
+from provegym.verify.proofs import BEST
 
 if TYPE_CHECKING:
     from provegym.quickstart.report import Report
@@ -18,15 +21,19 @@ LONG = 220
 
 
 def write_page(desk: Desk, report: "Report") -> None:
-    """Write the page; it refers to the pictures beside it and to nothing elsewhere."""
+    """Write the page: one file that can be sent, with its pictures in it."""
     text = files("provegym.quickstart").joinpath("page.html").read_text("utf-8")
+    tables = "".join(table(name, report) for name in report.scores)
     parts = {
         "version": escape(__version__),
         "steps": steps(desk),
-        "scores": "".join(table(name, found, report) for name, found in report.scores.items()),
-        "pictures": "".join(picture(name, told) for name, told in report.pictures.items()),
+        "paid": paid(report.played["oracle"]),
+        "scores": picture(desk, report, "scores") + tables,
         "task": task(report.played),
-        "next": rows((f"<code>{escape(cmd)}</code>", escape(what)) for cmd, what in report.next),
+        "grpo": grpo(desk, report),
+        "next": "".join(
+            f"<p>{escape(what)}<code>{escape(cmd)}</code></p>" for cmd, what in report.next
+        ),
     }
     (desk.folder / "report.html").write_text(Template(text).substitute(parts), "utf-8")
 
@@ -40,30 +47,66 @@ def steps(desk: Desk) -> str:
     )
 
 
-def table(name: str, players: Mapping[str, Mapping[str, Estimate]], report: "Report") -> str:
+def paid(right: Sequence[Rollout]) -> str:
+    """What the reward is made of, and why the right calls are paid less than most on average."""
+    formula = " + ".join(f"{WEIGHTS[part]:g} {part}" for part in PARTS)
+    idle = sum(not has_gold(rollout.example) for rollout in right)
+    told = (
+        f"The reward is {formula}: {BEST} for the right calls, 0 for none. Where there is nothing"
+        " to call, it is 1 for no call and 0 for any."
+    )
+    if not idle:
+        return told
+    return (
+        f"{told} That is so in {idle} of these {len(right)} tasks: hence doing nothing is paid"
+        f" something here, and the right calls less than {BEST} on average."
+    )
+
+
+def table(name: str, report: "Report") -> str:
     """The scores of a group, with intervals."""
-    count = next(iter(players.values()))["reward"].tasks
+    players = report.scores[name]
     head = "".join(f"<th>{escape(report.names[player])}</th>" for player in players)
     body = rows(
-        (metric, *(shown(found.get(metric)) for found in players.values()))
-        for metric in report.metrics
-        if any(metric in found for found in players.values())
+        (
+            f"{metric} <small>{escape(told)}</small>",
+            str(count),
+            *(shown(found.get(metric)) for found in players.values()),
+        )
+        for metric, told in report.metrics.items()
+        if (count := report.tasks(name, metric))
     )
-    title = f"<h3>{escape(name)}, {count} tasks</h3>"
-    return f'{title}<table class="scores"><tr><th></th>{head}</tr>{body}</table>'
+    title = f"<h3>{escape(name)}, {report.tasks(name, 'reward')} tasks</h3>"
+    row = f"<tr><th></th><th>n</th>{head}</tr>"
+    return f'{title}<div class="wide"><table class="scores">{row}{body}</table></div>'
 
 
 def shown(value: Estimate | None) -> str:
-    """A mean and its interval."""
+    """A mean and its interval; where all tasks are alike, drawing anew gives none."""
     if value is None:
         return ""
-    return f"{value.mean:.2f} <small>[{value.low:.2f}, {value.high:.2f}]</small>"
+    mean = f'<span class="mean">{value.mean:.2f}</span>'
+    if value.low == value.high:
+        return mean
+    return f"{mean} <small>[{value.low:.2f}, {value.high:.2f}]</small>"
 
 
-def picture(name: str, told: str) -> str:
-    """A picture and what it shows."""
-    image = f'<img src="plots/{name}.svg" alt="{escape(told)}">'
-    return f"<figure>{image}<figcaption>{escape(told)}</figcaption></figure>"
+def picture(desk: Desk, report: "Report", name: str) -> str:
+    """A picture, if it was drawn, and what it shows."""
+    if name not in report.pictures:
+        return ""
+    told = escape(report.pictures[name])
+    data = b64encode((desk.folder / "plots" / f"{name}.svg").read_bytes()).decode()
+    image = f'<img src="data:image/svg+xml;base64,{data}" alt="{told}">'
+    return f'<figure><div class="wide">{image}</div><figcaption>{told}</figcaption></figure>'
+
+
+def grpo(desk: Desk, report: "Report") -> str:
+    """The steps of GRPO, and what can be said of them."""
+    if not report.lesson:
+        return ""
+    drawn = picture(desk, report, "grpo")
+    return f"<h2>Steps of GRPO</h2><p>{escape(report.lesson)}</p>{drawn}"
 
 
 def task(played: Mapping[str, Sequence[Rollout]]) -> str:
@@ -73,25 +116,40 @@ def task(played: Mapping[str, Sequence[Rollout]]) -> str:
     if not pairs:
         return ""
     before, after = max(pairs, key=gain)
-    columns = (("base model", before), ("shipped adapter", after))
-    told = "".join(
-        f"<div><h3>{name}: paid {reward(rollout):.2f}</h3>{chat(rollout)}</div>"
-        for name, rollout in columns
+    told = "The base model fails it, and with the shipped adapter it succeeds."
+    if not success(before) < success(after):
+        told = "No task went from failure to success; this is the one whose reward rose most."
+    right = ", ".join(step.tool for step in after.example.paths[0].steps) or "none"
+    columns = "".join(
+        f"<div><h3>{name}: {verdict(rollout)}</h3>{chat(rollout)}</div>"
+        for name, rollout in (("base model", before), ("shipped adapter", after))
     )
-    return f'<h2>One task, twice</h2><div class="twice">{told}</div>'
+    return (
+        f"<h2>One task, twice</h2><p>{told} Steps on the way are paid; a task succeeds only if, in"
+        " the end, the world is as it should be, every question was looked up, and what the user"
+        f" left out was asked for. The right calls here: <code>{escape(right)}</code>.</p>"
+        f'<div class="twice">{columns}</div>'
+    )
 
 
-def gain(pair: tuple[Rollout, Rollout]) -> tuple[float, int]:
-    """How much better the second went; of equals, the one with more calls."""
-    return reward(pair[1]) - reward(pair[0]), len(pair[1].calls)
+def gain(pair: tuple[Rollout, Rollout]) -> tuple[bool, float, int]:
+    """Whether the second alone succeeded, how much more it was paid, and how many calls it made."""
+    before, after = pair
+    return success(before) < success(after), reward(after) - reward(before), len(after.calls)
+
+
+def verdict(rollout: Rollout) -> str:
+    """Whether it succeeded, and what it was paid of what there is."""
+    most = BEST if has_gold(rollout.example) else 1.0
+    said = "succeeded" if success(rollout) else "failed"
+    return f"{said}, paid {reward(rollout):.2f} of {most:.2f}"
 
 
 def chat(rollout: Rollout) -> str:
     """A conversation, and what it changed in the world."""
     said = "".join(line for message in rollout.messages[1:] for line in lines(message))
-    changed = [f"{each.table} {each.key}" for each in rollout.outcome]
-    world = ", ".join(changed) if changed else "nothing"
-    return f'{said}<p class="world">changed in the world: {escape(world)}</p>'
+    world = ", ".join(f"{each.table} {each.key}" for each in rollout.outcome) or "nothing"
+    return f'{said}<p class="world">{escape(world)}</p>'
 
 
 def lines(message: Json) -> Iterable[str]:

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from provegym.evals.measure import has_gold
 from provegym.policies.extra import need
 from provegym.trace import Rollout, read
 from provegym.train.run import paid
+from provegym.verify.proofs import BEST
 
 if TYPE_CHECKING:
     from provegym.quickstart.report import Scores
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg")
 SHOWN = ("reward", "success", "coverage", "argument")
 COLOURS = {"noop": "#b8b8b8", "base": "#7aa6c2", "trained": "#d9822b", "oracle": "#5a8f5a"}
+GAP = 1.0
 
 
 def draw_scores(scores: "Scores", names: Mapping[str, str], path: Path) -> None:
@@ -37,9 +40,11 @@ def draw_scores(scores: "Scores", names: Mapping[str, str], path: Path) -> None:
                 error_kw={"elinewidth": 1, "ecolor": "#444444"},
                 label=names[player],
             )
-        count = next(iter(players.values()))["reward"].tasks
-        panel.set_title(f"{group}, {count} tasks", loc="left", fontsize="medium")
-        panel.set_xticks(range(len(SHOWN)), SHOWN)
+        first = next(iter(players.values()))
+        counts = [first[name].tasks if name in first else 0 for name in SHOWN]
+        panel.set_title(f"{group}, {counts[0]} tasks", loc="left", fontsize="medium")
+        labels = [f"{name}\nn = {count}" for name, count in zip(SHOWN, counts, strict=True)]
+        panel.set_xticks(range(len(SHOWN)), labels)
         panel.grid(axis="y", alpha=0.25)
         panel.set_axisbelow(True)
         panel.spines[["top", "right"]].set_visible(False)
@@ -49,30 +54,56 @@ def draw_scores(scores: "Scores", names: Mapping[str, str], path: Path) -> None:
 
 
 def draw_lesson(folder: Path, path: Path) -> None:
-    """What each rollout of each step was paid, the groups apart, and the mean."""
-    figure = need("matplotlib.figure").Figure(figsize=(9.0, 3.2), layout="constrained")
+    """What each rollout of each step was paid: a column per prompt, steps apart."""
+    figure = need("matplotlib.figure").Figure(figsize=(9.0, 3.4), layout="constrained")
     axes = figure.subplots()
-    means = []
-    for file in sorted(folder.glob("step-*.jsonl")):
-        step = int(file.stem.rpartition("-")[2])
-        groups: dict[str, list[float]] = {}
-        for rollout in read(file, Rollout):
-            groups.setdefault(rollout.example.id, []).append(paid(rollout))
-        for number, rewards in enumerate(groups.values()):
-            shift = (number + 1) / (len(groups) + 1) - 0.5
-            spots = [step + shift * 0.6] * len(rewards)
-            axes.scatter(spots, rewards, s=22, alpha=0.6, color=f"C{number % 10}", linewidths=0)
-        everyone = [reward for rewards in groups.values() for reward in rewards]
-        means.append((step, sum(everyone) / len(everyone)))
-    axes.plot(*zip(*means, strict=True), color="#333333", marker="o", label="mean of the step")
-    axes.set_xticks([step for step, _ in means])
-    axes.set_ylim(-0.1, 1.4)
-    axes.set_xlabel("step")
-    axes.set_title("GRPO: what each rollout was paid; a colour is a prompt", loc="left")
+    steps = [_prompts(file) for file in sorted(folder.glob("step-*.jsonl"))]
+    size, ticks, place = 400 / (8 + sum(map(len, steps))), [], 0.0
+    for prompts in steps:
+        if place:
+            axes.axvline(place - (1 + GAP) / 2, color="#d8dde2", linewidth=0.8)
+        ticks.append(place + (len(prompts) - 1) / 2)
+        for rollouts in prompts:
+            _draw_prompt(axes, place, rollouts, size)
+            place += 1
+        place += GAP
+    axes.set_xticks(ticks, [f"step {number}" for number in range(1, len(ticks) + 1)])
+    axes.tick_params(axis="x", length=0)
+    axes.set_xlim(-(1 + GAP) / 2, place - (1 + GAP) / 2)
+    axes.set_ylim(-0.05, 1.4)
+    axes.set_ylabel("reward")
     axes.grid(axis="y", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower right")
+    handles, labels = axes.get_legend_handles_labels()
+    shown = dict(zip(labels, handles, strict=True))
+    figure.legend(
+        shown.values(), shown.keys(), loc="outside lower center", ncols=len(shown), frameon=False
+    )
     _save(figure, path)
+
+
+def _prompts(file: Path) -> list[list[Rollout]]:
+    """The rollouts of a step, prompt by prompt."""
+    found: dict[str, list[Rollout]] = {}
+    for rollout in read(file, Rollout):
+        found.setdefault(rollout.example.id, []).append(rollout)
+    return list(found.values())
+
+
+def _draw_prompt(axes: Any, place: float, rollouts: list[Rollout], size: float) -> None:
+    """Rollouts side by side, so that equal rewards do not hide each other."""
+    rewards, count = list(map(paid, rollouts)), len(rollouts)
+    best = BEST if has_gold(rollouts[0].example) else 1.0
+    spots = [place + 0.44 * ((number + 0.5) / count - 0.5) for number in range(count)]
+    for level, half, colour, style, label in (
+        (best, 0.45, COLOURS["oracle"], ":", "what the right calls are paid"),
+        (sum(rewards) / count, 0.3, "#333333", "-", "mean of a prompt's rollouts"),
+    ):
+        ends = place - half, place + half
+        axes.hlines(level, *ends, colors=colour, linestyles=style, label=label)
+    axes.scatter(
+        spots, rewards, s=size, color=COLOURS["trained"], linewidths=0, zorder=3, label="a rollout"
+    )
 
 
 def _save(figure: Any, path: Path) -> None:

@@ -120,17 +120,19 @@ def _show_next(desk: Desk, report: Report, seconds: float) -> None:
 def _show(desk: Desk, report: Report) -> None:
     """The scores as a table, group by group."""
     for name, players in report.scores.items():
-        count = next(iter(players.values()))["reward"].tasks
-        table = Table("", box=None, title=f"{name}, {count} tasks", title_justify="left")
+        title = f"{name}, {report.tasks(name, 'reward')} tasks"
+        table = Table("", box=None, title=title, title_justify="left")
+        table.add_column("n", justify="right")
         for player in players:
             table.add_column(PLAYERS[player], justify="right")
         for metric in METRICS:
-            cells = [found.get(metric) for found in players.values()]
-            if not any(cells):
-                continue
-            table.add_row(metric, *(_mean(cell) for cell in cells))
+            if count := report.tasks(name, metric):
+                cells = [found.get(metric) for found in players.values()]
+                table.add_row(metric, str(count), *(_mean(cell) for cell in cells))
         desk.console.print()
         desk.console.print(table, highlight=False)
+    if report.lesson:
+        desk.console.print(f"\n{report.lesson}", highlight=False)
 
 
 def _mean(value: Estimate | None) -> str:

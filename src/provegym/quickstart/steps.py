@@ -6,7 +6,7 @@ import msgspec
 from rich.progress import Progress
 
 from provegym.evals.heldout import group, tasks
-from provegym.evals.measure import measure
+from provegym.evals.measure import has_gold, measure
 from provegym.play import verify_file
 from provegym.policies.scripted import SCRIPTS
 from provegym.quickstart.desk import Desk, Figures
@@ -18,6 +18,7 @@ from provegym.synth.corpus import Corpus, Order
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, Rollout, read, write
 from provegym.train.data import show
+from provegym.verify.proofs import BEST
 
 KINDS = {
     "multi_turn": "conversations",
@@ -63,8 +64,8 @@ def contract(desk: Desk, bar: Progress) -> tuple[str, Figures]:
         first = next(iter(failed))
         raise BadFile(f"{len(failed)} of {count} break the contract; {first}: {failed[first][0]}")
     told = (
-        f"all {count} keep the contract on their worlds: the right calls are paid 1.3, no call"
-        " the floor, and no road as short is left unpaid"
+        f"all {count} keep the contract on their worlds: the right calls are paid {BEST}, doing"
+        " nothing 0 (1 where there is nothing to call), and no road as short is left unpaid"
     )
     return told, {"examples": count}
 
@@ -85,7 +86,11 @@ def choose(desk: Desk, bar: Progress) -> tuple[str, Figures]:
     least, most = (measure(some)["reward"].mean for some in (idle, best))
     groups = Counter(map(group, examples))
     some = " and ".join(f"{count} on {name}" for name, count in groups.items())
-    told = f"{some}; doing nothing is paid {least:.2f} there, doing all right {most:.2f}"
+    idle_count = sum(not has_gold(example) for example in examples)
+    told = (
+        f"{some}, {idle_count} of them with nothing to call; on average doing nothing is paid"
+        f" {least:.2f} there and the right calls {most:.2f}"
+    )
     return told, {"groups": dict(groups), "noop": least, "oracle": most}
 
 

@@ -1,0 +1,118 @@
+"""What the page says: which task it tells, whether that succeeded, what is paid, and of how many.
+
+From rollouts of scripts, so that no model is needed.
+"""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from examples import pay_example
+from provegym.policies.scripted import SCRIPTS
+from provegym.quickstart import pictures
+from provegym.quickstart.page import paid, table, task
+from provegym.quickstart.report import METRICS, PLAYERS, Report, score
+from provegym.rollout import play_script
+from provegym.trace import Example, Reward, Rollout, write
+from provegym.trace import Path as Road
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results.md"
+
+
+def example(name: str) -> Example:
+    """One with something to call, that knows how the world should be in the end."""
+    bare = pay_example(id=name)
+    return replace(bare, outcome=play_script(bare, SCRIPTS["oracle"]).outcome)
+
+
+def idle(name: str) -> Example:
+    """One with nothing to call."""
+    return pay_example(id=name, kind="abstention", paths=(Road(steps=()),))
+
+
+def play(name: str, script: str) -> Rollout:
+    """What a script does there."""
+    return play_script(example(name), SCRIPTS[script])
+
+
+def half(name: str) -> Rollout:
+    """All calls right, but the world is not: paid in full, and a failure."""
+    return replace(play(name, "oracle"), outcome=())
+
+
+def test_the_task_told_is_one_that_only_the_adapter_succeeds_at() -> None:
+    before = replace(play("b", "noop"), reward=Reward(total=0.4))
+    played = {"base": [play("a", "noop"), before], "trained": [half("a"), play("b", "oracle")]}
+    page = task(played)
+    assert "The base model fails it, and with the shipped adapter it succeeds." in page
+    assert "base model: failed, paid 0.40 of 1.30" in page
+    assert "shipped adapter: succeeded, paid 1.30 of 1.30" in page
+    assert "<code>list_accounts, list_payees, pay_payee, set_card_status</code>" in page
+
+
+def test_where_there_is_none_the_page_says_that_both_failed() -> None:
+    played = {
+        "base": [play("a", "noop"), play("b", "noop")],
+        "trained": [play("a", "noop"), half("b")],
+    }
+    page = task(played)
+    assert "No task went from failure to success" in page
+    assert "base model: failed, paid 0.00 of 1.30" in page
+    assert "shipped adapter: failed, paid 1.30 of 1.30" in page
+
+
+def test_why_the_right_calls_are_paid_less_than_most_is_said() -> None:
+    right = [play("a", "oracle")]
+    told = paid(right)
+    assert "0.5 validity + 0.5 coverage + 0.15 efficiency + 0.2 name + 0.1 argument: 1.3" in told
+    assert "on average" not in told
+    told = paid([*right, play_script(idle("b"), SCRIPTS["oracle"])])
+    assert "in 1 of these 2 tasks" in told
+    assert "the right calls less than 1.3 on average" in told
+
+
+def test_every_score_has_its_number_of_tasks_and_an_interval_only_where_tasks_differ() -> None:
+    examples = (example("a"), example("b"), idle("c"))
+    played = {"oracle": [play_script(each, SCRIPTS["oracle"]) for each in examples]}
+    report = Report(played, score(played), {}, [], PLAYERS, METRICS, "")
+    [name] = report.scores
+    counts = {metric: report.tasks(name, metric) for metric in METRICS}
+    assert [counts[metric] for metric in ("reward", "coverage", "abstention")] == [3, 2, 1]
+    assert counts["clarification"] == 0
+    cells = dict(re.findall(r"<tr><td>(\w+) .*?</td><td>(\d+)</td>", table(name, report)))
+    assert cells == {metric: str(count) for metric, count in counts.items() if count}
+    intervals = re.findall(r"<tr><td>(\w+) (?:(?!</tr>).)*\[", table(name, report))
+    assert intervals == ["reward", "calls"]
+
+
+def test_dots_of_grpo_stand_apart_and_no_line_joins_prompts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    for step in (1, 2):
+        groups = [
+            [play(f"{step}{at}", "oracle")] * 2 + [play(f"{step}{at}", "noop")] for at in "ab"
+        ]
+        write(tmp_path / f"step-{step:06}.jsonl", [each for group in groups for each in group])
+    drawn: list[Any] = []
+    monkeypatch.setattr(pictures, "_save", lambda figure, path: drawn.append(figure))
+    pictures.draw_lesson(tmp_path, tmp_path / "grpo")
+    [axes] = drawn[0].axes
+    dots = [each.get_offsets() for each in axes.collections if each.get_label() == "a rollout"]
+    assert [len(prompt) for prompt in dots] == [3, 3, 3, 3]
+    assert len({x for prompt in dots for x, _ in prompt}) == 12
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["step 1", "step 2"]
+    bars = [each.get_segments()[0] for each in axes.collections if "mean" in each.get_label()]
+    for prompt, (left, right) in zip(dots, bars, strict=True):
+        assert left[0] < min(x for x, _ in prompt) < max(x for x, _ in prompt) < right[0]
+        assert left[1] == right[1] == pytest.approx(2.6 / 3)
+    assert all(one[1][0] < two[0][0] for one, two in pairwise(bars))
+    assert all(len(set(line.get_xdata())) == 1 for line in axes.lines)
+
+
+def test_the_steps_it_points_to_are_those_of_the_results() -> None:
+    assert re.search(r"150 steps of GRPO[^|\n]*\(shipped\)", RESULTS.read_text("utf-8"))
