@@ -1,15 +1,15 @@
 """Long runs over files: they resume, say what is wrong, and score again without a world."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from evals.ready import run
 from examples import pay_example
-from provegym.trace import BadFile, Example, Rollout, line, read, write
+from provegym.evals.gateway import Gateway, Refused
+from provegym.trace import BadFile, Example, Json, Reply, Rollout, line, read, write
 from provegym.verify.complete import complete
 
 
@@ -20,12 +20,6 @@ def data(tmp_path: Path) -> Path:
     path = tmp_path / "examples.jsonl"
     write(path, [msgspec.structs.replace(example, id=f"pay-{n}") for n in range(5)])
     return path
-
-
-def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    """Run the command line."""
-    command = [sys.executable, "-m", "provegym", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_a_run_resumes_by_example_and_survives_a_cut_line(data: Path, tmp_path: Path) -> None:
@@ -40,14 +34,38 @@ def test_a_run_resumes_by_example_and_survives_a_cut_line(data: Path, tmp_path: 
     assert out.read_bytes() == whole
 
 
-def test_an_endpoint_that_is_down_is_not_a_result_and_is_asked_again(
+def test_an_endpoint_that_is_down_is_noticed_before_anything_is_played(
     data: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "rollouts.jsonl"
     done = run("rollout", "--policy", "http://127.0.0.1:9/v1", "--data", data, "--out", out)
     assert done.returncode == 2
+    assert "http://127.0.0.1:9/v1 gave no answer after 1 tries: ConnectError" in done.stderr
+    assert "nothing was played" in done.stderr
+    assert not out.exists()
+
+
+def test_an_endpoint_that_goes_down_gives_no_result_and_is_asked_again(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def greets(body: Json) -> Reply:
+        if "tools" in body and not up:
+            raise Refused("gone")
+        return Reply(text="Hello.")
+
+    out, up = tmp_path / "rollouts.jsonl", False
+    with Gateway(greets).open() as gateway:
+        monkeypatch.setenv("PROVEGYM_API_KEY", gateway.key)
+        arguments = ("rollout", "--policy", gateway.url, "--data", data, "--out", out)
+        done = run(*arguments)
+        held = list(read(out, Rollout))
+        up = True
+        assert run(*arguments).returncode == 0
+        asked = gateway.asked
+        assert "5 rollouts" in run(*arguments).stdout
+        assert gateway.asked == asked  # nothing is left to play
+    assert done.returncode == 2
     assert "5 rollouts went wrong" in done.stderr
-    held = list(read(out, Rollout))
     assert all(rollout.reward is None and rollout.ended == "policy_error" for rollout in held)
     assert "mean reward 0.000" in done.stdout
 
@@ -107,7 +125,23 @@ def test_the_audit_shows_what_failing_is_paid(data: Path) -> None:
     [
         (["verify", "nowhere.jsonl"], "nowhere.jsonl: No such file"),
         (["score", "nowhere.jsonl"], "nowhere.jsonl: No such file"),
-        (["score", "{data}"], "examples.jsonl:1: Object contains unknown field"),
+        (["score", "{data}"], "examples.jsonl:1 is an example, not a rollout; `provegym rollout`"),
+        (["compare", "{data}", "{data}"], "examples.jsonl:1 is an example, not a rollout"),
+        (
+            ["verify", "{rollouts}"],
+            "rollouts.jsonl:1 is a rollout, not an example; `provegym score`",
+        ),
+        (["eval", "heldout", "--model", "noop", "--data", "{rollouts}"], "is a rollout, not an"),
+        (
+            ["rollout", "--policy", "noop", "--data", "{rollouts}", "--out", "x"],
+            "rollouts.jsonl:1 is a rollout, not an example",
+        ),
+        (["verify", "{empty}"], "empty.jsonl holds no examples; `provegym synth` makes some"),
+        (["audit", "--data", "{empty}"], "empty.jsonl holds no examples"),
+        (["eval", "heldout", "--model", "noop", "--data", "{empty}"], "holds no examples"),
+        (["rollout", "--policy", "noop", "--data", "{empty}", "--out", "x"], "holds no examples"),
+        (["score", "{empty}"], "empty.jsonl holds no rollouts; `provegym rollout` plays some"),
+        (["compare", "{empty}", "{rollouts}"], "empty.jsonl holds no rollouts"),
         (["score", "{data}", "--weights", "nme=1"], "no reward part 'nme'"),
         (["score", "{data}", "--weights", "name"], "is no weight"),
         (["score", "{data}", "--weights", "name=nan"], "must be a number"),
@@ -120,7 +154,11 @@ def test_the_audit_shows_what_failing_is_paid(data: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_line(data: Path, arguments: list[str], says: str) -> None:
-    done = run(*(part.format(data=data) for part in arguments))
+    files = {name: data.with_name(f"{name}.jsonl") for name in ("rollouts", "empty")}
+    rollout = Rollout(example=pay_example(), policy="p", messages=())
+    write(files["rollouts"], [rollout])
+    write(files["empty"], [])
+    done = run(*(part.format(data=data, **files) for part in arguments))
     assert done.returncode == 2
     assert says in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr

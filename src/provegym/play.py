@@ -10,10 +10,10 @@ import msgspec
 from rich.progress import Progress
 
 from provegym.config import BadRecipe, check_weights
-from provegym.evals.heldout import Remote, played
+from provegym.evals.heldout import Remote, greet, played
 from provegym.rewards import Scheme, rescore
 from provegym.rewards.explain import explain, summary
-from provegym.trace import BadFile, Example, Rollout, line, read, write
+from provegym.trace import BadFile, Example, Rollout, line, read, read_some, write
 from provegym.verify import verify
 from provegym.workers import HERE, Workers
 
@@ -29,10 +29,12 @@ class Job:
 
 def play_file(job: Job, bar: Progress, workers: Workers = HERE) -> tuple[int, float, list[str]]:
     """Play the examples that the output does not hold yet: how many, their mean, what failed."""
-    examples = list(read(job.data, Example))
+    examples = list(read_some(job.data, Example))
     done = _recover(job)
     failed: list[str] = []
     todo = [example for example in examples if example.id not in done]
+    if todo:
+        greet(job.player, workers)
     task = bar.add_task("rollouts", total=len(examples), completed=len(examples) - len(todo))
     try:
         with job.out.open("ab", buffering=0) as file:
@@ -73,7 +75,7 @@ def score_file(path: Path, scheme: Scheme, *, explained: bool = False) -> dict[s
     sums: dict[str, float] = defaultdict(float)
     count = scored = 0
     total = 0.0
-    for rollout in read(path, Rollout):
+    for rollout in read_some(path, Rollout):
         if rollout.reward is None:
             lines.append(f"{rollout.example.id}: {rollout.ended}: {rollout.reason}")
             continue
@@ -115,7 +117,7 @@ def verify_file(
     path: Path, bar: Progress, workers: Workers = HERE
 ) -> tuple[dict[str, list[str]], int]:
     """What is wrong with which example, and how many were looked at."""
-    examples = list(read(path, Example))
+    examples = list(read_some(path, Example))
     failed: dict[str, list[str]] = {}
     task = bar.add_task("verify", total=len(examples))
     found = workers.map(partial(map, verify), examples)

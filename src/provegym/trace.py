@@ -5,7 +5,8 @@ it was paid. Both are one line of JSON, and a rollout carries its example, so th
 shown and scored again without the world.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path as File
 from typing import Any, Literal, TypeVar
 
@@ -200,6 +201,14 @@ class BadFile(Exception):
 
 
 T = TypeVar("T", Example, Rollout)
+NONE: dict[type[Data], str] = {
+    Example: "holds no examples; `provegym synth` makes some",
+    Rollout: "holds no rollouts; `provegym rollout` plays some",
+}
+OTHER: dict[type[Data], tuple[type[Data], str]] = {
+    Example: (Rollout, "is a rollout, not an example; `provegym score` takes rollouts"),
+    Rollout: (Example, "is an example, not a rollout; `provegym rollout` takes examples"),
+}
 
 
 def read(path: File, kind: type[T]) -> Iterator[T]:
@@ -208,7 +217,7 @@ def read(path: File, kind: type[T]) -> Iterator[T]:
         for part in sorted(path.glob("*.jsonl")):
             yield from read(part, kind)
         return
-    decode = msgspec.json.Decoder(kind).decode
+    decoder = msgspec.json.Decoder(kind)
     try:
         lines = path.open("rb")
     except OSError as problem:
@@ -216,13 +225,26 @@ def read(path: File, kind: type[T]) -> Iterator[T]:
     with lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
-                yield _read_line(decode, line, f"{path}:{number}")
+                yield _read_line(decoder, line, f"{path}:{number}")
 
 
-def _read_line(decode: Callable[[bytes], T], line: bytes, where: str) -> T:
+def read_some(path: File, kind: type[T]) -> Iterator[T]:
+    """As `read`, where it is a mistake that there are none."""
+    item = None
+    for item in read(path, kind):
+        yield item
+    if item is None:
+        raise BadFile(f"{path} {NONE[kind]}")
+
+
+def _read_line(decoder: "msgspec.json.Decoder[T]", line: bytes, where: str) -> T:
     try:
-        return decode(line)
+        return decoder.decode(line)
     except msgspec.DecodeError as problem:
+        other, told = OTHER[decoder.type]
+        with suppress(msgspec.DecodeError):
+            msgspec.json.decode(line, type=other)
+            raise BadFile(f"{where} {told}") from None
         hint = f" (this version reads schema {SCHEMA})" if "$.schema" in str(problem) else ""
         raise BadFile(f"{where}: {problem}{hint}") from None
 

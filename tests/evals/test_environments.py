@@ -77,6 +77,7 @@ def test_commands_that_cannot_run_say_so_in_one_line(tmp_path: Path) -> None:
         ("bfcl", "--endpoint", "noop", "--subset", "bas", "--out", out): "did you mean 'base'",
         ("bfcl", "--version", "4", "--endpoint", "noop", "--out", out): "no version of bfcl-eval",
         ("bfcl", "--endpoint", "noop", "--adapter", out, "--out", out): "--local MODEL",
+        ("bfcl", "--local", "embeded", "--out", out): "no model 'embeded'; did you mean 'embedded'",
         ("bfcl", "--local", "embedded", "--adapter", out, "--out", out): "is no adapter",
         ("tau2", "--endpoint", "http://127.0.0.1:9/v1", "--model", "m", "--out", out): "--user URL",
     }.items():

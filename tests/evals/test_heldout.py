@@ -17,7 +17,7 @@ from evals.ready import command, run
 from examples import pay_example
 from provegym.cli.evaluation import Player
 from provegym.evals.environments import BenchmarkError
-from provegym.evals.gateway import Gateway
+from provegym.evals.gateway import Gateway, Refused
 from provegym.evals.heldout import (
     SERVERS,
     TRAINING,
@@ -318,7 +318,10 @@ def test_a_run_that_is_killed_goes_on(
         before = file.read_bytes()
         gateway.asked = 0
         assert heldout(*arguments, "--out", out).returncode == 0
-        assert gateway.asked == 2 * (30 - before.count(b"\n"))
+        assert gateway.asked == 1 + 2 * (30 - before.count(b"\n"))
+        gateway.asked = 0
+        assert heldout(*arguments, "--out", out).returncode == 0
+        assert gateway.asked == 0
         assert 5 <= before.count(b"\n") < 30
         assert heldout(*arguments, "--out", whole).returncode == 0
     assert file.read_bytes().startswith(before)
@@ -336,6 +339,8 @@ def test_a_run_that_is_killed_goes_on(
         ("embedded --name x", "a model of this machine takes no --name"),
         ("embedded --adapter /no/such", "/no/such is no adapter: it has no adapter_config.json"),
         ("nosuch/model", "cannot load nosuch/model: "),
+        ("embeded", "no model 'embeded'; did you mean 'embedded'?"),
+        ("orcle", "no model 'orcle'; did you mean 'oracle'?"),
     ],
 )
 def test_what_is_of_no_effect_or_not_there_is_refused_in_a_line(
@@ -365,10 +370,10 @@ def test_an_endpoint_keeps_to_its_limits(
         monkeypatch.setenv("PROVEGYM_API_KEY", gateway.key)
         arguments = ("--model", gateway.url, "--data", data)
         assert heldout(*arguments, "--out", tmp_path / "free").returncode == 0
-        assert asked == [2048] * 10
+        assert asked == [2048] * 11
         limits = ("--reply", 7, "--completion", 25)
         assert heldout(*arguments, *limits, "--out", out).returncode == 0
-    assert asked[10:] == [7] * 3
+    assert asked[11:] == [7] * 4
     assert [(each.ended, each.tokens) for each in read(out, Rollout)] == [("tokens", 30)]
     assert settings(out)["reply"] == 7
     assert settings(out)["completion"] == 25
@@ -418,9 +423,30 @@ def test_vllm_needs_the_tokenizer_alone(tmp_path: Path, tiny: Path) -> None:
     assert "vllm is missing" in heldout("--model", tmp_path, "--vllm").stderr
 
 
-def test_an_endpoint_that_is_not_there_is_no_score(example: Example, tmp_path: Path) -> None:
-    data = tmp_path / "data.jsonl"
-    write(data, [example])
-    done = heldout("--model", "http://127.0.0.1:9/v1", "--data", data)
-    assert done.returncode == 2
-    assert "1 rollouts went wrong and count as nothing; does default at" in done.stderr
+def test_an_endpoint_that_is_not_there_is_noticed_before_tasks_are_drawn() -> None:
+    done = heldout("--model", "http://127.0.0.1:9/v1", "--count", 100_000)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "http://127.0.0.1:9/v1 gave no answer after 1 tries: ConnectError" in done.stderr
+
+
+def test_an_endpoint_that_goes_down_is_no_score(
+    example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def greets(body: Json) -> Reply:
+        if "tools" in body or not up:
+            raise Refused("gone")
+        return Reply(text="Hello.")
+
+    data, out, up = tmp_path / "data.jsonl", tmp_path / "out", True
+    write(data, some(example))
+    with Gateway(greets).open() as gateway:
+        monkeypatch.setenv("PROVEGYM_API_KEY", gateway.key)
+        arguments = ("--model", gateway.url, "--data", data, "--out", out)
+        done = heldout(*arguments)
+        assert done.returncode == 2
+        assert "5 rollouts went wrong and count as nothing; does default at" in done.stderr
+        one = play_script(some(example)[0], SCRIPTS["oracle"])
+        write(out / "rollouts.jsonl", [one])
+        up = False
+        assert "after 1 tries: status 400; nothing was played" in heldout(*arguments).stderr
+    assert len(list(read(out, Rollout))) == 1

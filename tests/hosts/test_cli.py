@@ -17,9 +17,15 @@ def run(*arguments: str, **options: str) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["servrs"], "No such command"),
+        (["servrs"], "no command 'servrs'; did you mean 'servers'?"),
+        (["foo"], "no command 'foo'; `python -m provegym --help` lists them"),
+        (["eval", "foo"], "no command 'foo'; `python -m provegym eval --help` lists them"),
+        (["eval", "bfcl2"], "did you mean 'bfcl'?"),
+        (["servers", "nothing"], "no server 'nothing'; `provegym servers` lists them"),
         (["servers", "bankin"], "did you mean 'banking'?"),
-        (["call", "banking"], "Missing argument"),
+        (["call"], "name a server; `provegym servers` lists them"),
+        (["call", "banking"], "name a tool of banking; `provegym servers banking` lists them"),
+        (["story"], "name a server; `provegym servers` lists them"),
         (["call", "bank", "list_accounts"], "no server 'bank'"),
         (["call", "banking", "list_accounts", "--seed", "x"], "--seed"),
         (["serve", "nothing"], "no server 'nothing'"),

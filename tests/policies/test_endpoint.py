@@ -170,6 +170,7 @@ def test_words_in_parts_are_put_together(model: Model) -> None:
         ("http://127.0.0.1:9/v1", "ConnectError"),
         ("http://host:port", "is no URL"),
         ("v1", "Unsupported"),
+        ("http://me:secret@127.0.0.1:9/v1", "//127.0.0.1:9/v1 gave no answer"),
     ],
 )
 def test_an_unreachable_endpoint_is_a_reason_too(url: str, says: str) -> None:
@@ -181,7 +182,9 @@ def test_an_unreachable_endpoint_is_a_reason_too(url: str, says: str) -> None:
         finally:
             await endpoint.aclose()
 
-    assert says in anyio.run(run).reason
+    reason = anyio.run(run).reason
+    assert says in reason
+    assert "secret" not in reason
 
 
 def test_the_rate_is_kept(model: Model) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from provegym.rewards import WEIGHTS, Scheme, rescore, score
 from provegym.rewards.align import can_serve
 from provegym.rewards.equality import equal
+from provegym.rewards.explain import explain
 from provegym.trace import (
     Alternative,
     Call,
@@ -130,6 +131,27 @@ def test_a_guess_where_one_should_ask_is_worth_nothing() -> None:
     alone, both = parts(right, gold=gold), parts(guess, right, gold=gold)
     assert (both["validity"], both["name"]) == (0.5, 0.5)
     assert (alone["validity"], alone["name"]) == (1, 1)
+
+
+def told(gold: Sequence[Step], *made: Call) -> list[str]:
+    """What is said of these calls after their checks."""
+    rollout = rescore(Rollout(example=example(gold), policy="p", messages=(), calls=made))
+    return [each.partition("; ")[2] or each for each in explain(rollout)]
+
+
+def test_a_right_call_in_the_wrong_turn_is_told_so() -> None:
+    gold = [Step(turn=0, tool="find"), Step(turn=1, tool="pay", arguments={"to": 1}, writes=True)]
+    early = msgspec.structs.replace(call("pay", 1, to=1), writes=True)
+    right = msgspec.structs.replace(early, turn=1, message=2)
+    wrong = msgspec.structs.replace(early, arguments={"to": 2})
+    late = msgspec.structs.replace(call("find", 2), turn=1)
+    early_told = "serves no step: it came in turn 1, and step 2 (pay) belongs to turn 2"
+    late_told = "serves no step: it came in turn 2, and step 1 (find) belongs to turn 1"
+    assert told(gold, early) == [early_told, "step 1 find: not served", "step 2 pay: not served"]
+    assert told(gold, call("find"), early, right)[1] == early_told
+    assert told(gold, right, late)[1] == late_told
+    assert told(gold, wrong)[0] == "serves no step"
+    assert told(gold, call("find"), right, late)[2] == "serves no step"  # it only looks again
 
 
 def test_the_best_path_counts_and_strict_takes_the_first_alone() -> None:

@@ -430,6 +430,17 @@ def test_a_mistake_is_one_line_of_the_command(
     )
 
 
+def test_a_file_in_the_place_of_the_folder_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(sys, "argv", command(tmp_path / "file")[2:])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"provegym: {tmp_path / 'file'} is a file; name a folder\n"
+
+
 def nothing(place: Place, wanted: Shape) -> None:
     """No candidate at all."""
 

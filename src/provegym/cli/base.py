@@ -1,8 +1,9 @@
 """What the commands share: the application, options, and how they speak and fail."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -11,14 +12,27 @@ import msgspec
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from provegym import servers
 from provegym.kernel import AnyServer
-from provegym.kernel.errors import suggest
 from provegym.workers import Cluster, ClusterError, Workers, local
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+class Commands(TyperGroup):
+    """Commands by their names; a wrong name is told where the right ones are."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of a name."""
+        if args[0] not in self.commands:
+            hint = near(args[0], list(self.commands)) or f"`{ctx.command_path} --help` lists them"
+            fail(f"no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(
+    cls=Commands, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+)
 console = Console()
 OLDEST_MCP = (2, 3)
 
@@ -67,11 +81,33 @@ def fail(message: str) -> NoReturn:
     raise SystemExit(2)
 
 
-def load(name: str) -> AnyServer:
+def near(word: str, known: Sequence[str]) -> str:
+    """Point to the nearest known word, if one is near."""
+    found = get_close_matches(word, known, n=1)
+    return f"did you mean {found[0]!r}?" if found else ""
+
+
+def load(name: str | None) -> AnyServer:
     """A server by the name a user typed."""
+    listed = "`provegym servers` lists them"
+    if name is None:
+        fail(f"name a server; {listed}")
     if name not in servers.names():
-        fail(f"no server {name!r}; {suggest(name, list(servers.names()))}")
+        fail(f"no server {name!r}; {near(name, servers.names()) or listed}")
     return servers.load(name)
+
+
+def check_model(name: str, known: Sequence[str]) -> None:
+    """Fail on a mistyped name before it is looked for on a hub; ids there have a slash."""
+    typed = name not in known and "/" not in name and not Path(name).exists()
+    if typed and (hint := near(name, known)):
+        fail(f"no model {name!r}; {hint}")
+
+
+def check_folder(out: Path) -> None:
+    """Fail where a file is in the place of a folder that is to be written."""
+    if out.exists() and not out.is_dir():
+        fail(f"{out} is a file; name a folder")
 
 
 def print_json(value: object) -> None:

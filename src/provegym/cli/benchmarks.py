@@ -9,7 +9,16 @@ import typer
 from rich.progress import TaskID
 from rich.table import Table
 
-from provegym.cli.base import Json, console, fail, print_json, progress_bar
+from provegym.cli.base import (
+    Commands,
+    Json,
+    check_folder,
+    check_model,
+    console,
+    fail,
+    print_json,
+    progress_bar,
+)
 from provegym.cli.base import app as root
 from provegym.kernel.errors import suggest
 from provegym.policies.extra import NotInstalled, installed
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
     from provegym.evals.contamination import Report
     from provegym.evals.gateway import Answer, Load
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+app = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 root.add_typer(
     app, name="eval", help="Say how good a model is: on our held-out tasks and elsewhere."
 )
@@ -93,6 +102,7 @@ class Player:
             fail(f"--endpoint {self.endpoint} is no URL; {suggest(self.endpoint, SCRIPTS)}")
         if web and not self.model:
             fail("say --model NAME: what the model is called at that endpoint")
+        check_model(self.local, ("embedded",))
         if self.adapter and not self.local:
             fail("--adapter goes on a model of this machine: say --local MODEL too")
         there = self.adapter is None or (self.adapter / "adapter_config.json").exists()
@@ -120,8 +130,7 @@ class Choice:
         player.check()
         if self.out is None:
             fail("say --out FOLDER: where the run is kept, and goes on if it is stopped")
-        if self.out.exists() and not self.out.is_dir():
-            fail(f"{self.out} is a file; name a folder")
+        check_folder(self.out)
         subset = tuple(filter(None, self.subset.split(",")))
         for name in subset:
             if name not in parts:

@@ -10,7 +10,18 @@ import typer
 from rich.progress import Progress
 from rich.table import Table
 
-from provegym.cli.base import Json, Ray, RayCommand, console, fail, hands, print_json, progress_bar
+from provegym.cli.base import (
+    Json,
+    Ray,
+    RayCommand,
+    check_folder,
+    check_model,
+    console,
+    fail,
+    hands,
+    print_json,
+    progress_bar,
+)
 from provegym.cli.base import app as root
 from provegym.cli.benchmarks import Out, app
 
@@ -105,7 +116,10 @@ class Player:
     def check(self, samples: int, ray: bool) -> None:
         """Whether all that is said of it has an effect, and can be done."""
         from provegym.policies.local import adapter_folder
+        from provegym.policies.scripted import SCRIPTS
 
+        if self.kind == HERE:
+            check_model(self.model, ("embedded", *SCRIPTS))
         if idle := [f"--{name}" for name in IDLE[self.kind] if getattr(self, name)]:
             fail(f"{self.kind} takes no {', '.join(idle)}: it would have no effect; leave it out")
         if samples > 1 and self.kind == SCRIPT:
@@ -152,7 +166,7 @@ def evaluate_model(
     as_json: Json = False,
 ) -> None:
     """Play tasks that no training saw, and report every score with the noop's beside it."""
-    from provegym.evals.heldout import evaluate, tasks
+    from provegym.evals.heldout import evaluate, greet, tasks
     from provegym.policies.local import NotInstalled
     from provegym.train.data import show
 
@@ -166,10 +180,12 @@ def evaluate_model(
         play = _play(player, batch or (256 if vllm else 16), done)
     except NotInstalled as problem:
         fail(str(problem))
-    examples = [show(example, tools) for example in tasks(data, count)]
-    examples = _fitting(examples, play)
-    with hands(ray) as workers, progress_bar() as bar:
-        report = evaluate(examples, _shown_by(bar, play, workers, done), samples, book)
+    with hands(ray) as workers:
+        if not done:
+            greet(play, workers)
+        examples = _fitting([show(example, tools) for example in tasks(data, count)], play)
+        with progress_bar() as bar:
+            report = evaluate(examples, _shown_by(bar, play, workers, done), samples, book)
     if as_json:
         print_json(report)
     else:
@@ -183,9 +199,10 @@ def _book(out: Path | None, told: dict[str, Any]) -> "Book | None":
     """The folder of a run, if there is to be one, told what is played."""
     from provegym.evals.heldout import Book
 
-    if out is not None and out.exists() and not out.is_dir():
-        fail(f"{out} is a file; name a folder")
-    return Book(out, told) if out else None
+    if out is None:
+        return None
+    check_folder(out)
+    return Book(out, told)
 
 
 def _play(player: Player, batch: int, done: int) -> "Play":
@@ -205,9 +222,11 @@ def _play(player: Player, batch: int, done: int) -> "Play":
 
 def _shown_by(bar: Progress, play: "Play", workers: "Workers", done: int) -> "Play":
     """The same play by whoever does the work, with its progress after what is done already."""
-    from provegym.evals.heldout import played
+    from provegym.evals.heldout import greet, played
 
     def shown(examples: Sequence["Example"]) -> Iterator["Rollout"]:
+        if done and examples:  # a new run's was greeted before any task was drawn
+            greet(play, workers)
         task = bar.add_task("rollouts", total=done + len(examples), completed=done)
         for rollout in played(examples, play, workers):
             bar.update(task, advance=1, description=f"rollouts{workers.where}")

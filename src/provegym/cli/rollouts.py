@@ -119,18 +119,18 @@ def connected(mcp: str, options: "Options | None", data: Path) -> Iterator[None]
     """Somebody's server, where one is given, so that the examples made on it can be played."""
     from provegym import servers
     from provegym.synth.foreign import asks_of
-    from provegym.trace import Example, read
+    from provegym.trace import Example, read_some
 
-    named = {example.server for example in read(data, Example)}
+    named = {example.server for example in read_some(data, Example)}
     told = " and ".join(sorted(named))
     if options is None:
-        if named and not any(name == "" or servers.is_known(name) for name in named):
+        if not any(name == "" or servers.is_known(name) for name in named):
             fail(f'{data} was made on {told}, which is not ours; connect it with --mcp "COMMAND"')
         yield
         return
     with foreign(mcp, options) as server:
         if server.name not in named:
-            fail(f"{data} was made on {told or 'nothing'}, and what was connected is {server.name}")
+            fail(f"{data} was made on {told}, and what was connected is {server.name}")
         servers.add(server, asks_of(server))
         yield
 
@@ -142,10 +142,10 @@ def audit_reward(
     as_json: Json = False,
 ) -> None:
     """Look for what the reward pays for and should not: edits that pay while the task fails."""
-    from provegym.trace import Example, read
+    from provegym.trace import Example, read_some
     from provegym.verify.audit import audit, by_edit
 
-    findings = audit(read(data, Example), _scheme(recipe))
+    findings = audit(read_some(data, Example), _scheme(recipe))
     exploits = by_edit(findings)
     best = [finding.best_failing for finding in findings]
     if as_json:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from provegym.cli.base import Ray, RayCommand, app, fail, hands, load, progress_bar
+from provegym.cli.base import Ray, RayCommand, app, check_folder, fail, hands, load, progress_bar
 from provegym.cli.graphs import (
     AllowWrites,
     FreshFrom,
@@ -51,6 +51,7 @@ def synthesise(
     from provegym.synth.corpus import MIXES, Corpus, Order
     from provegym.synth.lessons import PLANS, Lessons
 
+    check_folder(out)
     if mix not in MIXES:
         fail(f"no mix {mix!r}; {suggest(mix, list(MIXES))}")
     if split not in ("", "servers"):

@@ -10,12 +10,25 @@ from rich.console import Console
 from rich.table import Table
 
 from provegym import servers
-from provegym.cli.base import Json, Seed, app, console, fail, load, need_mcp, print_json
+from provegym.cli.base import (
+    Json,
+    Seed,
+    app,
+    check_folder,
+    console,
+    fail,
+    load,
+    need_mcp,
+    print_json,
+)
 from provegym.hosts.inline import Sessions
 from provegym.kernel import AnyServer, Session
 from provegym.story import fitting_table
 
 QUICK = Path("runs") / "quickstart"
+ServerName = Annotated[
+    str | None, typer.Argument(metavar="SERVER", help="One of `provegym servers`.")
+]
 
 
 @app.command("servers")
@@ -42,10 +55,16 @@ def show_servers(
 
 @app.command("call")
 def call_tool(
-    server: str, tool: str, arguments: Annotated[str, typer.Argument()] = "{}", seed: Seed = 0
+    server: ServerName = None,
+    tool: Annotated[str | None, typer.Argument(metavar="TOOL", help="One of its tools.")] = None,
+    arguments: Annotated[str, typer.Argument()] = "{}",
+    seed: Seed = 0,
 ) -> None:
     """Call one tool in a fresh session and print its JSON result; exit 1 if the tool refuses."""
-    outcome = Session([load(server)], seed).call(tool, arguments)
+    world = load(server)
+    if tool is None:
+        fail(f"name a tool of {server}; `provegym servers {server}` lists them")
+    outcome = Session([world], seed).call(tool, arguments)
     print(outcome.text)
     raise typer.Exit(0 if outcome.ok else 1)
 
@@ -114,14 +133,13 @@ def quickstart(
     """Do the whole job once: examples, rollouts of a small model, GRPO steps and a report."""
     from provegym.quickstart.run import run
 
-    if out.exists() and not out.is_dir():
-        fail(f"{out} is a file; name a folder")
+    check_folder(out)
     # A console on this very stream: what libraries print is caught, and goes to a file.
     run(out, Console(file=sys.stdout), fresh)
 
 
 @app.command()
-def story(name: str) -> None:
+def story(name: ServerName = None) -> None:
     """Tell one server's story: a task, call by call, and what it changed in the world."""
     from provegym.story import SEED, tell
 

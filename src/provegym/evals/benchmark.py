@@ -1,7 +1,6 @@
 """What the benchmarks share: a run from its settings to its report."""
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from provegym.evals import journal
 from provegym.evals.environments import Environment
 from provegym.evals.gateway import Answer, Gateway, Load, noop
 from provegym.evals.journal import Journal, Result
+from provegym.policies.endpoint import public
 from provegym.trace import Json
 
 Advance = Callable[[str, int, int], None]
@@ -156,4 +156,4 @@ def _keep_floor(benchmark: Benchmark, found: Mapping[str, float]) -> None:
 
 def command() -> str:
     """The command line that is running, as it was typed, without a password in a URL."""
-    return re.sub(r"//[^/@\s]*@", "//", shlex.join(["provegym", *sys.argv[1:]]))
+    return public(shlex.join(["provegym", *sys.argv[1:]]))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from provegym.evals.measure import METRICS, Estimate, by_task, estimate
-from provegym.trace import BadFile, Example, Rollout, read
+from provegym.trace import BadFile, Example, Rollout, read_some
 
 Key = Callable[[Example], str]
 
@@ -80,7 +80,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def compare(first: Path, second: Path, count: int = 10) -> dict[str, Any]:
     """What changed from one file of rollouts to another."""
-    pair = Pair(read(first, Rollout), read(second, Rollout))
+    pair = Pair(read_some(first, Rollout), read_some(second, Rollout))
     if not pair.both:
         raise BadFile(f"{first} and {second} have no task in common; play both on the same data")
     return {

@@ -7,6 +7,8 @@ hundred worlds of every other are kept out of training.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as changed
+from functools import partial
 from hashlib import file_digest, sha256
 from pathlib import Path
 from random import Random
@@ -17,9 +19,10 @@ from msgspec.structs import replace
 
 from provegym import servers
 from provegym.evals.environments import BenchmarkError
+from provegym.evals.gateway import PROBE
 from provegym.evals.journal import INSTEAD, ROLLOUTS, Folder
 from provegym.evals.measure import Estimate, measure
-from provegym.policies.endpoint import Endpoint, EndpointConfig
+from provegym.policies.endpoint import Endpoint, EndpointConfig, EndpointError
 from provegym.policies.local import shipped
 from provegym.policies.scripted import SCRIPTS
 from provegym.rewards import PAPER, Scheme
@@ -27,7 +30,7 @@ from provegym.rollout import PAPER_CAPS, Caps, MakePolicy, play, play_all, play_
 from provegym.synth.corpus import TRAIN_WORLDS, Job, Made, draw
 from provegym.synth.keeper import Keeper, Part, Quotas
 from provegym.synth.perturb import HELD_OUT
-from provegym.trace import BadFile, Example, Json, Rollout, line, read
+from provegym.trace import BadFile, Example, Json, Rollout, line, read, read_some
 from provegym.train.codec import Codec, TooLong
 from provegym.train.data import prompt
 from provegym.train.engine import Generate, Limits, Source, run
@@ -51,11 +54,13 @@ def tasks(data: Path | None, count: int) -> list[Example]:
     A corpus's folder gives its held-out part; what it lacks is drawn now. A file is taken as it is.
     """
     found: list[Example] = []
-    if data is not None:
-        files = sorted(data.glob("heldout-*.jsonl")) if data.is_dir() else [data]
+    if data is not None and data.is_dir():
+        files = sorted(data.glob("heldout-*.jsonl"))
         if not files:
             raise BadFile(f"{data} has no heldout-*.jsonl; make it with `synth --split servers`")
         found = [example for file in files for example in read(file, Example)]
+    elif data is not None:
+        found = list(read_some(data, Example))
     if data is None or data.is_dir():
         seen = tuple(name for name in servers.names() if name not in HELD_OUT)
         found += [] if data else drawn(HELD_OUT, count)
@@ -153,6 +158,17 @@ class Remote:
     scheme: Scheme = PAPER
     caps: Caps = PAPER_CAPS
 
+    def greet(self) -> None:
+        """Ask an endpoint once; a script needs no asking."""
+        if not isinstance(self.policy, EndpointConfig):
+            return
+        try:
+            asyncio.run(_greet(Endpoint(changed(self.policy, retries=0))))
+        except EndpointError as problem:
+            raise BenchmarkError(
+                f"{problem}; nothing was played: check the URL, the model's name and the key"
+            ) from None
+
     def __call__(self, examples: Sequence[Example]) -> Iterator[Rollout]:
         """The rollouts, in the order of the examples."""
         policy = self.policy
@@ -167,6 +183,19 @@ class Remote:
                 yield rollout
             if isinstance(make, Endpoint):
                 runner.run(make.aclose())
+
+
+async def _greet(endpoint: Endpoint) -> None:
+    try:
+        await endpoint.reply(PROBE["messages"], [])
+    finally:
+        await endpoint.aclose()
+
+
+def greet(play: Play, workers: Workers) -> None:
+    """Find out at once whether anybody answers, from where it is going to be played."""
+    if isinstance(play, Remote):
+        list(workers.map(partial(map, Remote.greet), [play]))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ the request's header: not into a log, a file or an error.
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
@@ -85,7 +86,9 @@ class Endpoint:
             spent = int((answer.get("usage") or {}).get("completion_tokens") or 0)
             reply = openai.parse(message)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-            raise EndpointError(f"{self.config.url} answered without a message", 200) from None
+            raise EndpointError(
+                f"{public(self.config.url)} answered without a message", 200
+            ) from None
         if not reply.calls and not message.get("tool_calls"):
             reply = pick(self.config.model)(message["content"])
         return Reply(text=reply.text, calls=reply.calls, tokens=spent)
@@ -110,11 +113,11 @@ class Endpoint:
             except (httpx2.RequestError, ValueError, RecursionError) as failure:
                 problem, status = type(failure).__name__, 0
             except httpx2.InvalidURL as failure:
-                raise EndpointError(f"{self.config.url} is no URL: {failure}") from None
+                raise EndpointError(f"{public(self.config.url)} is no URL: {failure}") from None
             if attempt < self.config.retries:
                 await asyncio.sleep(min(pause, 60))
         raise EndpointError(
-            f"{self.config.url} gave no answer after {attempt + 1} tries: {problem}", status
+            f"{public(self.config.url)} gave no answer after {attempt + 1} tries: {problem}", status
         )
 
     async def _wait_for_turn(self) -> None:
@@ -124,6 +127,11 @@ class Endpoint:
         now = monotonic()
         self._next = max(now, self._next) + 60 / self.config.per_minute
         await asyncio.sleep(max(0.0, self._next - 60 / self.config.per_minute - now))
+
+
+def public(text: str) -> str:
+    """The same without names and passwords in URLs."""
+    return re.sub(r"//[^/@\s]*@", "//", text)
 
 
 def _seconds(text: str | None) -> float:

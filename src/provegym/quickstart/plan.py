@@ -56,7 +56,6 @@ def recipe(plan: Plan, corpus: Path, adapter: Path) -> Recipe:
             batch=plan.rollouts * plan.together,
             lr=1e-4,
             beta=0.0,
-            checkpointing=False,
             packed=True,
             use_vllm=False,
             save_every=1,

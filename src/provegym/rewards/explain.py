@@ -1,8 +1,11 @@
 """A reward in words: what each call was worth and which step it served."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from provegym.trace import Call, Reward, Rollout
+from msgspec.structs import replace
+
+from provegym.rewards.align import can_serve, share
+from provegym.trace import Call, Reward, Rollout, Step
 
 
 def explain(rollout: Rollout) -> Iterator[str]:
@@ -15,7 +18,8 @@ def explain(rollout: Rollout) -> Iterator[str]:
     for at, call in enumerate(rollout.calls):
         served = serving.get(at)
         if served is None:
-            yield f"call {at + 1} {call.tool or '?'}: {checks(call)}; serves no step"
+            why = _misplaced(at, rollout.calls, steps, reward)
+            yield f"call {at + 1} {call.tool or '?'}: {checks(call)}; serves no step{why}"
             continue
         order = "" if served.in_order else ", but not after what it needs"
         step = f"step {served.step + 1} ({steps[served.step].tool})"
@@ -27,6 +31,20 @@ def explain(rollout: Rollout) -> Iterator[str]:
     for at, step_left in enumerate(steps):
         if at not in taken:
             yield f"step {at + 1} {step_left.tool}: not served"
+
+
+def _misplaced(at: int, calls: Sequence[Call], steps: Sequence[Step], reward: Reward) -> str:
+    """What to say of a call that is right in another turn, and does not repeat what was done."""
+    call, held = calls[at], {pair.step: pair.call for pair in reward.served}
+    for number, step in enumerate(steps):
+        if held.get(number, at) < at:
+            continue
+        served = [at if other == number else held.get(other) for other in range(len(steps))]
+        fits = can_serve(replace(call, turn=step.turn), step) and not can_serve(call, step)
+        if fits and share(number, steps, calls, served) == 1:
+            name = f"step {number + 1} ({step.tool})"
+            return f": it came in turn {call.turn + 1}, and {name} belongs to turn {step.turn + 1}"
+    return ""
 
 
 def checks(call: Call) -> str:
