@@ -24,7 +24,7 @@ from provegym.train.forecast import NOTE, OWN, find_tokenizer, forecast
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
 from provegym.train.sft import encode
-from provegym.train.start import check
+from provegym.train.start import adapter, check
 from train.tiny import build_model, build_tokenizer
 
 ROOT = Path(__file__).parents[2]
@@ -178,7 +178,9 @@ def test_the_adapter_that_is_trained_is_the_one_that_is_shown(folder: Path, tmp_
 
 @pytest.mark.parametrize("name", ["embedded", "embedded-beta-zero", "embedded-minus-efficiency"])
 def test_the_recipes_of_the_embedded_model_describe_its_adapter(name: str) -> None:
-    check(load_recipe(ROOT / "recipes" / f"{name}.toml", [f"model.adapter={ADAPTER}"]))
+    recipe = load_recipe(ROOT / "recipes" / f"{name}.toml", ["model.adapter=shipped"])
+    check(recipe)
+    assert adapter(recipe.model) == ADAPTER
 
 
 def test_a_run_that_cannot_start_is_refused(folder: Path, tmp_path: Path) -> None:

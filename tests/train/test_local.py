@@ -1,5 +1,6 @@
 """Models on this machine: what they sample, and what is said where they are not installed."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -179,10 +180,24 @@ def test_the_shipped_adapter_is_put_on_by_its_name(
     plain = type(model).from_pretrained(tmp_path / "base")
     config = LoraConfig(r=2, target_modules=["q_proj"], task_type="CAUSAL_LM")
     get_peft_model(plain, config).save_pretrained(tmp_path / "adapter")
+    told = tmp_path / "adapter" / "adapter_config.json"
+    told.write_text(told.read_text().replace(str(tmp_path / "base"), "somebody/on-a-hub"))
     monkeypatch.setattr(local, "ADAPTER", tmp_path / "adapter")
     loaded, _ = local.load(tmp_path / "base", Path("shipped"), "cpu")
     assert isinstance(loaded, PeftModel)
+    assert loaded.active_peft_config.base_model_name_or_path == str(tmp_path / "base")
     assert not isinstance(local.load(tmp_path / "base", None, "cpu")[0], PeftModel)
+
+
+@pytest.mark.parametrize("own", ["", "7"])
+def test_how_threads_wait_is_set_before_there_is_torch_unless_the_user_did(own: str) -> None:
+    told = (
+        "import os, sys, provegym.cli; print('torch' in sys.modules, os.environ['GOMP_SPINCOUNT'])"
+    )
+    given = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
+    env = given | ({"GOMP_SPINCOUNT": own} if own else {})
+    done = subprocess.run([sys.executable, "-c", told], env=env, capture_output=True, text=True)
+    assert done.stdout.split() == ["False", own or "1000"]
 
 
 def test_a_model_that_another_process_made_meanwhile_is_taken(

@@ -1,9 +1,14 @@
 """What comes with the extra `train`: imported only when it is needed, and missed in a sentence."""
 
 import importlib
+import os
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
+
+# Torch's threads wait for each other awake. Where another process has one of their cores, that is
+# in vain for as long as they may: a token took seconds. This is long enough on quiet cores.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 INSTALL = "pip install 'provegym[train]' torch==2.13.0"
 

@@ -133,6 +133,8 @@ def load(
     if folder:
         with _loading(folder):
             model = need("peft").PeftModel.from_pretrained(model, folder, is_trainable=True)
+        # Where a checkpoint's base is looked up: not on a hub, if it did not come from there.
+        model.active_peft_config.base_model_name_or_path = _source(name)
     return model, load_tokenizer(name)
 
 

@@ -39,6 +39,7 @@ class Lora(Table, frozen=True):
 class Model(Table, frozen=True):
     """The policy: "embedded", a folder or a hub id, and the adapter it starts from.
 
+    That is a folder, or "shipped": the one that comes with the package.
     `dtype` is what a GPU computes in; weights that are learnt are kept in 32 bits.
     """
 
