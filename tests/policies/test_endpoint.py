@@ -144,7 +144,7 @@ def test_passing_trouble_is_sat_out(model: Model, trouble: list[Any]) -> None:
     [
         ([500] * 9, "after 3 tries: status 500"),
         (["hang"] * 3, "after 3 tries: ReadTimeout"),
-        ([401], "after 1 tries: status 401"),
+        ([401], "after one try: status 401"),
         ([b"[]"], "answered without a message"),
         ([b'{"choices": [{"message": "hello"}]}'], "answered without a message"),
         ([{"content": {"text": "hello"}}], "answered without a message"),

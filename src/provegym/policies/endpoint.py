@@ -116,8 +116,9 @@ class Endpoint:
                 raise EndpointError(f"{public(self.config.url)} is no URL: {failure}") from None
             if attempt < self.config.retries:
                 await asyncio.sleep(min(pause, 60))
+        tries = f"{attempt + 1} tries" if attempt else "one try"
         raise EndpointError(
-            f"{public(self.config.url)} gave no answer after {attempt + 1} tries: {problem}", status
+            f"{public(self.config.url)} gave no answer after {tries}: {problem}", status
         )
 
     async def _wait_for_turn(self) -> None:
