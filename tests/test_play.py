@@ -40,7 +40,7 @@ def test_an_endpoint_that_is_down_is_noticed_before_anything_is_played(
     out = tmp_path / "rollouts.jsonl"
     done = run("rollout", "--policy", "http://127.0.0.1:9/v1", "--data", data, "--out", out)
     assert done.returncode == 2
-    assert "http://127.0.0.1:9/v1 gave no answer after 1 tries: ConnectError" in done.stderr
+    assert "http://127.0.0.1:9/v1 gave no answer after one try: ConnectError" in done.stderr
     assert "nothing was played" in done.stderr
     assert not out.exists()
 

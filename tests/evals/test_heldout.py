@@ -426,7 +426,7 @@ def test_vllm_needs_the_tokenizer_alone(tmp_path: Path, tiny: Path) -> None:
 def test_an_endpoint_that_is_not_there_is_noticed_before_tasks_are_drawn() -> None:
     done = heldout("--model", "http://127.0.0.1:9/v1", "--count", 100_000)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "http://127.0.0.1:9/v1 gave no answer after 1 tries: ConnectError" in done.stderr
+    assert "http://127.0.0.1:9/v1 gave no answer after one try: ConnectError" in done.stderr
 
 
 def test_an_endpoint_that_goes_down_is_no_score(
@@ -448,5 +448,5 @@ def test_an_endpoint_that_goes_down_is_no_score(
         one = play_script(some(example)[0], SCRIPTS["oracle"])
         write(out / "rollouts.jsonl", [one])
         up = False
-        assert "after 1 tries: status 400; nothing was played" in heldout(*arguments).stderr
+        assert "after one try: status 400; nothing was played" in heldout(*arguments).stderr
     assert len(list(read(out, Rollout))) == 1
