@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -16,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from provegym import servers
 from provegym.kernel import AnyServer
+from provegym.kernel.errors import near
 from provegym.workers import Cluster, ClusterError, Workers, local
 
 
@@ -79,12 +79,6 @@ def fail(message: str) -> NoReturn:
     """End with one line and a non-zero exit."""
     print(f"provegym: {message}", file=sys.stderr)
     raise SystemExit(2)
-
-
-def near(word: str, known: Sequence[str]) -> str:
-    """Point to the nearest known word, if one is near."""
-    found = get_close_matches(word, known, n=1)
-    return f"did you mean {found[0]!r}?" if found else ""
 
 
 def load(name: str | None) -> AnyServer:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import monotonic, sleep
 from typing import Any
 
@@ -25,12 +25,12 @@ from starlette.routing import Route
 
 from provegym.evals.environments import BenchmarkError
 from provegym.policies.dialects import openai
-from provegym.policies.endpoint import Endpoint, EndpointConfig, EndpointError
+from provegym.policies.endpoint import HELLO, Endpoint, EndpointConfig, EndpointError
 from provegym.trace import Json, Reply, ToolCall
 
 Answer = Callable[[Json], Awaitable[Reply]]
 Load = Callable[[], Answer]
-PROBE: Json = {"model": "probe", "messages": [{"role": "user", "content": "Say hello."}]}
+PROBE: Json = {"model": "probe", "messages": HELLO}
 PATIENCE = 300.0
 # What asking later does not help: no message in an answer, a request that is refused; some servers
 # say 500 of a prompt that is too long.
@@ -49,18 +49,17 @@ class Remote:
 
     def __post_init__(self) -> None:
         self._endpoint = Endpoint(self.config)
-        self._impatient = Endpoint(replace(self.config, retries=0))
 
     async def __call__(self, body: Json) -> Reply:
         """Ask it; whether it refuses this request or all is found out by one anybody can answer."""
         if body is PROBE:
-            return await self._impatient.reply(PROBE["messages"], [])
+            return await self._endpoint.probe()
         try:
             return await self._endpoint.reply(body["messages"], body.get("tools") or [])
         except EndpointError as problem:
             if problem.status not in REFUSALS:
                 raise
-            await self._impatient.reply(PROBE["messages"], [])
+            await self._endpoint.probe()
             raise Refused(str(problem)) from None
 
 

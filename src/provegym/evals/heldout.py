@@ -7,7 +7,6 @@ hundred worlds of every other are kept out of training.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from dataclasses import replace as changed
 from functools import partial
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -19,11 +18,10 @@ from msgspec.structs import replace
 
 from provegym import servers
 from provegym.evals.environments import BenchmarkError
-from provegym.evals.gateway import PROBE
 from provegym.evals.journal import INSTEAD, ROLLOUTS, Folder
 from provegym.evals.measure import Estimate, measure
 from provegym.policies.endpoint import Endpoint, EndpointConfig, EndpointError
-from provegym.policies.local import shipped
+from provegym.policies.local import adapter_place
 from provegym.policies.scripted import SCRIPTS
 from provegym.rewards import PAPER, Scheme
 from provegym.rollout import PAPER_CAPS, Caps, MakePolicy, play, play_all, play_script
@@ -163,7 +161,7 @@ class Remote:
         if not isinstance(self.policy, EndpointConfig):
             return
         try:
-            asyncio.run(_greet(Endpoint(changed(self.policy, retries=0))))
+            asyncio.run(_greet(Endpoint(self.policy)))
         except EndpointError as problem:
             raise BenchmarkError(
                 f"{problem}; nothing was played: check the URL, the model's name and the key"
@@ -187,7 +185,7 @@ class Remote:
 
 async def _greet(endpoint: Endpoint) -> None:
     try:
-        await endpoint.reply(PROBE["messages"], [])
+        await endpoint.probe()
     finally:
         await endpoint.aclose()
 
@@ -247,7 +245,7 @@ def marked(name: str) -> str:
 
     Training may have put others there under the same name.
     """
-    folder = shipped() if name == "shipped" else Path(name)
+    folder = adapter_place(name)
     mark, files = sha256(), sorted(folder.glob("*.safetensors"))
     for file in files:
         with file.open("rb") as weights:

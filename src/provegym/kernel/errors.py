@@ -11,6 +11,7 @@ Every message is a sentence that says what was wrong and, where there is a way o
 Any other exception that leaves a tool is a bug too and reaches the caller, after rollback.
 """
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import ClassVar, Literal
 
@@ -65,10 +66,16 @@ def quote(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:48]}… ({len(text)} characters)"
 
 
+def near(word: str, known: Sequence[str]) -> str:
+    """Point to the nearest known word, if one is near."""
+    found = get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"did you mean {found[0]!r}?" if found else ""
+
+
 def suggest(word: str, known: list[str]) -> str:
     """Point to the nearest known word, or list the known ones where they are few."""
-    if near := get_close_matches(word, known, n=1, cutoff=0.6):
-        return f"did you mean {near[0]!r}?"
+    if hint := near(word, known):
+        return hint
     if 0 < len(known) <= 12:
         return f"known are {', '.join(known)}"
     return "see the list of what there is" if known else "there is none to choose from"

@@ -19,6 +19,7 @@ from provegym.policies.dialects import openai, pick
 from provegym.trace import Example, Json, Reply
 
 KEYS = ("PROVEGYM_API_KEY", "OPENAI_API_KEY")
+HELLO: list[Json] = [{"role": "user", "content": "Say hello."}]
 RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 
 
@@ -71,6 +72,13 @@ class Endpoint:
 
     async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
         """Ask for the next message."""
+        return await self._reply(messages, tools, self.config.retries)
+
+    async def probe(self) -> Reply:
+        """Ask once for what anybody can answer."""
+        return await self._reply(HELLO, [], 0)
+
+    async def _reply(self, messages: Sequence[Json], tools: list[Json], retries: int) -> Reply:
         body: Json = {
             "model": self.config.model,
             "messages": list(messages),
@@ -79,7 +87,7 @@ class Endpoint:
         }
         if self.config.native_tools and tools:
             body["tools"] = tools
-        answer = await self._ask(body)
+        answer = await self._ask(body, retries)
         try:
             message = {**answer["choices"][0]["message"]}
             message["content"] = _text(message.get("content"))
@@ -93,9 +101,9 @@ class Endpoint:
             reply = pick(self.config.model)(message["content"])
         return Reply(text=reply.text, calls=reply.calls, tokens=spent)
 
-    async def _ask(self, body: Json) -> Any:
+    async def _ask(self, body: Json, retries: int) -> Any:
         problem, status = "", 0
-        for attempt in range(self.config.retries + 1):
+        for attempt in range(retries + 1):
             await self._wait_for_turn()
             pause = self.backoff * 2**attempt
             try:
@@ -114,7 +122,7 @@ class Endpoint:
                 problem, status = type(failure).__name__, 0
             except httpx2.InvalidURL as failure:
                 raise EndpointError(f"{public(self.config.url)} is no URL: {failure}") from None
-            if attempt < self.config.retries:
+            if attempt < retries:
                 await asyncio.sleep(min(pause, 60))
         tries = f"{attempt + 1} tries" if attempt else "one try"
         raise EndpointError(

@@ -23,6 +23,7 @@ __all__ = [
     "Sampled",
     "Sampler",
     "adapter_folder",
+    "adapter_place",
     "embedded",
     "load",
     "load_tokenizer",
@@ -71,9 +72,14 @@ def shipped() -> Path:
     return ADAPTER
 
 
+def adapter_place(name: str | Path) -> Path:
+    """Where an adapter is, or is to be; "shipped" is the one that comes with the package."""
+    return shipped() if str(name) == "shipped" else Path(name)
+
+
 def adapter_folder(adapter: Path) -> Path:
-    """The folder of an adapter; "shipped" is the one that comes with the package."""
-    folder = shipped() if str(adapter) == "shipped" else adapter
+    """The folder of an adapter that is there."""
+    folder = adapter_place(adapter)
     if not (folder / "adapter_config.json").exists():
         raise NoModel(f"{adapter} is no adapter: it has no adapter_config.json")
     return folder

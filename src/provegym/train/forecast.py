@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
-from provegym.policies.local import embedded, load_tokenizer, need
+from provegym.policies.local import adapter_place, embedded, load_tokenizer, need
 from provegym.rewards import WEIGHTS
 from provegym.toolbox import Toolbox
 from provegym.trace import Example
@@ -14,7 +14,7 @@ from provegym.train.codec import Codec
 from provegym.train.data import prompt
 from provegym.train.recipe import Grpo, Recipe, Sft
 from provegym.train.run import Run, TrainError
-from provegym.train.start import NO_VLLM, adapter_place, held_lora, lacks_vllm
+from provegym.train.start import NO_VLLM, held_lora, lacks_vllm
 
 MEASURED, TOLD = 300, 50
 ANY = 1_000_000
@@ -101,7 +101,7 @@ def notes(recipe: Recipe, found: Lengths, whose: str) -> Iterator[str]:
             f"limits.prompt and limits.completion come to {longest:,} tokens, and {model.name}"
             f" knows {positions:,} positions; lower one of them"
         )
-    if (place := adapter_place(model)) and not place.exists():
+    if model.adapter and not adapter_place(model.adapter).exists():
         yield f"there is no {model.adapter} yet; train it first, or leave model.adapter out"
     if recipe.grpo:
         yield from _grpo_notes(recipe, recipe.grpo, found)

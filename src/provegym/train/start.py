@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import asdict
 from rich.progress import Progress
 
-from provegym.policies.local import load, need, shipped
+from provegym.policies.local import adapter_place, load, need
 from provegym.train import sft, trl
 from provegym.train.data import load as load_examples
 from provegym.train.recipe import Grpo, Lora, Model, Recipe, Sft
@@ -64,17 +64,12 @@ def lacks_vllm(grpo: Grpo) -> bool:
 
 def adapter(model: Model) -> Path | None:
     """The folder of the adapter that a model starts from, if it starts from one."""
-    folder = adapter_place(model)
-    if folder and not folder.exists():
-        raise TrainError(f"model.adapter: there is no {folder}; train it first, or leave it out")
-    return folder
-
-
-def adapter_place(model: Model) -> Path | None:
-    """Where that adapter is, or is to be; "shipped" is the one that comes with the package."""
     if not model.adapter:
         return None
-    return shipped() if model.adapter == "shipped" else Path(model.adapter)
+    folder = adapter_place(model.adapter)
+    if not folder.exists():
+        raise TrainError(f"model.adapter: there is no {folder}; train it first, or leave it out")
+    return folder
 
 
 def _check_grpo(grpo: Grpo, lora: Lora | None) -> None:
@@ -115,10 +110,10 @@ def _check_adapter(recipe: Recipe) -> None:
 
 def held_lora(model: Model) -> Lora | None:
     """The adapter that a model starts from; None where there is none yet, or no LoRA."""
-    folder = adapter_place(model)
-    if folder is None or not (folder / "adapter_config.json").exists():
+    config = adapter_place(model.adapter) / "adapter_config.json"
+    if not model.adapter or not config.exists():
         return None
-    held = msgspec.json.decode((folder / "adapter_config.json").read_bytes())
+    held = msgspec.json.decode(config.read_bytes())
     if held["peft_type"] != "LORA":
         return None
     return Lora(
