@@ -191,6 +191,19 @@ def test_without_models_the_rest_is_done_and_what_to_install_is_said(bare: Whole
     assert "Steps of GRPO" not in page
 
 
+def test_one_that_is_stopped_says_how_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(quickstart, "_do", stop)
+    heard = io.StringIO()
+    with pytest.raises(KeyboardInterrupt):
+        quickstart.run(tmp_path, Console(file=heard, width=80))
+    assert heard.getvalue().endswith("stopped; the same command goes on from here\n")
+
+
 def test_a_file_is_no_folder_for_it(tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
     command = [sys.executable, "-m", "provegym", "quickstart", "--out", str(tmp_path / "taken")]

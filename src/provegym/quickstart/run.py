@@ -68,7 +68,12 @@ def run(folder: Path, console: Console, fresh: bool = False) -> None:
     if fresh:
         desk.clear((*MADE, *(file for step in STEPS for file in step.files)))
     console.print(f"[bold]ProveGym quickstart[/bold] on {where}, in {escape(str(folder))}\n")
-    began, missing = perf_counter(), _work(desk)
+    began = perf_counter()
+    try:
+        missing = _work(desk)
+    except KeyboardInterrupt:
+        console.print("stopped; the same command goes on from here")
+        raise
     report = make_report(desk)
     _show(desk, report)
     for problem, names in missing.items():
