@@ -1,12 +1,12 @@
 /** Keys: single ones, and "g then something"; none while somebody types. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export type Keys = Record<string, (event: KeyboardEvent) => void>;
 
-const PATIENCE = 1200;
+const PATIENCE = 1500;
 let prefix = "";
-let forget = 0;
+let since = 0;
 
 function typing(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
@@ -17,13 +17,9 @@ function typing(target: EventTarget | null): boolean {
 
 /** What a key is called: "j", "g s", "ArrowDown". */
 function named(event: KeyboardEvent): string {
-  clearTimeout(forget);
-  const name = prefix ? `${prefix} ${event.key}` : event.key;
-  prefix = "";
-  if (name === "g") {
-    prefix = "g";
-    forget = window.setTimeout(() => (prefix = ""), PATIENCE);
-  }
+  const name = prefix && event.timeStamp - since < PATIENCE ? `${prefix} ${event.key}` : event.key;
+  prefix = name === "g" ? name : "";
+  since = event.timeStamp;
   return name;
 }
 
@@ -47,11 +43,11 @@ addEventListener("keydown", (event) => {
   }
 });
 
-/** Listen to keys while a component is there; later components come first. */
+/** Listen to keys from the moment a component is seen, while it is there; later components come first. */
 export function useKeys(keys: Keys): void {
   const now = useRef(keys);
   now.current = keys;
-  useEffect(() => {
+  useLayoutEffect(() => {
     stack.push(now);
     return () => void stack.splice(stack.indexOf(now), 1);
   }, []);

@@ -9,7 +9,7 @@ import { Reward, Success, Tag, grouped, words } from "../parts/marks";
 import { Nothing, Problem, Waiting } from "../parts/say";
 import { Virtual } from "../parts/virtual";
 import { useRows } from "../rows";
-import { go, link, type Route } from "../route";
+import { go, link, parse, type Route } from "../route";
 import { named, useSources } from "../sources";
 
 const ROW = 34;
@@ -37,7 +37,9 @@ function Lines({ about, query }: { about: Source; query: Query }) {
   const facets = useAsk(`${key} ${about.done} ${about.done ? about.count : Math.floor(Math.log2(about.count + 1))}`, (signal) => data.facets(about.id, query, signal));
   const [cursor, setCursor] = useState(cursors.get(key) ?? -1);
   useEffect(() => setCursor(cursors.get(key) ?? -1), [key]);
-  const refine = (changes: Query): void => go(link(["data", about.id], { ...query, ...changes }), true);
+  const refine = (changes: Query): void => {
+    if (leadsTo(about.id)) go(link(["data", about.id], { ...query, ...changes }), true);
+  };
   const move = (by: number): void => {
     const next = Math.max(0, Math.min(rows.total - 1, cursor + by));
     cursors.set(key, next);
@@ -91,6 +93,9 @@ function Lines({ about, query }: { about: Source; query: Query }) {
   );
 }
 
+/** Whether the link still leads to this list: what is typed counts a moment later, and one may have left by then. */
+const leadsTo = (source: number): boolean => parse(location.hash).parts.join("/") === `data/${source}`;
+
 const cleared = (query: Query): Query =>
   Object.fromEntries(Object.keys(query).filter((name) => name !== "sort").map((name) => [name, []]));
 
@@ -98,12 +103,15 @@ function Search({ query, refine }: { query: Query; refine: (changes: Query) => v
   const text = query["text"]?.[0] ?? "";
   const [typed, setTyped] = useState(text);
   const timer = useRef(0);
-  useEffect(() => setTyped(text), [text]);
+  const told = useRef(text);
+  useEffect(() => {
+    if (text !== told.current) setTyped((told.current = text));
+  }, [text]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const type = (next: string): void => {
     setTyped(next);
     clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => refine({ text: next ? [next] : [] }), PAUSE);
+    timer.current = window.setTimeout(() => refine({ text: (told.current = next) ? [next] : [] }), PAUSE);
   };
   return (
     <label class="search">

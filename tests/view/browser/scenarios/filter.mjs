@@ -38,6 +38,27 @@ export default async function ({ page, open, source, assert, until, keys }) {
     return rewards.length > 5 && rewards.every((one, at) => one <= 1.2 && one <= (rewards[at - 1] ?? 2));
   });
 
+  const held = await page.evaluate(async () => {
+    const box = document.querySelector("input[type=search]");
+    const type = (text) => {
+      box.value = text;
+      box.dispatchEvent(new Event("input", { bubbles: true }));
+    };
+    const replace = history.replaceState;
+    const frames = [];
+    const replaced = new Promise((done) => {
+      history.replaceState = (...link) => {
+        history.replaceState = replace;
+        replace.apply(history, link);
+        done(type("ca"));
+      };
+    });
+    type("c");
+    await replaced;
+    for (const end = performance.now() + 120; performance.now() < end; await new Promise(requestAnimationFrame)) frames.push(box.value);
+    return frames;
+  });
+  assert.deepEqual([...new Set(held)], ["ca"], "what is typed while the search before it is answered stays");
   await page.getByLabel("search", { exact: true }).fill("nobody ever says this");
   await page.getByText("Nothing fits these filters").waitFor();
 }

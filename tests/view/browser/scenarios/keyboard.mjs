@@ -40,6 +40,32 @@ export default async function ({ page, open, source, assert, until, keys, see })
   await keys("Escape");
   assert.notEqual(await page.evaluate(() => document.activeElement?.getAttribute("type")), "search");
 
+  await at("text=gjk");
+  await page.addInitScript(() => addEventListener("hashchange", (event) => window.held && event.stopImmediatePropagation()));
+  await page.reload();
+  await page.locator("input[type=search]").fill("gj");
+  await page.evaluate(() => {
+    window.held = true;
+    location.hash = "#/servers";
+  });
+  await page.waitForTimeout(400);
+  assert.ok(page.url().endsWith("#/servers"), `a search came back from the page it was left for: ${page.url()}`);
+  await page.evaluate(() => {
+    window.held = false;
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  });
+  await page.locator(".card").first().waitFor();
+
+  await page.evaluate((at) => {
+    new MutationObserver((_, watch) => {
+      if (!document.querySelector(".conversation")) return;
+      watch.disconnect();
+      dispatchEvent(new KeyboardEvent("keydown", { key: "n" }));
+    }).observe(document.body, { childList: true, subtree: true });
+    location.hash = at;
+  }, `#/data/${id}/1`);
+  await at(`#/data/${id}/2`);
+
   await open("servers/payments");
   await see("About this world");
   await keys("j", "j");
