@@ -27,9 +27,12 @@ def pytest_testnodedown(node: Any) -> None:
         TALLIES[server] = {tool: Counter(tally) for tool, tally in tallies.items()}
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show, per tool, how many fuzzed calls succeeded, were refused, missed or were invalid."""
-    if not TALLIES:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    """Show, per tool, how many fuzzed calls succeeded, were refused, missed or were invalid.
+
+    Not after a failure, which would be lost above it.
+    """
+    if not TALLIES or exitstatus:
         return
     terminalreporter.section("fuzzed calls: ok/refused/not found/invalid")
     for server, tallies in sorted(TALLIES.items()):

@@ -85,7 +85,8 @@ def roll(model: Model, *script: Any, **options: Any) -> Rollout:
     async def run() -> Rollout:
         model.script = list(script)
         url = f"http://127.0.0.1:{model.server_address[1]}/v1"
-        config = EndpointConfig(url=url, model="m", timeout=0.5, retries=2, **options)
+        patience = 0.5 if "hang" in script else 30.0
+        config = EndpointConfig(url=url, model="m", timeout=patience, retries=2, **options)
         endpoint = Endpoint(config, backoff=0.01)
         try:
             return await play(pay_example(), endpoint, name="endpoint")

@@ -112,6 +112,9 @@ def test_what_cannot_be_written_is_said_and_leaves_nothing(tmp_path: Path) -> No
     broken.write_bytes(line(pay_example()) + b'{"schema": 1, "id": 3}\n')
     with pytest.raises(BadFile, match=r"broken\.jsonl:2"):
         list(export(broken, tmp_path / "x.jsonl", "trl"))
+    broken.write_bytes(b"")
+    with pytest.raises(BadFile, match="holds no examples"):
+        list(export(broken, tmp_path / "x.jsonl", "trl"))
     assert [path.name for path in tmp_path.iterdir()] == ["broken.jsonl"]
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from provegym.synth.transcript import transcript
 from provegym.toolbox import Toolbox
-from provegym.trace import BadFile, Example, Json, line, read
+from provegym.trace import BadFile, Example, Json, line, read_some
 
 BATCH = 500
 JSON = "json"
@@ -160,7 +160,7 @@ def shards(source: Path, split: str) -> list[Path]:
 
 def export(source: Path, out: Path, name: str, split: str = "train") -> Iterator[int]:
     """Write one split of a corpus in a form; yield the count after each example."""
-    examples = (example for path in shards(source, split) for example in read(path, Example))
+    examples = (example for path in shards(source, split) for example in read_some(path, Example))
     return write_rows(examples, out, name, split)
 
 
