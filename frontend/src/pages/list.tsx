@@ -37,8 +37,10 @@ function Lines({ about, query }: { about: Source; query: Query }) {
   const facets = useAsk(`${key} ${about.done} ${about.done ? about.count : Math.floor(Math.log2(about.count + 1))}`, (signal) => data.facets(about.id, query, signal));
   const [cursor, setCursor] = useState(cursors.get(key) ?? -1);
   useEffect(() => setCursor(cursors.get(key) ?? -1), [key]);
+  // What is typed counts a moment later: by then one may have filtered, or left.
   const refine = (changes: Query): void => {
-    if (leadsTo(about.id)) go(link(["data", about.id], { ...query, ...changes }), true);
+    const now = parse(location.hash);
+    if (now.parts.join("/") === `data/${about.id}`) go(link(now.parts, { ...filtersOf(now), ...changes }), true);
   };
   const move = (by: number): void => {
     const next = Math.max(0, Math.min(rows.total - 1, cursor + by));
@@ -93,9 +95,6 @@ function Lines({ about, query }: { about: Source; query: Query }) {
   );
 }
 
-/** Whether the link still leads to this list: what is typed counts a moment later, and one may have left by then. */
-const leadsTo = (source: number): boolean => parse(location.hash).parts.join("/") === `data/${source}`;
-
 const cleared = (query: Query): Query =>
   Object.fromEntries(Object.keys(query).filter((name) => name !== "sort").map((name) => [name, []]));
 
@@ -105,13 +104,18 @@ function Search({ query, refine }: { query: Query; refine: (changes: Query) => v
   const timer = useRef(0);
   const told = useRef(text);
   useEffect(() => {
-    if (text !== told.current) setTyped((told.current = text));
+    if (text === told.current) return;
+    told.current = text;
+    setTyped(text);
   }, [text]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const type = (next: string): void => {
     setTyped(next);
     clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => refine({ text: (told.current = next) ? [next] : [] }), PAUSE);
+    timer.current = window.setTimeout(() => {
+      told.current = next;
+      refine({ text: next ? [next] : [] });
+    }, PAUSE);
   };
   return (
     <label class="search">

@@ -59,6 +59,16 @@ export default async function ({ page, open, source, assert, until, keys }) {
     return frames;
   });
   assert.deepEqual([...new Set(held)], ["ca"], "what is typed while the search before it is answered stays");
+
+  await until("that is answered", async () => /text=ca/.test(page.url()));
+  await page.evaluate(() => {
+    const box = document.querySelector("input[type=search]");
+    box.value = "card";
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+    [...document.querySelectorAll(".facet label")].find((label) => label.textContent.includes("banking")).click();
+  });
+  await until("a filter chosen before what is typed counts stays", async () => /server=banking/.test(page.url()) && /text=card/.test(page.url()));
+
   await page.getByLabel("search", { exact: true }).fill("nobody ever says this");
   await page.getByText("Nothing fits these filters").waitFor();
 }
