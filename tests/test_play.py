@@ -25,7 +25,7 @@ def data(tmp_path: Path) -> Path:
 def test_a_run_resumes_by_example_and_survives_a_cut_line(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "rollouts.jsonl"
     first = run("rollout", "--policy", "oracle", "--data", data, "--out", out)
-    assert first.returncode == 0, first.stderr
+    assert (first.returncode, first.stderr) == (0, "")
     whole = out.read_bytes()
     assert "5 rollouts" in first.stdout
     lines = whole.splitlines(keepends=True)

@@ -110,11 +110,12 @@ def print_json(value: object) -> None:
 
 
 def progress_bar() -> Progress:
-    """A bar with rate and time left, on stderr, so that stdout stays clean."""
+    """A bar with rate and time left, on stderr, so that stdout stays clean; in a terminal only."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
