@@ -1,8 +1,8 @@
 """Draws docs/machine.svg: the state machine of a conversation, read off the code that runs it.
 
-Boxes are the functions in `synth.machine.STATES` with their docstrings, arrows their return types;
-the main road is the one that the module's docstring names. Run it with `python docs/machine.py`;
-the picture refers to nothing outside itself.
+Boxes are the functions in `conversation.machine.STATES` with their docstrings, arrows their
+return types; the main road is the one that the module's docstring names. Run it with
+`python docs/machine.py`; the picture refers to nothing outside itself.
 """
 
 import re
@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple, get_args, get_type_hints
 
-from provegym.synth import machine
+from provegym.conversation import machine
 
 WIDE, HIGH, LINE, LETTERS = 296, 102, 18, 38
 GAP_X, GAP_Y = 70, 48
@@ -77,7 +77,9 @@ def main_road() -> list[str]:
     """The states that the machine's docstring names, in its order."""
     found = re.search(r"\w+(?: → \w+)+", machine.__doc__ or "")
     if found is None or not set(road := found[0].split(" → ")) <= machine.STATES.keys():
-        raise SystemExit("the docstring of synth/machine.py names no road such as query → turn")
+        raise SystemExit(
+            "conversation/machine.py: its docstring names no road such as query → turn"
+        )
     return road
 
 

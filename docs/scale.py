@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import Any
 
 FIGURES = Path(__file__).with_suffix(".json")
-PIECE, PER_WORLD, SERVERS, WIDE = 2, 8, 20, 20_000  # as in synth/corpus.py; a test compares them
+PIECE, PER_WORLD, SERVERS, WIDE = 2, 8, 20, 20_000  # as in corpus/corpus.py; a test compares them
 MANY = ((64, 0), (256, 0), (1_024, 0))
 Replies = Sequence[tuple[int, int]]
 
@@ -113,7 +113,7 @@ def measure(size: int = 1_200) -> dict[str, Any]:
     from rich.console import Console
     from rich.progress import Progress
 
-    from provegym.synth import corpus
+    from provegym.corpus import corpus
 
     rounds: list[list[float]] = []
     weights: list[int] = []

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-import provegym.policies.extra  # noqa: F401  before torch: how its threads wait is set there
+import provegym.models.optional  # noqa: F401  before torch: how its threads wait is set there
 from servers.runs import TALLIES
 
 KINDS = ("ok", "refused", "not_found", "invalid_argument")

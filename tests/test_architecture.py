@@ -10,25 +10,16 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
-    {"kernel"},
-    {"servers", "trace", "fuzz"},
-    {"hosts", "toolbox", "rewards", "policies", "workers"},
-    {"rollout"},
-    {"verify", "synth"},
+    {"kernel", "files"},
+    {"servers", "trace"},
+    {"language", "toolbox", "rewards", "hosts", "fuzz", "workers"},
+    {"search", "models"},
+    {"rollout", "players"},
+    {"verify", "graph"},
+    {"conversation"},
+    {"corpus", "teacher"},
     {"train", "evals", "view", "adapters"},
-    {
-        "cli",
-        "config",
-        "play",
-        "story",
-        "quickstart",
-        "bench",
-        "bench_http",
-        "bench_reward",
-        "bench_view",
-        "__main__",
-        "__init__",
-    },
+    {"cli", "config", "play", "demo", "quickstart", "bench", "__main__", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 FILES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from data.draft import drafts, make
-from provegym.policies.scripted import oracle
+from provegym.players.scripted import oracle
 from provegym.rollout import play_script
 from provegym.servers import names
 from provegym.trace import Example, read

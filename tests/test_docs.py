@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from provegym.synth.machine import STATES
+from provegym.conversation.machine import STATES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -8,7 +8,8 @@ import pytest
 
 from evals.ready import run
 from examples import pay_example
-from provegym.evals.gateway import Gateway, Refused
+from provegym.evals.gateway import Gateway
+from provegym.models.served import Refused
 from provegym.trace import BadFile, Example, Json, Reply, Rollout, line, read, write
 from provegym.verify.complete import complete
 

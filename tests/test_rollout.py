@@ -8,7 +8,7 @@ import pytest
 
 from examples import pay_example
 from provegym.kernel import Session
-from provegym.policies.scripted import SCRIPTS, oracle
+from provegym.players.scripted import SCRIPTS, oracle
 from provegym.rewards import rescore
 from provegym.rollout import Caps, play, play_all
 from provegym.servers import load

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from provegym import servers
-from provegym.synth import corpus
+from provegym.corpus import corpus
 
 DOCS = Path(__file__).parents[1] / "docs"
 

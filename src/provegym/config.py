@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import asdict
 
 from provegym.kernel.errors import suggest
+from provegym.players.local import Limits
 from provegym.rewards import WEIGHTS
-from provegym.train.engine import Limits
 from provegym.train.recipe import Recipe, Table
 
 EXTENDS = "extends"

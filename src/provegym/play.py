@@ -10,7 +10,7 @@ import msgspec
 from rich.progress import Progress
 
 from provegym.config import BadRecipe, check_weights
-from provegym.evals.heldout import Remote, greet, played
+from provegym.players.remote import Remote, greet, played
 from provegym.rewards import Scheme, rescore
 from provegym.rewards.explain import explain, summary
 from provegym.trace import BadFile, Example, Rollout, line, read, read_some, write

@@ -13,7 +13,7 @@ import msgspec
 
 from provegym.kernel import Session
 from provegym.kernel.errors import quote, suggest
-from provegym.policies.dialects import openai
+from provegym.models.dialects import openai
 from provegym.rewards import PAPER, Scheme, score
 from provegym.toolbox import Toolbox
 from provegym.trace import Call, Checks, Ended, Example, Json, Reply, Rollout, ToolCall

@@ -23,7 +23,7 @@ from responses_api_models.vllm_model.app import VLLMModel
 from scripts import POLICIES, examples
 
 from provegym.adapters.nemo_gym import GymServer, rows
-from provegym.policies.dialects import openai
+from provegym.models.dialects import openai
 from provegym.rollout import play_script
 
 HOST = "127.0.0.1"

@@ -16,8 +16,8 @@ from time import perf_counter, sleep
 from rich.progress import Progress
 
 from provegym import servers
+from provegym.corpus.corpus import Corpus, Order
 from provegym.play import verify_file
-from provegym.synth.corpus import Corpus, Order
 from provegym.workers import Cluster
 
 # The last examples of trading are hard to find, one round of a few candidates after the other.

@@ -22,7 +22,7 @@ from trl.chat_template_utils import qwen3_chat_template
 
 from provegym import servers
 from provegym.adapters.trl import environments, first_turn, reward, row
-from provegym.policies.scripted import noop, oracle, tool_call
+from provegym.players.scripted import noop, oracle, tool_call
 from provegym.rollout import play_script, replay
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Reply, ToolCall, read, write

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from provegym.policies.dialects import openai
-from provegym.policies.scripted import SCRIPTS, Script, tool_call
+from provegym.models.dialects import openai
+from provegym.players.scripted import SCRIPTS, Script, tool_call
 from provegym.rewards import rescore
 from provegym.rollout import play
 from provegym.toolbox import Toolbox

@@ -19,16 +19,16 @@ pytest.importorskip("torch")
 import torch
 
 from provegym.config import load_recipe
-from provegym.policies.local import Sampled, embedded, load_tokenizer
-from provegym.synth.export import write_rows
+from provegym.corpus.exports import write_rows
+from provegym.models.codec import Codec
+from provegym.models.local import embedded, load_tokenizer
+from provegym.models.source import Sampled
+from provegym.players.local import opening, run
 from provegym.trace import Example, Json, read
 from provegym.train import trl
-from provegym.train.codec import Codec
-from provegym.train.data import prompt
-from provegym.train.engine import run
-from provegym.train.launch import agent_file, command
-from provegym.train.overrides import Place
 from provegym.train.recipe import Recipe
+from provegym.train.verl.launch import agent_file, command
+from provegym.train.verl.overrides import Place
 from train.tiny import gold
 
 ROOT = Path(__file__).parents[2]
@@ -159,7 +159,7 @@ def job(name: str, codec: Codec, place: Place) -> tuple[Json, list[Json]]:
     list(write_rows(EXAMPLES, place.data, "verl"))
     place.agent.write_bytes(agent_file(recipe))
     told = [(example, script(example, codec)) for example in EXAMPLES]
-    scripts = [{"prompt": prompt(example, codec), "replies": replies} for example, replies in told]
+    scripts = [{"prompt": opening(example, codec), "replies": replies} for example, replies in told]
     asked = {"do": "play", "arguments": command(recipe, place)[2:], "scripts": scripts}
     return asked, [as_trl(recipe, example, replies, codec) for example, replies in told]
 

@@ -14,10 +14,11 @@ from evals.ready import command, run, small
 from provegym.evals.benchmark import Run, chosen, evaluate
 from provegym.evals.bfcl import KINDS, Bfcl, call
 from provegym.evals.environments import BenchmarkError
-from provegym.evals.gateway import Answer, Refused, Remote
-from provegym.policies.endpoint import EndpointConfig
+from provegym.evals.gateway import Answer, Remote
+from provegym.models.endpoint import EndpointConfig
+from provegym.models.served import Refused
 from provegym.trace import Json, Reply
-from synth.fake_endpoint import Body, Failure, fake_model
+from teacher.fake_endpoint import Body, Failure, fake_model
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 from examples import pay_example
 from provegym.evals.compare import Pair, compare
-from provegym.policies.scripted import SCRIPTS
+from provegym.players.scripted import SCRIPTS
 from provegym.rollout import play_script
 from provegym.trace import BadFile, Example, Rollout, write
 from provegym.verify.complete import complete

@@ -7,10 +7,11 @@ import httpx2
 import pytest
 
 from provegym.evals.environments import BenchmarkError
-from provegym.evals.gateway import PROBE, Gateway, Refused, Remote, noop, tame, tame_arguments
-from provegym.policies.endpoint import EndpointConfig, EndpointError
+from provegym.evals.gateway import PROBE, Gateway, Remote, noop, tame, tame_arguments
+from provegym.models.endpoint import EndpointConfig, EndpointError
+from provegym.models.served import Refused
 from provegym.trace import Json, Reply, ToolCall
-from synth.fake_endpoint import Answer, Body, Failure, fake_model
+from teacher.fake_endpoint import Answer, Body, Failure, fake_model
 
 ASKED: Json = {"model": "m", "messages": [{"role": "user", "content": "List them."}], "tools": [{}]}
 

@@ -16,34 +16,32 @@ import pytest
 from evals.ready import command, run
 from examples import pay_example
 from provegym.cli.evaluation import Player
+from provegym.conversation.perturb import HELD_OUT
+from provegym.corpus.corpus import TRAIN_WORLDS
 from provegym.evals.environments import BenchmarkError
-from provegym.evals.gateway import Gateway, Refused
+from provegym.evals.gateway import Gateway
 from provegym.evals.heldout import (
     SERVERS,
     TRAINING,
     WORLDS,
     Book,
-    Local,
-    Play,
-    Remote,
     drawn,
     evaluate,
     group,
     marked,
-    played,
     report,
     tasks,
 )
 from provegym.evals.journal import Journal, Result
-from provegym.policies.local import Sampled
-from provegym.policies.scripted import SCRIPTS
+from provegym.models.codec import TooLong
+from provegym.models.served import Refused
+from provegym.models.source import Sampled
+from provegym.players.local import Limits, Local
+from provegym.players.remote import Play, Remote, played
+from provegym.players.scripted import SCRIPTS
 from provegym.rollout import play_script
-from provegym.synth.corpus import TRAIN_WORLDS
-from provegym.synth.perturb import HELD_OUT
 from provegym.trace import BadFile, Example, Json, Reply, Rollout, ToolCall, line, read, write
 from provegym.trace import Path as Road
-from provegym.train.codec import TooLong
-from provegym.train.engine import Limits
 from provegym.verify import verify
 from provegym.verify.complete import complete
 from provegym.workers import Processes

@@ -5,7 +5,7 @@ import pytest
 
 from examples import pay_example
 from provegym.evals.measure import METRICS, by_task, estimate, measure
-from provegym.policies.scripted import SCRIPTS
+from provegym.players.scripted import SCRIPTS
 from provegym.rollout import play_script
 from provegym.trace import Call, Example, Path, Rollout, Turn
 from provegym.verify.complete import complete

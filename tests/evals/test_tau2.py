@@ -8,8 +8,9 @@ import pytest
 
 from evals.ready import large
 from provegym.evals.benchmark import Run, evaluate
-from provegym.evals.gateway import PROBE, Refused, noop
+from provegym.evals.gateway import PROBE, noop
 from provegym.evals.tau2 import DOMAINS, STOP, Pair, Part, Script, Tau2
+from provegym.models.served import Refused
 from provegym.trace import Json, Reply
 
 

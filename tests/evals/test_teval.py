@@ -12,11 +12,11 @@ from evals.ready import run
 from provegym.evals import teval
 from provegym.evals.benchmark import Run, draw
 from provegym.evals.environments import TEVAL, BenchmarkError
-from provegym.evals.gateway import Refused
 from provegym.evals.teval import PARTS, Folder, evaluate, right, script
 from provegym.evals.teval_scores import match, plan, read, score
+from provegym.models.served import Refused
 from provegym.trace import Json, Reply
-from synth.fake_endpoint import fake_model
+from teacher.fake_endpoint import fake_model
 
 ASKED = [{"role": "system", "content": "Tools: …"}, {"role": "user", "content": "Do it."}]
 APIS = ["Maps.find_place", "Maps.get_route", "Mail.send"]

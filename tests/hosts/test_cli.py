@@ -25,7 +25,7 @@ def run(*arguments: str, **options: str) -> "subprocess.CompletedProcess[str]":
         (["servers", "bankin"], "did you mean 'banking'?"),
         (["call"], "name a server; `provegym servers` lists them"),
         (["call", "banking"], "name a tool of banking; `provegym servers banking` lists them"),
-        (["story"], "name a server; `provegym servers` lists them"),
+        (["demo"], "name a server; `provegym servers` lists them"),
         (["call", "bank", "list_accounts"], "no server 'bank'"),
         (["call", "banking", "list_accounts", "--seed", "x"], "--seed"),
         (["serve", "nothing"], "no server 'nothing'"),

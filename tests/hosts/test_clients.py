@@ -16,11 +16,11 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from hosts.running import Host
+from provegym.demo import load as load_demo
+from provegym.demo import play
 from provegym.hosts.mcp import SESSION_META, describe, own_sessions, sdk_server
 from provegym.kernel import Session
 from provegym.servers import load, names
-from provegym.story import load as load_story
-from provegym.story import play
 
 ERAS = ["legacy", "2026-07-28"]
 PAYEE = {"name": "Ada", "iban": "DE89370400440532013000"}
@@ -39,9 +39,9 @@ def memory(name: str, mode: str = "auto") -> Client:
 
 
 def recorded(name: str) -> tuple[Calls, list[str]]:
-    """The calls of a server's story before any time passes, and what they come to in process."""
+    """The calls of a server's demo before any time passes, and what they come to in process."""
     session = Session([load(name)], 7)
-    told = play(load_story(name), Session([load(name)], 7))
+    told = play(load_demo(name), Session([load(name)], 7))
     first = next((at for at, (_, _, outcome) in enumerate(told) if outcome is None), len(told))
     calls: Calls = [(step.tool, arguments) for step, arguments, _ in told[:first]]
     calls += [(tool, {"surprise": 1}) for tool in load(name).tools]

@@ -16,16 +16,16 @@ from hosts.running import Host
 from provegym import servers
 from provegym.fuzz import Fuzzer
 from provegym.fuzz.pool import Pool
+from provegym.graph.dependency import Run, build
 from provegym.hosts import foreign
 from provegym.hosts.foreign import ForeignServer, HostError, NoStart, Options, connect
 from provegym.hosts.foreign_reply import shorten
 from provegym.hosts.foreign_schema import tidy
 from provegym.kernel import Session
 from provegym.kernel.session import MAX_RESULT_BYTES
-from provegym.policies.scripted import SCRIPTS
+from provegym.players.scripted import SCRIPTS
 from provegym.rewards.success import same_outcome
 from provegym.rollout import play_script
-from provegym.synth.graph import Run, build
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Step, Turn
 from provegym.trace import Path as Gold

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from provegym.policies import local
+from provegym.models import local
+from provegym.players.local import Limits
 from provegym.quickstart import run
 from provegym.quickstart.plan import Plan
-from provegym.train.engine import Limits
 
 SMALL = Plan(
     examples=12,

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from examples import pay_example
-from provegym.policies.scripted import SCRIPTS
+from provegym.players.scripted import SCRIPTS
 from provegym.quickstart import pictures
 from provegym.quickstart.page import paid, table, task
 from provegym.quickstart.report import METRICS, PLAYERS, Report, score

@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 
 from provegym.evals.heldout import group
-from provegym.policies import extra
+from provegym.models import optional as extra
 from provegym.quickstart import pictures
 from provegym.quickstart import run as quickstart
 from provegym.trace import Example, Rollout, read

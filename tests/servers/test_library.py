@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from provegym.demo import load as load_story
+from provegym.demo import play
+from provegym.graph.dependency import Graph, build
 from provegym.kernel import AnyServer, Session
 from provegym.servers import load, load_all, names
-from provegym.story import load as load_story
-from provegym.story import play
-from provegym.synth.graph import Graph, build
 from servers import golden
 
 

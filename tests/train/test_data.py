@@ -6,8 +6,8 @@ import pytest
 from examples import pay_example
 from provegym import servers
 from provegym.trace import Example
-from provegym.train.ahead import Ahead
 from provegym.train.data import CHUNK, keep_out, spread
+from provegym.train.prefetch import Ahead
 
 EXAMPLE = pay_example()
 

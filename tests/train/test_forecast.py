@@ -14,12 +14,12 @@ pytest.importorskip("trl")
 
 from examples import pay_example
 from provegym.config import load_recipe
-from provegym.policies.local import ADAPTER, load_tokenizer
+from provegym.models.codec import Codec
+from provegym.models.local import ADAPTER, load_tokenizer
+from provegym.players.local import Limits, opening
 from provegym.trace import Example, read
 from provegym.train import forecast as forecasting
-from provegym.train.codec import Codec
-from provegym.train.data import prompt, show
-from provegym.train.engine import Limits
+from provegym.train.data import show
 from provegym.train.forecast import NOTE, OWN, find_tokenizer, forecast
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
@@ -134,7 +134,9 @@ def test_the_forecast_counts_what_the_run_takes(folder: Path, tmp_path: Path) ->
     grpo = Grpo(steps=8, prompts_per_step=2, rollouts=4, use_vllm=False)
     fitting = Recipe(model=Model(name=str(folder)), grpo=grpo, limits=Limits(6000, 2000))
     codec = Codec(load_tokenizer(folder), 6000)
-    rests = [len(encode(each, codec, 10**6).labels) - len(prompt(each, codec)) for each in examples]
+    rests = [
+        len(encode(each, codec, 10**6).labels) - len(opening(each, codec)) for each in examples
+    ]
 
     def table(**changes: Any) -> dict[str, str]:
         return told(msgspec.structs.replace(fitting, **changes), examples, tmp_path)[0]

@@ -12,8 +12,8 @@ pytest.importorskip("trl")
 import torch
 
 from provegym.train.packed import attend, lay_out, trainer, use_packing
+from provegym.train.precision import Base, suit
 from provegym.train.recipe import Grpo, Model, Recipe
-from provegym.train.speed import Base, suit
 
 PROMPTS = [[1, 2, 3, 4, 5]] * 3 + [[7, 8]] * 2 + [[9]] * 2
 COMPLETIONS = [[5, 6, 7], [8], [9, 10, 11, 12], [3, 3], [4, 4, 4, 4, 4], [1], []]

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from examples import pay_example
-from provegym.policies.scripted import SCRIPTS
+from provegym.players.local import Trajectory
+from provegym.players.scripted import SCRIPTS
 from provegym.rollout import play_script
 from provegym.trace import Rollout, read
-from provegym.train.engine import Trajectory
 from provegym.train.recipe import Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError, summary
 

@@ -12,14 +12,14 @@ pytest.importorskip("trl")
 from examples import pay_example
 from provegym.cli.training import check_same
 from provegym.config import write_recipe
-from provegym.policies.dialects import hermes
-from provegym.synth.transcript import transcript
+from provegym.corpus.transcript import transcript
+from provegym.models.codec import Codec
+from provegym.models.dialects import hermes
+from provegym.players.local import Limits, opening
 from provegym.trace import Example, ToolboxSpec, Turn
 from provegym.trace import Path as Road
 from provegym.train import sft
-from provegym.train.codec import Codec
-from provegym.train.data import prompt, show
-from provegym.train.engine import Limits
+from provegym.train.data import show
 from provegym.train.forecast import forecast
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
@@ -201,7 +201,7 @@ def test_a_forecast_says_what_fits_and_what_a_step_is(tmp_path: Path) -> None:
     examples = [quiet(1), quiet(2), pay_example()]
     tokenizer = build_tokenizer(examples)
     tokenizer.save_pretrained(tmp_path / "base")
-    length = len(prompt(quiet(1), Codec(tokenizer, ANY)))
+    length = len(opening(quiet(1), Codec(tokenizer, ANY)))
     recipe = Recipe(
         model=Model(name=str(tmp_path / "base")),
         data=Data(corpus="given"),

@@ -12,12 +12,11 @@ pytest.importorskip("trl")
 
 import torch
 
-from provegym.policies.local import Sampler
+from provegym.models.codec import Codec
+from provegym.models.sampler import Sampler
+from provegym.players.local import Limits, Trajectory, opening, run
 from provegym.trace import Example, Json, read
 from provegym.train import trl
-from provegym.train.codec import Codec
-from provegym.train.data import prompt
-from provegym.train.engine import Limits, Trajectory, run
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe
 from provegym.train.run import Run, TrainError
 from provegym.train.sft import encode
@@ -316,7 +315,7 @@ def test_vllm_is_sampled_turn_by_turn() -> None:
 
 def test_examples_whose_right_answer_is_too_long_are_left_out(codec: Codec) -> None:
     lengths = {each.id: len(encode(each, codec, 10**6).labels) for each in EXAMPLES.values()}
-    starts = {each.id: len(prompt(each, codec)) for each in EXAMPLES.values()}
+    starts = {each.id: len(opening(each, codec)) for each in EXAMPLES.values()}
     gold = {each: lengths[each] - starts[each] for each in lengths}
     shorter = min(gold, key=lambda each: gold[each])
     settings = msgspec.structs.replace(recipe(), data=Data(gold=gold[shorter]))

@@ -8,12 +8,13 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from provegym.policies.local import END, PAD, TEMPLATE, Sampled
-from provegym.synth.transcript import transcript
+from provegym.corpus.transcript import transcript
+from provegym.models.codec import Codec
+from provegym.models.local import END, PAD, TEMPLATE
+from provegym.models.source import Sampled
+from provegym.players.local import Limits, Trajectory, run
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json
-from provegym.train.codec import Codec
-from provegym.train.engine import Limits, Trajectory, run
 
 LIMITS = Limits(prompt=4096, completion=2048, reply=256)
 

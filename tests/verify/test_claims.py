@@ -5,17 +5,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as put
 
+from conversation.talks import verified
 from provegym import servers
 from provegym.kernel import Session
-from provegym.policies import when
-from provegym.policies.knowledge import leaves, literals, normal
-from provegym.policies.names import survey
+from provegym.language import dates
+from provegym.language.things import survey
+from provegym.language.values import leaves, literals, normal
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Path, ToolboxSpec
 from provegym.verify import verify
 from provegym.verify.claims import unserved, world_at
 from provegym.verify.replay import replay
-from synth.talks import verified
 from verify.test_serving import drawer
 
 
@@ -211,7 +211,7 @@ def derived(is_date: bool) -> Derived:
         returned = all(normal(leaf) in played.known.values for leaf in leaves(value))
         plain = returned or (not is_date and played.known.has(value))
         return not (plain or isinstance(value, bool)) and is_date == bool(
-            when.read(words, played.before.now)
+            dates.read(words, played.before.now)
         )
 
     def some(example: Example) -> list[Derived]:

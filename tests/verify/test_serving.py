@@ -4,13 +4,13 @@ from itertools import permutations
 
 import pytest
 
+from conversation.talks import Drawn, every_goal, goals
 from provegym.kernel import Record, Seed, Server, Session, State, Table, table
-from provegym.policies.knowledge import leaves
+from provegym.language.values import leaves
 from provegym.rewards.success import same_outcome
 from provegym.servers import load, names
 from provegym.toolbox import Toolbox, fits
 from provegym.verify.serving import serving
-from synth.talks import Drawn, every_goal, goals
 
 SMALL = ("payments", "team_chat", "video_meeting", "retail_chain", "social_media")
 

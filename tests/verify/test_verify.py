@@ -8,7 +8,7 @@ import pytest
 
 from data.draft import Draft, Wanted, drafts, make
 from provegym.kernel import Change
-from provegym.policies.scripted import oracle
+from provegym.players.scripted import oracle
 from provegym.rewards.success import same_outcome, succeeded
 from provegym.rollout import play_script
 from provegym.trace import Alternative, Edge, Example, Path, Step, ToolboxSpec, Turn
@@ -213,7 +213,7 @@ def test_an_oracle_succeeds_and_a_failing_rollout_is_found_that_is_paid_well() -
     "name", ["pay-and-freeze", "open-and-fill", "ask-for-the-amount", "what-is-left", "no-disputes"]
 )
 def test_success_is_what_the_oracle_has_and_silence_only_where_nothing_is_right(name: str) -> None:
-    from provegym.policies.scripted import eager, noop
+    from provegym.players.scripted import eager, noop
 
     example = good(name)
     assert succeeded(play_script(example, oracle))

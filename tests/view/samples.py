@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from examples import pay_example
 from provegym.kernel import Change
-from provegym.policies.scripted import SCRIPTS
+from provegym.players.scripted import SCRIPTS
 from provegym.rollout import play_script
 from provegym.trace import Example, Rollout, Turn, write
 from provegym.view.app import build_app

@@ -2,7 +2,7 @@
 
 import os
 
-from provegym.bench_view import measure_view
+from provegym.bench.page import measure_view
 
 
 def test_a_hundred_thousand_rollouts_are_quick_and_small() -> None:

@@ -16,8 +16,8 @@ from typing import Any, Literal
 import msgspec
 
 from provegym.adapters.episode import check
-from provegym.policies.dialects import openai
-from provegym.policies.scripted import oracle, tool_call
+from provegym.models.dialects import openai
+from provegym.players.scripted import oracle, tool_call
 from provegym.rollout import Player, play_script, replay
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Path, ToolboxSpec

@@ -22,7 +22,8 @@ from provegym.cli.base import app, fail
 from provegym.config import BadRecipe
 from provegym.evals.environments import BenchmarkError
 from provegym.hosts.inline import HostError
-from provegym.synth.teacher import TeacherError
+from provegym.models.endpoint import EndpointError
+from provegym.teacher.teacher import TeacherError
 from provegym.trace import BadFile
 
 __all__ = [
@@ -58,7 +59,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except typer.TyperException as problem:
         fail(problem.format_message())
-    except (HostError, BadFile, BadRecipe, TeacherError, BenchmarkError) as problem:
+    except (HostError, BadFile, BadRecipe, TeacherError, BenchmarkError, EndpointError) as problem:
         fail(str(problem))
     except (KeyboardInterrupt, typer.Abort):
         code = 130

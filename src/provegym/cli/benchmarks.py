@@ -21,7 +21,7 @@ from provegym.cli.base import (
 )
 from provegym.cli.base import app as root
 from provegym.kernel.errors import suggest
-from provegym.policies.extra import NotInstalled, installed
+from provegym.models.optional import NotInstalled, installed
 
 if TYPE_CHECKING:
     from provegym.evals.benchmark import Benchmark, Run
@@ -267,12 +267,12 @@ def _user(where: str, name: str, reply: int) -> Player:
 def _answer(player: Player, at_once: int) -> "Answer":
     """Whatever answers for the model, so many requests at a time."""
     from provegym.evals.gateway import Remote
-    from provegym.policies.endpoint import EndpointConfig
+    from provegym.models.endpoint import EndpointConfig
 
     if player.endpoint:
         url, name, warmth = player.endpoint, player.model, player.temperature
         return Remote(EndpointConfig(url, name, temperature=warmth, max_tokens=player.reply))
-    from provegym.evals.served import Weights, serve
+    from provegym.models.served import Weights, serve
 
     warmth, most = player.temperature, player.reply
     try:

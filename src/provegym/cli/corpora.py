@@ -17,7 +17,7 @@ def export_corpus(
     split: Annotated[str, typer.Option(help="Of a folder: train or heldout.")] = "train",
 ) -> None:
     """Write examples in the form a trainer reads; transcripts are played on the live worlds."""
-    from provegym.synth.export import FORMS, SPLITS, export
+    from provegym.corpus.exports import FORMS, SPLITS, export
 
     if form not in FORMS:
         fail(f"no format {form!r}; {suggest(form, list(FORMS))}")
@@ -38,7 +38,7 @@ def import_corpus(
     out: Annotated[Path, typer.Option(help="Where the examples go, as JSON lines.")],
 ) -> None:
     """Turn somebody's abstention data into examples in which not to call a tool is right."""
-    from provegym.synth.imports import SOURCES, write_examples
+    from provegym.corpus.imports import SOURCES, write_examples
 
     if source not in SOURCES:
         fail(f"no source {source!r}; {suggest(source, list(SOURCES))}")
@@ -53,7 +53,7 @@ def show_samples(
     seed: Annotated[int, typer.Option(help="Which ones.", min=0)] = 0,
 ) -> None:
     """Print examples drawn at random as Markdown, played on their worlds, for people to read."""
-    from provegym.synth.samples import sample, tell
+    from provegym.corpus.samples import sample, tell
     from provegym.trace import Example, read
 
     drawn = sample(read(data, Example), count, seed)

@@ -27,10 +27,11 @@ from provegym.cli.benchmarks import Out, app
 
 if TYPE_CHECKING:
     from provegym.evals.compare import Row
-    from provegym.evals.heldout import Book, Play
+    from provegym.evals.heldout import Book
     from provegym.evals.measure import Estimate
+    from provegym.players.local import Limits
+    from provegym.players.remote import Play
     from provegym.trace import Example, Rollout
-    from provegym.train.engine import Limits
     from provegym.workers import Workers
 
 FEW = 8
@@ -86,7 +87,7 @@ class Player:
     @property
     def kind(self) -> str:
         """What sort of player it is."""
-        from provegym.policies.scripted import SCRIPTS
+        from provegym.players.scripted import SCRIPTS
 
         if self.model in SCRIPTS:
             return SCRIPT
@@ -102,9 +103,9 @@ class Player:
     @property
     def limits(self) -> "Limits":
         """How many tokens it may take; an endpoint may think."""
-        from provegym.policies.endpoint import EndpointConfig
+        from provegym.models.endpoint import EndpointConfig
+        from provegym.players.local import Limits
         from provegym.rollout import PAPER_CAPS
-        from provegym.train.engine import Limits
 
         here = self.kind == HERE
         return Limits(
@@ -115,8 +116,8 @@ class Player:
 
     def check(self, samples: int, ray: bool) -> None:
         """Whether all that is said of it has an effect, and can be done."""
-        from provegym.policies.local import adapter_folder
-        from provegym.policies.scripted import SCRIPTS
+        from provegym.models.local import adapter_folder
+        from provegym.players.scripted import SCRIPTS
 
         if self.kind == HERE:
             check_model(self.model, ("embedded", *SCRIPTS))
@@ -166,8 +167,9 @@ def evaluate_model(
     as_json: Json = False,
 ) -> None:
     """Play tasks that no training saw, and report every score with the noop's beside it."""
-    from provegym.evals.heldout import evaluate, greet, tasks
-    from provegym.policies.local import NotInstalled
+    from provegym.evals.heldout import evaluate, tasks
+    from provegym.models.optional import NotInstalled
+    from provegym.players.remote import greet
     from provegym.train.data import show
 
     tools = tools or (FEW if model == "embedded" else None)
@@ -206,9 +208,9 @@ def _book(out: Path | None, told: dict[str, Any]) -> "Book | None":
 
 
 def _play(player: Player, batch: int, done: int) -> "Play":
-    from provegym.evals.heldout import Remote
-    from provegym.policies.endpoint import EndpointConfig
-    from provegym.policies.scripted import SCRIPTS
+    from provegym.models.endpoint import EndpointConfig
+    from provegym.players.remote import Remote
+    from provegym.players.scripted import SCRIPTS
     from provegym.rollout import Caps
 
     if player.kind == HERE:
@@ -222,7 +224,7 @@ def _play(player: Player, batch: int, done: int) -> "Play":
 
 def _shown_by(bar: Progress, play: "Play", workers: "Workers", done: int) -> "Play":
     """The same play by whoever does the work, with its progress after what is done already."""
-    from provegym.evals.heldout import greet, played
+    from provegym.players.remote import greet, played
 
     def shown(examples: Sequence["Example"]) -> Iterator["Rollout"]:
         if done and examples:  # a new run's was greeted before any task was drawn
@@ -237,7 +239,7 @@ def _shown_by(bar: Progress, play: "Play", workers: "Workers", done: int) -> "Pl
 
 def _fitting(examples: "list[Example]", play: "Play") -> "list[Example]":
     """The examples whose prompt a model on this machine takes; an endpoint takes all."""
-    from provegym.evals.heldout import Local
+    from provegym.players.local import Local
 
     if not isinstance(play, Local):
         return examples
@@ -250,10 +252,12 @@ def _fitting(examples: "list[Example]", play: "Play") -> "list[Example]":
 
 def _local(player: Player, batch: int, seed: int) -> "Play":
     """A model of this machine; a run that goes on needs another seed, or it would draw the same."""
-    from provegym.evals.heldout import Local
-    from provegym.evals.vllm import Vllm
-    from provegym.policies.local import Sampler, load, load_tokenizer, need
-    from provegym.train.codec import Codec
+    from provegym.models.codec import Codec
+    from provegym.models.local import load, load_tokenizer
+    from provegym.models.optional import need
+    from provegym.models.sampler import Sampler
+    from provegym.models.vllm import Vllm
+    from provegym.players.local import Local
 
     model, adapter, limits = player.model, player.adapter, player.limits
     name = f"{model} with {adapter}" if adapter else model

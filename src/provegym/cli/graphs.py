@@ -56,8 +56,8 @@ def show_graph(
 
 
 def _show(server: AnyServer, seed: int, why: str, form: str) -> None:
-    from provegym.synth.graph import cached
-    from provegym.synth.show import list_evidence, show
+    from provegym.graph.dependency import cached
+    from provegym.graph.show import list_evidence, show
 
     if why and why not in server.tools:
         fail(f"no tool {why!r}; {suggest(why, list(server.tools))}")

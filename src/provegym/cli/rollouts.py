@@ -47,8 +47,8 @@ def run_rollouts(
     ray: Ray = None,
 ) -> None:
     """Play every example with a policy and write one rollout per line; resumes where it stopped."""
-    from provegym.evals.heldout import Remote
     from provegym.play import Job, play_file
+    from provegym.players.remote import Remote
 
     name = policy if "://" not in policy else f"{model} at {policy.rpartition('@')[2]}"
     player = Remote(name, _policy(policy, model), concurrency, _scheme(recipe))
@@ -118,7 +118,7 @@ def verify_examples(
 def connected(mcp: str, options: "Options | None", data: Path) -> Iterator[None]:
     """Somebody's server, where one is given, so that the examples made on it can be played."""
     from provegym import servers
-    from provegym.synth.foreign import asks_of
+    from provegym.conversation.foreign import asks_of
     from provegym.trace import Example, read_some
 
     named = {example.server for example in read_some(data, Example)}
@@ -162,8 +162,8 @@ def audit_reward(
 
 
 def _policy(name: str, model: str) -> Any:
-    from provegym.policies.endpoint import EndpointConfig
-    from provegym.policies.scripted import SCRIPTS
+    from provegym.models.endpoint import EndpointConfig
+    from provegym.players.scripted import SCRIPTS
 
     if name.startswith(("http://", "https://")):
         return EndpointConfig(url=name, model=model)

@@ -23,8 +23,8 @@ from provegym.cli.graphs import (
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
-    from provegym.synth.corpus import Corpus
-    from provegym.synth.lessons import Lessons
+    from provegym.corpus.corpus import Corpus
+    from provegym.teacher.lessons import Lessons
 
 
 @app.command("synth", cls=RayCommand)
@@ -48,8 +48,8 @@ def synthesise(
     timeout: Patience = 20,
 ) -> None:
     """Make verified examples from live worlds, offline: the same seed gives the same bytes."""
-    from provegym.synth.corpus import MIXES, Corpus, Order
-    from provegym.synth.lessons import PLANS, Lessons
+    from provegym.corpus.corpus import MIXES, Corpus, Order
+    from provegym.teacher.lessons import PLANS, Lessons
 
     check_folder(out)
     if mix not in MIXES:
@@ -68,7 +68,7 @@ def synthesise(
         chosen = tuple(load(name).name for name in names.split(",")) if names else ()
         _make(Corpus(Order(size, seed, folder, chosen, workers, mix, split)), out, lessons, ray)
         return
-    from provegym.synth.foreign_corpus import ForeignCorpus, ForeignOrder, expected
+    from provegym.corpus.foreign import ForeignCorpus, ForeignOrder, expected
 
     begun = monotonic()
     with foreign(mcp, treated(allow_writes, reset, fresh_from, reads, timeout)) as server:
@@ -80,7 +80,7 @@ def synthesise(
 
 def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | None = None) -> None:
     """Make a corpus, say it anew if there is a teacher, and write its card."""
-    from provegym.synth.card import card
+    from provegym.corpus.card import card
 
     with hands(ray, corpus.order.workers) as workers, progress_bar() as bar:
         funnel = corpus.make(bar, workers)
@@ -97,7 +97,7 @@ def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | Non
 def _teach(lessons: "Lessons") -> None:
     import asyncio
 
-    from provegym.synth.lessons import Classroom
+    from provegym.teacher.lessons import Classroom
 
     with progress_bar() as bar:
         counts = asyncio.run(Classroom(lessons, bar).hold())

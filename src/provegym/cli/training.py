@@ -15,8 +15,8 @@ from provegym.cli.base import app, console, fail, progress_bar
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
-    from provegym.train.overrides import Place
     from provegym.train.recipe import Recipe
+    from provegym.train.verl.overrides import Place
 
 BACKENDS = ["trl", "verl"]
 UNSET = "not set"
@@ -41,7 +41,7 @@ def train_model(
 ) -> None:
     """Train a model by a recipe: a warm-up on transcripts, or GRPO against live worlds."""
     from provegym.config import load_recipe, write_recipe
-    from provegym.policies.local import NotInstalled
+    from provegym.models.optional import NotInstalled
     from provegym.train.run import TrainError
     from provegym.train.start import check, start
 
@@ -52,7 +52,7 @@ def train_model(
     if backend == "verl":
         if dry_run:
             fail("--dry-run is TRL's; --backend verl has --print")
-        from provegym.train.overrides import Place
+        from provegym.train.verl.overrides import Place
 
         place = Place(folder.resolve(), gpus or 8, nodes or 1, resume)
         _train_with_verl(settings, place, show)
@@ -79,9 +79,9 @@ def train_model(
 def _train_with_verl(recipe: "Recipe", place: "Place", show: bool) -> None:
     """Start verl, or print the command that would."""
     from provegym.config import write_recipe
-    from provegym.policies.local import NotInstalled
-    from provegym.train.launch import command, start
+    from provegym.models.optional import NotInstalled
     from provegym.train.run import TrainError
+    from provegym.train.verl.launch import command, start
 
     try:
         if show:

@@ -21,9 +21,9 @@ from provegym.cli.base import (
     need_mcp,
     print_json,
 )
+from provegym.demo import fitting_table
 from provegym.hosts.inline import Sessions
 from provegym.kernel import AnyServer, Session
-from provegym.story import fitting_table
 
 QUICK = Path("runs") / "quickstart"
 ServerName = Annotated[
@@ -113,7 +113,7 @@ def serve(
 @app.command()
 def bench(as_json: Json = False) -> None:
     """Measure what worlds cost here: calls, forks, sessions, hosts."""
-    from provegym.bench import measure
+    from provegym.bench.worlds import measure
 
     figures = measure(Console(stderr=True, quiet=as_json))
     if as_json:
@@ -139,9 +139,9 @@ def quickstart(
 
 
 @app.command()
-def story(name: ServerName = None) -> None:
-    """Tell one server's story: a task, call by call, and what it changed in the world."""
-    from provegym.story import SEED, tell
+def demo(name: ServerName = None) -> None:
+    """Show one task on a server, call by call, and what it changed in the world."""
+    from provegym.demo import SEED, tell
 
     tell(console, load(name).name, SEED)
 

@@ -15,7 +15,7 @@ from provegym.evals import journal
 from provegym.evals.environments import Environment
 from provegym.evals.gateway import Answer, Gateway, Load, noop
 from provegym.evals.journal import Journal, Result
-from provegym.policies.endpoint import public
+from provegym.models.endpoint import public
 from provegym.trace import Json
 
 Advance = Callable[[str, int, int], None]

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from provegym.evals.confined import Bench
 from provegym.evals.environments import BFCL_VERSION, bfcl
 from provegym.evals.gateway import Answer, Gateway, noop
+from provegym.evals.sandbox import Bench
 from provegym.trace import Json, Reply, ToolCall
 
 KINDS = ("base", "miss_func", "miss_param", "long_context")

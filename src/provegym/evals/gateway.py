@@ -24,8 +24,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from provegym.evals.environments import BenchmarkError
-from provegym.policies.dialects import openai
-from provegym.policies.endpoint import HELLO, Endpoint, EndpointConfig, EndpointError
+from provegym.models.dialects import openai
+from provegym.models.endpoint import HELLO, Endpoint, EndpointConfig, EndpointError
+from provegym.models.served import Refused
 from provegym.trace import Json, Reply, ToolCall
 
 Answer = Callable[[Json], Awaitable[Reply]]
@@ -35,10 +36,6 @@ PATIENCE = 300.0
 # What asking later does not help: no message in an answer, a request that is refused; some servers
 # say 500 of a prompt that is too long.
 REFUSALS = {200, 500, *range(400, 500)} - {408, 409, 425, 429}
-
-
-class Refused(Exception):
-    """This request cannot be answered, and no other endpoint failed: too long a prompt, say."""
 
 
 @dataclass

@@ -4,35 +4,24 @@ The names hold for a model trained on a corpus that was split by servers: four s
 hundred worlds of every other are kept out of training.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import file_digest, sha256
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import msgspec
-from msgspec.structs import replace
-
 from provegym import servers
+from provegym.conversation.perturb import HELD_OUT
+from provegym.corpus.corpus import TRAIN_WORLDS, Job, Made, draw
+from provegym.corpus.near_copies import Keeper
+from provegym.corpus.quotas import Part, Quotas
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.journal import INSTEAD, ROLLOUTS, Folder
 from provegym.evals.measure import Estimate, measure
-from provegym.policies.endpoint import Endpoint, EndpointConfig, EndpointError
-from provegym.policies.local import adapter_place
-from provegym.policies.scripted import SCRIPTS
-from provegym.rewards import PAPER, Scheme
-from provegym.rollout import PAPER_CAPS, Caps, MakePolicy, play, play_all, play_script
-from provegym.synth.corpus import TRAIN_WORLDS, Job, Made, draw
-from provegym.synth.keeper import Keeper, Part, Quotas
-from provegym.synth.perturb import HELD_OUT
+from provegym.models.local import adapter_place
+from provegym.players.scripted import SCRIPTS
+from provegym.rollout import play_script
 from provegym.trace import BadFile, Example, Json, Rollout, line, read, read_some
-from provegym.train.codec import Codec, TooLong
-from provegym.train.data import prompt
-from provegym.train.engine import Generate, Limits, Source, run
-from provegym.workers import Workers
 
 SERVERS, WORLDS, TRAINING = "unseen servers", "unseen worlds", "training worlds"
 SEED, IDLE = 0, 3
@@ -116,108 +105,6 @@ class Drawer:
             self.keeper.keep(example)
             quotas.take(example.server, made.shape)
             self.kept.append(example)
-
-
-@dataclass(frozen=True)
-class Local:
-    """A model that is played here, a batch of rollouts at a time."""
-
-    name: str
-    generate: Generate | Source
-    codec: Codec
-    limits: Limits
-    batch: int = 64
-
-    def takes(self, example: Example) -> bool:
-        """Whether the prompt of an example is not too long for it."""
-        try:
-            return bool(prompt(example, self.codec))
-        except TooLong:
-            return False
-
-    def __call__(self, examples: Sequence[Example]) -> Iterator[Rollout]:
-        """The rollouts, batch by batch."""
-        for at in range(0, len(examples), self.batch):
-            some = examples[at : at + self.batch]
-            for played in run(some, self.generate, self.codec, self.limits):
-                yield replace(played.rollout, policy=self.name)
-
-
-@dataclass(frozen=True)
-class Remote:
-    """A script, or an endpoint that is asked over the network, some rollouts at a time.
-
-    It can be sent to other processes: each connects to the endpoint by itself, with its own key.
-    """
-
-    name: str
-    policy: MakePolicy | EndpointConfig
-    concurrency: int = 8
-    scheme: Scheme = PAPER
-    caps: Caps = PAPER_CAPS
-
-    def greet(self) -> None:
-        """Ask an endpoint once; a script needs no asking."""
-        if not isinstance(self.policy, EndpointConfig):
-            return
-        try:
-            asyncio.run(_greet(Endpoint(self.policy)))
-        except EndpointError as problem:
-            raise BenchmarkError(
-                f"{problem}; nothing was played: check the URL, the model's name and the key"
-            ) from None
-
-    def __call__(self, examples: Sequence[Example]) -> Iterator[Rollout]:
-        """The rollouts, in the order of the examples."""
-        policy = self.policy
-        make = Endpoint(policy) if isinstance(policy, EndpointConfig) else policy
-
-        def one(example: Example) -> Any:
-            return play(example, make(example), name=self.name, caps=self.caps, scheme=self.scheme)
-
-        with asyncio.Runner() as runner:
-            coming: AsyncIterator[Rollout] = play_all(examples, one, self.concurrency)
-            while (rollout := runner.run(_next(coming))) is not None:
-                yield rollout
-            if isinstance(make, Endpoint):
-                runner.run(make.aclose())
-
-
-async def _greet(endpoint: Endpoint) -> None:
-    try:
-        await endpoint.probe()
-    finally:
-        await endpoint.aclose()
-
-
-def greet(play: Play, workers: Workers) -> None:
-    """Find out at once whether anybody answers, from where it is going to be played."""
-    if isinstance(play, Remote):
-        list(workers.map(partial(map, Remote.greet), [play]))
-
-
-@dataclass(frozen=True)
-class Lines:
-    """A player to be sent elsewhere: examples and rollouts travel as lines, to the last byte.
-
-    Pickled, a field that is left out because it is the default would come back as another object.
-    """
-
-    play: Play
-
-    def __call__(self, lines: Sequence[bytes]) -> Iterator[bytes]:
-        """The rollouts of the examples."""
-        return map(line, self.play([msgspec.json.decode(each, type=Example) for each in lines]))
-
-
-def played(examples: Sequence[Example], play: Play, workers: Workers) -> Iterator[Rollout]:
-    """The rollouts, in the order of the examples, whoever does the work."""
-    for each in workers.map(Lines(play), [line(example) for example in examples]):
-        yield msgspec.json.decode(each, type=Rollout)
-
-
-async def _next(coming: AsyncIterator[Rollout]) -> Rollout | None:
-    return await anext(coming, None)
 
 
 class Book(Folder[Rollout]):

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from provegym.evals.confined import RUNNERS
 from provegym.evals.environments import TEVAL, BenchmarkError
+from provegym.evals.sandbox import RUNNERS
 
 
 class Sentences:

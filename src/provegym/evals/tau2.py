@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from provegym.evals.confined import Bench
 from provegym.evals.environments import TAU2, BenchmarkError
-from provegym.evals.gateway import PROBE, Answer, Gateway, Refused
+from provegym.evals.gateway import PROBE, Answer, Gateway
+from provegym.evals.sandbox import Bench
+from provegym.models.served import Refused
 from provegym.trace import Json, Reply, ToolCall
 
 DOMAINS = ("airline", "retail", "telecom")

@@ -16,10 +16,11 @@ import msgspec
 from provegym.evals import journal, teval_scores
 from provegym.evals.benchmark import Advance, Run, command, draw
 from provegym.evals.environments import TEVAL, BenchmarkError
-from provegym.evals.gateway import Answer, Gateway, Load, Refused, noop
+from provegym.evals.gateway import Answer, Gateway, Load, noop
 from provegym.evals.journal import Journal, Result, Score
 from provegym.evals.sentences import Sentences
 from provegym.evals.teval_scores import FINISH, Embed
+from provegym.models.served import Refused
 from provegym.trace import Json, Reply
 
 PARTS = (

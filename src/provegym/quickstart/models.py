@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 from rich.progress import Progress
 
 from provegym.config import write_recipe
-from provegym.evals.heldout import Local
 from provegym.evals.measure import measure
-from provegym.policies.local import EMBEDDED, Sampled, Sampler, load, need, shipped
-from provegym.quickstart.desk import Desk, Figures
+from provegym.models.codec import Codec
+from provegym.models.local import EMBEDDED, load, shipped
+from provegym.models.optional import need
+from provegym.models.sampler import Sampler
+from provegym.models.source import Sampled
+from provegym.players.local import Local
+from provegym.quickstart.folder import Desk, Figures
 from provegym.quickstart.plan import device, recipe
 from provegym.trace import Example, Rollout, line, read
 from provegym.train import trl
-from provegym.train.codec import Codec
 from provegym.train.data import load as load_examples
 from provegym.train.run import Run
 from provegym.train.start import policy, save_adapter
@@ -25,7 +28,7 @@ from provegym.train.start import policy, save_adapter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provegym.train.engine import Trajectory
+    from provegym.players.local import Trajectory
 
 BASE, TRAINED = "base", "trained"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from provegym import __version__
 from provegym.evals.measure import PARTS, Estimate, has_gold, reward, success
-from provegym.quickstart.desk import Desk
+from provegym.quickstart.folder import Desk
 from provegym.rewards import WEIGHTS
 from provegym.trace import Json, Rollout
 from provegym.verify.proofs import BEST

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from provegym.evals.measure import has_gold
-from provegym.policies.extra import need
+from provegym.models.optional import need
 from provegym.trace import Rollout, read
 from provegym.train.run import paid
 from provegym.verify.proofs import BEST

@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from provegym.policies.local import need
-from provegym.train.engine import Limits
+from provegym.models.optional import need
+from provegym.players.local import Limits
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe
 
 PLAY, LEARN = Limits(1024, 1280, reply=96), Limits(1024, 640, reply=96)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from provegym.evals.heldout import group
 from provegym.evals.measure import Estimate, measure
-from provegym.policies.extra import NotInstalled
-from provegym.policies.scripted import SCRIPTS
-from provegym.quickstart.desk import Desk
+from provegym.models.optional import NotInstalled
+from provegym.players.scripted import SCRIPTS
+from provegym.quickstart.folder import Desk
 from provegym.quickstart.page import write_page
 from provegym.quickstart.pictures import draw_lesson, draw_scores
 from provegym.rollout import play_script
@@ -120,7 +120,7 @@ def lesson(desk: Desk) -> str:
 def where_next(desk: Desk) -> list[tuple[str, str]]:
     """Commands to go on with, and what each is for."""
     found = [
-        ("provegym story maps", "a task on one server, call by call"),
+        ("provegym demo maps", "a task on one server, call by call"),
         (f"provegym samples {desk.corpus} --count 5", "some examples as chats"),
     ]
     if desk.figures("grpo"):

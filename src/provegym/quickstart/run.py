@@ -11,10 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from provegym.evals.measure import Estimate
-from provegym.policies.extra import NotInstalled, check
-from provegym.policies.local import shipped, weights
+from provegym.models.local import shipped, weights
+from provegym.models.optional import NotInstalled, check
 from provegym.quickstart import models, steps
-from provegym.quickstart.desk import Desk, Work, digest
+from provegym.quickstart.folder import Desk, Work, digest
 from provegym.quickstart.plan import GPU, LAPTOP, cores, device
 from provegym.quickstart.report import METRICS, PLAYERS, Report, make_report
 

@@ -5,16 +5,16 @@ from collections import Counter
 import msgspec
 from rich.progress import Progress
 
+from provegym.corpus.card import card
+from provegym.corpus.corpus import Corpus, Order
+from provegym.demo import SEED, walk
 from provegym.evals.heldout import group, tasks
 from provegym.evals.measure import has_gold, measure
 from provegym.play import verify_file
-from provegym.policies.scripted import SCRIPTS
-from provegym.quickstart.desk import Desk, Figures
+from provegym.players.scripted import SCRIPTS
+from provegym.quickstart.folder import Desk, Figures
 from provegym.quickstart.plan import cores
 from provegym.rollout import play_script
-from provegym.story import SEED, walk
-from provegym.synth.card import card
-from provegym.synth.corpus import Corpus, Order
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, Rollout, read, write
 from provegym.train.data import show

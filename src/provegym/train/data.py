@@ -10,12 +10,11 @@ import msgspec
 from rich.progress import Progress
 
 from provegym import servers
-from provegym.synth.corpus import Corpus, Order
-from provegym.synth.export import shards
-from provegym.synth.perturb import HELD_OUT
+from provegym.conversation.perturb import HELD_OUT
+from provegym.corpus.corpus import Corpus, Order
+from provegym.corpus.exports import shards
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, read
-from provegym.train.codec import Codec
 from provegym.train.recipe import Data
 
 CHUNK = 16
@@ -95,9 +94,3 @@ def show(example: Example, limit: int | None) -> Example:
         provenance = {**example.provenance, "attempts": kept}
         shorter = msgspec.structs.replace(shorter, provenance=provenance)
     return shorter
-
-
-def prompt(example: Example, codec: Codec) -> list[int]:
-    """The tokens that a rollout of an example starts from."""
-    tools = Toolbox.of(example).openai()
-    return codec.open(example.system, example.turns[0].text, tools)

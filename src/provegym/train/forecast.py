@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
-from provegym.policies.local import adapter_place, embedded, load_tokenizer, need
+from provegym.models.codec import Codec
+from provegym.models.local import adapter_place, embedded, load_tokenizer
+from provegym.models.optional import need
+from provegym.players.local import opening
 from provegym.rewards import WEIGHTS
 from provegym.toolbox import Toolbox
 from provegym.trace import Example
 from provegym.train import sft, trl
-from provegym.train.codec import Codec
-from provegym.train.data import prompt
 from provegym.train.recipe import Grpo, Recipe, Sft
 from provegym.train.run import Run, TrainError
 from provegym.train.start import NO_VLLM, held_lora, lacks_vllm
@@ -65,7 +66,7 @@ def forecast(recipe: Recipe, run: Run, examples: Sequence[Example]) -> Lines:
 def measure(recipe: Recipe, examples: Sequence[Example], codec: Codec) -> Lengths:
     """Lengths of some of the examples, spread over all; it fails where no prompt fits."""
     chosen = examples[:: max(1, len(examples) // MEASURED)]
-    prompts = [len(prompt(example, codec)) for example in chosen]
+    prompts = [len(opening(example, codec)) for example in chosen]
     if min(prompts) > recipe.limits.prompt:
         raise TrainError(
             f"no prompt fits: the shortest has {min(prompts)} tokens, limits.prompt is"
@@ -74,7 +75,7 @@ def measure(recipe: Recipe, examples: Sequence[Example], codec: Codec) -> Length
     told = chosen[:: max(1, len(chosen) // TOLD)]
     rows = [sft.encode(example, codec, ANY) for example in told]
     pairs = zip(told, rows, strict=True)
-    rests = [len(row.input_ids) - len(prompt(example, codec)) for example, row in pairs]
+    rests = [len(row.input_ids) - len(opening(example, codec)) for example, row in pairs]
     if recipe.grpo:
         rests = [rest for rest in rests if rest <= (recipe.data.gold or ANY)]
     share = sum(length <= recipe.limits.prompt for length in prompts) / len(prompts)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from provegym.policies.local import need
+from provegym.models.optional import need
 
 ATTENTION = "provegym"
 UNKNOWN = ("softcap", "s_aux")

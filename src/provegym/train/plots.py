@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from provegym.policies.local import need
+from provegym.models.optional import need
 from provegym.rewards import COMPONENTS
 
 WINDOW = 10

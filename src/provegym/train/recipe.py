@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from provegym.players.local import Limits
 from provegym.rewards import Scheme
 from provegym.trace import ExampleKind
-from provegym.train.engine import Limits
 
 Count = Annotated[int, Meta(ge=1)]
 Whole = Annotated[int, Meta(ge=0)]

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from provegym.policies.extra import installed
+from provegym.models.optional import installed
 from provegym.rewards import COMPONENTS
 from provegym.rewards.success import succeeded
 from provegym.trace import Json, Rollout, write
 from provegym.train.recipe import Grpo, Recipe, Sft
 
 if TYPE_CHECKING:
-    from provegym.train.engine import Trajectory
+    from provegym.players.local import Trajectory
 
 PACKAGES = ("provegym", "torch", "transformers", "trl", "peft", "datasets", "accelerate", "vllm")
 LOGGED = ("loss", "grad_norm", "learning_rate", "kl", "entropy", "mean_token_accuracy", "epoch")

@@ -10,15 +10,15 @@ from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from provegym.policies.local import need
-from provegym.synth.transcript import transcript
+from provegym.corpus.transcript import transcript
+from provegym.models.codec import Codec, TooLong
+from provegym.models.optional import need
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json
-from provegym.train.codec import Codec, TooLong
 from provegym.train.data import spread
+from provegym.train.precision import suit
 from provegym.train.recipe import Recipe, Sft
 from provegym.train.run import Run, TrainError
-from provegym.train.speed import suit
 
 IGNORED = -100
 LOADERS = 4

@@ -8,7 +8,8 @@ import msgspec
 from msgspec.structs import asdict
 from rich.progress import Progress
 
-from provegym.policies.local import adapter_place, load, need
+from provegym.models.local import adapter_place, load
+from provegym.models.optional import need
 from provegym.train import sft, trl
 from provegym.train.data import load as load_examples
 from provegym.train.recipe import Grpo, Lora, Model, Recipe, Sft

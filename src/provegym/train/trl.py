@@ -19,18 +19,21 @@ from typing import Any
 
 import msgspec
 
-from provegym.policies.local import Generate, Sampled, Sampler, need
+from provegym.models.codec import Codec, TooLong
+from provegym.models.optional import need
+from provegym.models.sampler import Sampler
+from provegym.models.source import Generate, Rounds, Sampled, Source
+from provegym.models.vllm import Continuous
+from provegym.players import local as engine
+from provegym.players.local import Trajectory, opening
 from provegym.trace import Example, Json
-from provegym.train import engine, packed
-from provegym.train.ahead import Ahead
-from provegym.train.codec import Codec, TooLong
-from provegym.train.continuous import Continuous
-from provegym.train.data import prompt, spread
-from provegym.train.engine import Rounds, Source, Trajectory
+from provegym.train import packed
+from provegym.train.data import spread
+from provegym.train.precision import Base, suit
+from provegym.train.prefetch import Ahead
 from provegym.train.recipe import Grpo, Recipe
 from provegym.train.run import Run, TrainError
 from provegym.train.sft import encode
-from provegym.train.speed import Base, suit
 
 ADAPTER = "default"
 STRIDE = 1_000_003
@@ -326,7 +329,7 @@ def _rows(recipe: Recipe, codec: Codec, examples: Mapping[str, Example]) -> Iter
 def _fits(example: Example, codec: Codec, gold: int | None) -> bool:
     """Whether the prompt of an example, and what follows when all goes well, is short enough."""
     try:
-        start = len(prompt(example, codec))
+        start = len(opening(example, codec))
     except TooLong:
         return False
     return gold is None or len(encode(example, codec, sys.maxsize).input_ids) <= start + gold

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from provegym.policies.knowledge import literals
-from provegym.policies.scripted import Script, guess, in_turn, tool_call
+from provegym.language.values import literals
+from provegym.players.scripted import Script, guess, in_turn, tool_call
 from provegym.rewards import PAPER, Scheme
 from provegym.rewards.success import succeeded
 from provegym.rollout import play_script

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from provegym import servers
 from provegym.kernel import Session
-from provegym.policies.knowledge import is_said, literals, normal
-from provegym.policies.names import Relation, relations, survey
+from provegym.language.things import Relation, relations, survey
+from provegym.language.values import is_said, literals, normal
 from provegym.toolbox import Toolbox
 from provegym.trace import Example
 from provegym.verify.replay import Replay

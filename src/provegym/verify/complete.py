@@ -11,10 +11,10 @@ from msgspec.structs import replace as put
 
 from provegym import servers
 from provegym.kernel import Session
-from provegym.policies.knowledge import is_said, leaves, literals, normal
-from provegym.policies.seeker import Read, Road, Seeker, find_answer
+from provegym.language.values import is_said, leaves, literals, normal
 from provegym.rewards.equality import equal
 from provegym.rewards.success import fingerprints
+from provegym.search import Read, Road, Seeker, find_answer
 from provegym.toolbox import Toolbox
 from provegym.trace import Alternative, Edge, Example, Path, Step, point
 from provegym.verify import proofs

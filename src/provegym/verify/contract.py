@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from provegym import servers
 from provegym.fuzz import Fuzzer
 from provegym.kernel import Session
-from provegym.policies.scripted import eager, guesser, noop, oracle, shuffler, spammer
+from provegym.players.scripted import eager, guesser, noop, oracle, shuffler, spammer
 from provegym.rewards import score
 from provegym.rewards.equality import equal
 from provegym.rollout import MakePolicy, play_script

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 from provegym import servers
 from provegym.kernel import Session
-from provegym.policies import when
-from provegym.policies.knowledge import Scalar, is_said, leaves, normal, spoken_values, with_dates
-from provegym.policies.seeker import Road, Seeker, Wanted, key_leaves, yields_answer, yields_value
+from provegym.language import dates
+from provegym.language.values import Scalar, is_said, leaves, normal, spoken_values, with_dates
 from provegym.rewards import score
 from provegym.rewards.equality import equal
 from provegym.rewards.success import same_outcome
+from provegym.search import Road, Seeker, Wanted, key_leaves, yields_answer, yields_value
 from provegym.toolbox import Toolbox
 from provegym.trace import Call, Example, Path, Step, point
 from provegym.verify.replay import Played, Replay, made, replay
@@ -41,7 +41,7 @@ def _follows(words: str, value: object, played: Played, where: str) -> Iterator[
     """Words that stand for a value were said; those for a day or time mean it, said then."""
     if not is_said(words, played.known.text):
         yield f"{where} is said to follow from {words!r}, which nobody said"
-    meant = when.read(words, played.before.now)
+    meant = dates.read(words, played.before.now)
     if meant is not None and not equal(meant, value):
         yield f"{where} is {value!r}, but {words!r} means {meant!r}"
 

@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from provegym.kernel import Change, Outcome, Session
-from provegym.policies.knowledge import Knowledge, with_dates
-from provegym.policies.seeker import Road
+from provegym.language.values import Knowledge, with_dates
 from provegym.rewards.align import resolve
+from provegym.search import Road
 from provegym.toolbox import Toolbox
 from provegym.trace import Call, Checks, Example, Json, Path, Step
 

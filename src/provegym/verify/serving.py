@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice, product
 
 from provegym.kernel import Session
-from provegym.policies.knowledge import leaves
+from provegym.language.values import leaves
 from provegym.rewards.success import same_outcome
 from provegym.toolbox import Toolbox, fits
 from provegym.trace import Json

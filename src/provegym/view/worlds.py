@@ -6,10 +6,10 @@ from threading import Lock
 from typing import Any
 
 from provegym import servers
+from provegym.graph.dependency import Graph, build, cached
+from provegym.graph.layout import columns
 from provegym.kernel import AnyServer, Session
 from provegym.kernel.errors import suggest
-from provegym.synth.graph import Graph, build, cached
-from provegym.synth.layout import columns
 from provegym.trace import Json
 from provegym.view.sources import Missing
 

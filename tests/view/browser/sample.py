@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from provegym.kernel import Change
-from provegym.policies.scripted import SCRIPTS
+from provegym.players.scripted import SCRIPTS
 from provegym.rollout import play_script
 from provegym.trace import Example, Rollout, Turn, line, read, write
 from provegym.train.run import summary, tallies

@@ -1,0 +1,1 @@
+"""What ProveGym costs on this machine, measured."""

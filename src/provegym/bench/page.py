@@ -1,0 +1,122 @@
+"""The bench of the page: a file of 100,000 rollouts from the first answer to filters and memory."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter, sleep
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from provegym.bench.pipeline import four_calls
+from provegym.players.scripted import SCRIPTS
+from provegym.rollout import play_script
+from provegym.trace import line
+
+ROLLOUTS = 100_000
+POLICIES = ("oracle", "noop", "shuffler", "guesser", "eager")
+PATIENCE = 180.0
+# What people ask a list for: words, rare and common, ranges, kinds, an order; never the same twice.
+QUERIES: list[dict[str, str]] = [
+    {"text": "what is left"},
+    {"text": "bench-0777"},
+    {"text": "nowhere to be found"},
+    {"sort": "-reward", "least": "0.2"},
+    {"sort": "reward", "policy": "guesser"},
+    {"sort": "-calls", "text": "pay_payee", "success": "1"},
+    {"server": "banking", "kind": "multi_turn", "error": "none", "calls_least": "3"},
+    {"error": "rejected"},
+]
+
+
+def measure_view(count: int = ROLLOUTS) -> dict[str, float | int]:
+    """What `provegym view` takes over a file of so many rollouts, asked as its page asks."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "rollouts.jsonl"
+        write_rollouts(path, count)
+        begun = perf_counter()
+        with viewed(path) as (process, connection):
+            shown = perf_counter()
+            first = ask(connection, "rows", {})
+            figures = {
+                "view_start_s": shown - begun,
+                "view_first_rows_ms": (perf_counter() - shown) * 1e3,
+                "view_first_rows": len(first["rows"]),
+                "view_filter_reading_ms": _asking(connection, "rows", QUERIES[0]),
+            }
+            figures["view_rollouts"] = _await(connection)
+            figures["view_index_s"] = perf_counter() - shown
+            times = [_asking(connection, "rows", query) for query in QUERIES]
+            figures["view_filter_ms_p50"], figures["view_filter_ms_max"] = median(times), max(times)
+            figures["view_facets_ms"] = _asking(connection, "facets", QUERIES[0])
+            figures["view_memory_mb"] = _memory(process.pid)
+    return figures
+
+
+def write_rollouts(path: Path, count: int) -> None:
+    """Rollouts of a few policies on one example, each under an id of its own."""
+    example = four_calls()
+    played = [play_script(example, SCRIPTS[name]) for name in POLICIES]
+    named = [
+        msgspec.structs.replace(rollout, policy=name)
+        for rollout, name in zip(played, POLICIES, strict=True)
+    ]
+    lines = [line(rollout).partition(b'"id":"bench"') for rollout in named]
+    with path.open("wb") as out:
+        for number in range(count):
+            before, _, after = lines[number % len(lines)]
+            out.write(b'%b"id":"bench-%06d"%b' % (before, number, after))
+
+
+@contextmanager
+def viewed(path: Path) -> Iterator[tuple["subprocess.Popen[str]", HTTPConnection]]:
+    """`provegym view` on a path, and a connection to it."""
+    command = [sys.executable, "-m", "provegym", "view", "--no-open", str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        found = re.match(r"http://127\.0\.0\.1:(\d+)/", process.stdout.readline())
+        assert found, "the page did not start"
+        with closing(HTTPConnection("127.0.0.1", int(found[1]), timeout=PATIENCE)) as connection:
+            yield process, connection
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def ask(connection: HTTPConnection, what: str, query: dict[str, str]) -> Any:
+    """An answer of the page's server."""
+    connection.request("GET", f"/api/{what}?{urlencode({'source': '0', **query})}")
+    return msgspec.json.decode(connection.getresponse().read())
+
+
+def _asking(connection: HTTPConnection, what: str, query: dict[str, str]) -> float:
+    begun = perf_counter()
+    ask(connection, what, query)
+    return (perf_counter() - begun) * 1e3
+
+
+def _await(connection: HTTPConnection) -> int:
+    """Wait until the file is read; how many rows it has."""
+    until = perf_counter() + PATIENCE
+    while perf_counter() < until:
+        source = ask(connection, "sources", {})["sources"][0]
+        if source["done"]:
+            return int(source["count"])
+        sleep(0.1)
+    raise TimeoutError("the page's server did not come to the end of the file")
+
+
+def _memory(process: int) -> float:
+    """The most memory a process ever held, in megabytes, where the system tells."""
+    status = Path(f"/proc/{process}/status")
+    text = status.read_text("utf-8") if status.exists() else ""
+    found = re.search(r"VmHWM:\s+(\d+) kB", text)
+    return int(found[1]) / 1024 if found else float("nan")

@@ -1,0 +1,366 @@
+"""Conversations on anybody's server, of which nothing is known but its schemas and what it answers.
+
+Its user asks for tools by their names and says every value, texts in quotes; goals are calls that
+worked when the server was explored, or are like them. What it says of itself is data: names of
+tools and arguments are put into the user's words, and no description is.
+"""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from random import Random
+from typing import Any
+
+from msgspec.structs import replace as put
+
+from provegym import servers
+from provegym.conversation.draft import Cast, Talk
+from provegym.conversation.ground import Scene, explored, scene
+from provegym.conversation.kinds import SHARES, Place, Shape
+from provegym.conversation.machine import STATES
+from provegym.conversation.perturb import SHARES as KNOB_SHARES
+from provegym.conversation.plan import MOST_ANSWERS, Goal, Planner
+from provegym.fuzz.pool import folded
+from provegym.graph.chains import Chain, Sampler
+from provegym.graph.dependency import cached
+from provegym.graph.observe import Observer
+from provegym.kernel import AnyServer, Seed, Session, Tool
+from provegym.language.personas import draw as draw_aside
+from provegym.language.personas import expand, styled, words
+from provegym.language.phrasing import Phrase, Voice, listed
+from provegym.language.things import FOREIGN_NOUN
+from provegym.language.values import leaves, normal
+from provegym.servers import people
+from provegym.trace import Example, Json, Path, Turn
+
+WORLD = 0
+KINDS = ("multi_turn", "irrelevance")
+LEVELS = ("complete", "complete", "complete", "minimal")
+TRIES, DRAWS, GOALS = 6, 3, 4
+EVERY = 3
+REPEATED, FOLLOWS = 0.7, 0.5
+LOOKS = 24
+LONGEST, MOST_PARTS, MOST_FIELDS = 80, 2, 6
+# How the fuzzer spells what it makes up; nobody would say it, nor look for it.
+MADE_UP = re.compile(r"quiet\d+|Quiet Harbour \d+|(?<![^/_@:. -])(?:7\d{3})+$")
+
+
+@cache
+def phrases() -> dict[str, list[str]]:
+    """The words that a server's names are put into."""
+    return tomllib.loads(files(__package__).joinpath("foreign.toml").read_text("utf-8"))
+
+
+def in_words(name: str) -> str:
+    """A tool's or an argument's name as it is said: createEntities → create entities."""
+    return " ".join(re.findall(r"\w+", folded(name).replace("_", " "))) or "that"
+
+
+def asks_of(server: AnyServer) -> dict[str, Any]:
+    """How people may ask for the tools of a server, from names alone, shaped as an asks.toml."""
+    ways = {
+        name: [_way(tool, frame) for frame in phrases()["frames"]]
+        for name, tool in server.tools.items()
+    }
+    return {"asks": ways, "refer": {FOREIGN_NOUN: phrases()["refer"]}}
+
+
+def _way(tool: Tool, frame: str) -> str:
+    """A way of asking: the required arguments in a row, then the optional ones."""
+    schema = tool.input_schema
+    needed = [f"{{{name}}}" for name in schema["required"]]
+    spare = "".join(f"[, {{{n}}}]" for n in schema["properties"] if n not in schema["required"])
+    told = f" with {listed(needed)}" if needed else ""
+    order = in_words(tool.name)
+    order = order if order.partition(" ")[0] in phrases()["verbs"] else f"run {order}"
+    way = frame.replace("[ with {}]", told + spare).replace("{order}", order)
+    return way[0].upper() + way[1:]
+
+
+class ForeignVoice(Voice):
+    """A user who says of each value what it is for, and puts texts in quotes."""
+
+    def phrase(self, tool: Tool, argument: str, value: Any) -> Phrase | None:
+        """A value with the name of its argument, or None if it cannot be said."""
+        said = self._said(value)
+        parts = value if isinstance(value, list) else [value]
+        if said is None or any(isinstance(part, dict) for part in parts):
+            return said
+        about = in_words(argument)
+        return said._replace(
+            text=f"{about.removesuffix(' id') if said.names else about} {said.text}"
+        )
+
+    def _said(self, value: Any) -> Phrase | None:
+        if isinstance(value, str):
+            return self._quoted(value)
+        if isinstance(value, bool):
+            return Phrase("on" if value else "off", derived=True)
+        if isinstance(value, int | float):
+            return Phrase(f"{value:.15g}")
+        if isinstance(value, list):
+            parts = [self._said(part) for part in value]
+            return _together(parts) if len(parts) <= MOST_PARTS else None
+        if isinstance(value, dict):
+            told = ((name, self._said(part)) for name, part in value.items())
+            parts = [said and said._replace(text=f"{in_words(n)} {said.text}") for n, said in told]
+            return _together(parts) if len(parts) <= MOST_FIELDS else None
+        return None
+
+    def _quoted(self, value: str) -> Phrase | None:
+        thing = self.things.get(value)
+        text = self.chance.choice(thing.names) if thing else value
+        if not re.search(r"\w", text) or '"' in text or not text.isprintable():
+            return None
+        if len(text) > LONGEST:
+            return None
+        return Phrase(f'"{text}"', names=((text, value),) if thing else ())
+
+
+def _together(parts: list[Phrase | None]) -> Phrase | None:
+    told = [part for part in parts if part is not None]
+    if not told or len(told) < len(parts):
+        return None
+    names = tuple(name for part in told for name in part.names)
+    return Phrase(listed([p.text for p in told]), any(p.derived for p in told), names)
+
+
+class ForeignPlanner(Planner):
+    """Draws goals from what worked when the server was explored; each try may cost a start."""
+
+    def __init__(self, server: AnyServer, voice: Voice, seen: Observer) -> None:
+        super().__init__(server, voice, seen.pool)
+        self.seen = seen
+
+    def draw(
+        self, session: Session, tool: Tool, level: str, fixed: Json, shows: Sequence[str] = ()
+    ) -> Goal | None:
+        """A call that works, and that some read shows the effect of if it writes, and words."""
+        for _ in range(TRIES):
+            arguments = self.arguments(tool, fixed, spare=level == "complete")
+            answers: tuple[str, ...] = ()
+            if not tool.writes:
+                if any(map(_is_made_up, leaves(arguments))):
+                    continue
+                outcome = session.fork().call(tool.name, arguments)
+                self.fuzzer.learn(tool, arguments, outcome)
+                if not outcome.ok:
+                    continue
+                arguments = self._telling(session, tool, arguments, outcome)
+                answers = answer_pointers(outcome.value, arguments)
+            said = self.put(tool, arguments, level)
+            unknown = self.unknown(arguments)
+            if said is None or unknown is None:
+                continue
+            if answers or (tool.writes and has_effect(self.seen, session, tool.name, arguments)):
+                return Goal(tool.name, arguments, said, unknown, answers)
+        return None
+
+    def arguments(self, tool: Tool, fixed: Json, *, spare: bool) -> Json:
+        """Arguments that worked before, or such as a borrower draws from what reads have shown."""
+        if self.chance.random() < REPEATED:
+            given = self.chance.choice(self.seen.worked[tool.name]).arguments
+            required = tool.input_schema["required"]
+            given = {n: v for n, v in given.items() if v is not None and (spare or n in required)}
+        else:
+            given = super().arguments(tool, {}, spare=spare)
+        given = {name: _shorter(value) for name, value in given.items()}
+        return {**(self._named_anew(given) if tool.writes else given), **fixed}
+
+    def _named_anew(self, value: Any) -> Any:
+        """The value, with names that people might choose in the place of what was made up."""
+        if isinstance(value, dict):
+            return {name: self._named_anew(part) for name, part in value.items()}
+        if isinstance(value, list):
+            return [self._named_anew(part) for part in value]
+        return self._name_like(value) if _is_made_up(value) else value
+
+    def _name_like(self, text: str) -> str:
+        name = expand(self.chance.choice(phrases()["names"]), words(), self.chance)
+        folder, slash, last = text.rpartition("/")
+        if not slash:
+            return name if " " in text else name.split()[-1]
+        _, dot, ending = last.rpartition(".")
+        return f"{folder}/{name.replace(' ', '-').lower()}{dot}{ending if dot else ''}"
+
+
+@lru_cache(maxsize=4)
+def usable(server: AnyServer) -> tuple[str, ...]:
+    """The tools that can be goals: reads that told something, writes that some read showed."""
+    seen = explored(server)
+    return tuple(tool.name for tool in server.tools.values() if _is_usable(seen, tool))
+
+
+def _is_usable(seen: Observer, tool: Tool) -> bool:
+    worked = seen.worked.get(tool.name, [])
+    if tool.writes:
+        base = seen.base.session
+        return any(has_effect(seen, base, tool.name, t.arguments) for t in worked[:TRIES])
+    return any(
+        answer_pointers(t.outcome.value, t.arguments)
+        for t in worked
+        if not any(map(_is_made_up, leaves(t.arguments)))
+    )
+
+
+def has_effect(seen: Observer, session: Session, tool: str, arguments: Json) -> bool:
+    """Whether a write succeeds, and some read says something else after it than before."""
+    looks = _looks(seen, arguments)
+    before = [session.call(*look).text for look in looks]
+    twin = session.fork()
+    if not twin.call(tool, arguments).ok:
+        return False
+    return any(twin.call(*look).text != text for look, text in zip(looks, before, strict=True))
+
+
+def _looks(seen: Observer, arguments: Json) -> list[tuple[str, Json]]:
+    """Reads that may show what a call changes: of its own texts, and some that worked."""
+    reads = [tool for tool in seen.tools.values() if not tool.writes]
+    texts = [leaf for leaf in leaves(arguments) if isinstance(leaf, str)]
+    looks: list[tuple[str, Json]] = []
+    for tool in reads:
+        required = tool.input_schema["required"]
+        if not required:
+            looks.append((tool.name, {}))
+        elif len(required) == 1:
+            looks += [(tool.name, {required[0]: text}) for text in texts]
+    worked = [tried for tool in reads for tried in seen.worked.get(tool.name, ())]
+    return [*looks, *((tried.tool, tried.arguments) for tried in worked)][:LOOKS]
+
+
+def _is_made_up(value: Any) -> bool:
+    return isinstance(value, str) and MADE_UP.search(value) is not None
+
+
+def _shorter(value: Any) -> Any:
+    """The value with one element for a list of records, and at most two for any other.
+
+    What was made up has no place beside what is there.
+    """
+    if isinstance(value, dict):
+        return {name: _shorter(part) for name, part in value.items()}
+    if not isinstance(value, list):
+        return value
+    parts = [part for at, part in enumerate(value) if part not in value[:at]]
+    parts = [part for part in parts if not _is_made_up(part)] or parts[:1]
+    most = 1 if any(isinstance(part, dict) for part in parts) else MOST_PARTS
+    return [_shorter(part) for part in parts[:most]]
+
+
+def answer_pointers(result: Json, arguments: Json) -> tuple[str, ...]:
+    """The parts of a result that say more than what was asked with, each as a whole.
+
+    Of a list all of it is the answer: a read that shows only some of it is no other road.
+    """
+    given = {normal(leaf) for leaf in leaves(arguments)}
+    telling = (
+        f"/{name}"
+        for name, value in result.items()
+        if "/" not in name and any(normal(leaf) not in given for leaf in leaves(value))
+    )
+    return tuple(telling)[:MOST_ANSWERS]
+
+
+class ForeignTalk(Talk):
+    """A conversation on a server without tables, whose clock is out of reach."""
+
+    def __init__(self, scene: Scene, key: str, chain: Chain, cast: Cast) -> None:
+        super().__init__(scene, key, chain, cast)
+        self.voice = ForeignVoice(scene.server, scene.survey, self.chance, self.session.now)
+        self.planner = ForeignPlanner(scene.server, self.voice, explored(scene.server))
+
+    def _system(self, seed: int) -> str:
+        return f"You act for {people.acting_user(Seed(seed)).name}, with the tools given."
+
+    def _next_level(self) -> str:
+        return self.chance.choice(LEVELS) if self.is_follow_up else self.level
+
+    def _candidates(self) -> list[Tool]:
+        """Tools that can be goals: the chain's next, else those that depend on what was called."""
+        follows = [edge.target for edge in self.edges if edge.source in self.results]
+        rest = list(usable(self.server))
+        self.chance.shuffle(rest)
+        names = [*follows, *rest] if self.chance.random() < FOLLOWS else rest
+        names = [self.wanted.pop(0)] if self.wanted else names
+        fitting = [name for name in dict.fromkeys(names) if name in rest]
+        return [self.server.tools[name] for name in fitting[:GOALS]]
+
+    def _learn(self, tool: str, arguments: Json, session: Session) -> None:
+        value = session.call(tool, arguments).value
+        self.planner.voice.see(value)
+        self.results[tool] = arguments, value
+        self.written |= self.server.tools[tool].writes
+
+    def remember(self) -> None:
+        """The turn is over; things keep their names."""
+        self.goals, self.road = [], ()
+
+
+def converse(talk: ForeignTalk) -> bool:
+    """Play a conversation to its end by the states there are, but for asides and give-ups."""
+    at = "query"
+    while at not in ("end", "dropped"):
+        at = _query(talk) if at == "query" else STATES[at](talk)
+    return at == "end"
+
+
+def _query(talk: ForeignTalk) -> str:
+    talk.open_turn(minutes=0)
+    ready = any(talk.draw_goals() and talk.look_up() for _ in range(DRAWS))
+    return "turn" if ready else "dropped"
+
+
+def shape(place: Place) -> Shape:
+    """The shape of a candidate; knobs that cannot be turned on this server are left alone."""
+    server, chance = servers.load(place.server), Random(f"shape {place.key}")
+    kind = chance.choices(KINDS, [SHARES[kind] for kind in KINDS])[0]
+    parts = [p for tool in server.tools.values() for p in tool.input_schema["properties"].values()]
+    can = {"distractors": bool(others(server)), "stripped": any("enum" in part for part in parts)}
+    knobs = [name for name in can if chance.random() < KNOB_SHARES[name] and can[name]]
+    return Shape(kind, tuple(knobs), chance.choice(LEVELS) if kind == "multi_turn" else "")
+
+
+def others(server: AnyServer) -> tuple[str, ...]:
+    """The servers of ours that have no tool of the same name as one of this server's."""
+    return tuple(n for n in servers.names() if not servers.load(n).tools.keys() & server.tools)
+
+
+def candidate(place: Place, shape: Shape) -> Example | None:
+    """The example of a place, not yet completed and verified; None if nothing was found to do."""
+    server = servers.load(place.server)
+    cast = Cast(shape.level, shape.knobs, others=others(server))
+    chain = chain_of(server, place.number)
+    talk = ForeignTalk(scene(place.server, WORLD), place.key, chain, cast)
+    if shape.kind == "irrelevance":
+        return _small_talk(talk)
+    return talk.finish() if converse(talk) else None
+
+
+def _small_talk(talk: ForeignTalk) -> Example:
+    """What is said to anybody, whatever tools there are."""
+    text = styled(draw_aside("smalltalk", talk.chance), talk.persona, [], talk.chance)
+    made = {"made": "offline", "persona": talk.persona, "slots": [[]], "levels": ["aside"]}
+    return put(
+        talk.example,
+        kind="irrelevance",
+        turns=(Turn(text=text),),
+        paths=(Path(),),
+        provenance={**made, "why": "smalltalk"},
+    )
+
+
+@lru_cache(maxsize=4)
+def _chains(server: AnyServer) -> tuple[Sampler, list[Chain]]:
+    return Sampler(cached(server), 0), []
+
+
+def chain_of(server: AnyServer, number: int) -> Chain:
+    """The chain a candidate follows: now and then one of the graph's, else a tool by itself."""
+    sampler, drawn = _chains(server)
+    if number % EVERY or not sampler.edges:
+        return Chain((usable(server)[number % len(usable(server))],), ())
+    while len(drawn) <= number // EVERY:
+        drawn.append(sampler.draw())
+    return drawn[number // EVERY]

@@ -1,0 +1,225 @@
+"""The kinds of examples and how each is made; a candidate is a pure function of seed and number.
+
+What shape a candidate has (kind, knobs, information level) is drawn first and costs nothing, so
+that a corpus can pass over shapes it needs no more of.
+"""
+
+from collections.abc import Callable
+from random import Random
+from typing import NamedTuple
+
+from msgspec.structs import replace as put
+
+from provegym import servers
+from provegym.conversation.draft import LEVELS, Cast, Talk
+from provegym.conversation.ground import scene
+from provegym.conversation.machine import converse
+from provegym.conversation.perturb import SHARES as KNOB_SHARES
+from provegym.conversation.perturb import strangers
+from provegym.graph.chains import Chain, Sampler
+from provegym.graph.dependency import cached
+from provegym.language.personas import draw as draw_aside
+from provegym.language.personas import styled
+from provegym.trace import Example, Path, Turn
+
+SHARES = {"multi_turn": 10_895, "clarification": 1_500, "abstention": 806, "irrelevance": 316}
+ALONE = 0.4
+ALONE_EVERY = 6
+WHYS = ("no_tool", "hidden", "missing", "knowledge", "beyond")
+
+
+class Shape(NamedTuple):
+    """What a candidate is to be, before it is drawn."""
+
+    kind: str
+    knobs: tuple[str, ...]
+    level: str
+
+
+class Place(NamedTuple):
+    """Where a candidate is drawn: its server and world, its number there, and who else there is."""
+
+    server: str
+    world: int
+    seed: int
+    number: int
+    others: tuple[str, ...]
+    held_out: bool = False
+
+    @property
+    def key(self) -> str:
+        """The candidate's id."""
+        return f"{self.server}-{self.seed}-{self.number}{'h' if self.held_out else ''}"
+
+
+def shape(place: Place) -> Shape:
+    """The shape of a candidate; its knobs and level stand in the paper's proportions."""
+    chance = Random(f"shape {place.key}")
+    kind = chance.choices(list(SHARES), list(SHARES.values()))[0]
+    level = chance.choices(list(LEVELS), list(LEVELS.values()))[0]
+    knobs = [name for name, share in KNOB_SHARES.items() if chance.random() < share]
+    if kind != "multi_turn":
+        knobs = [name for name in knobs if name != "irrelevance"]
+    return Shape(kind, tuple(knobs), level if kind == "multi_turn" else "")
+
+
+_ranks: dict[tuple[str, int, bool], list[int]] = {}
+_chains: dict[str, tuple[Sampler, list[Chain]]] = {}
+
+
+def rank(place: Place) -> int:
+    """How many candidates of the same kind come before this one."""
+    ranks = _ranks.setdefault((place.server, place.seed, place.held_out), [0])
+    while len(ranks) <= place.number:
+        before = shape(place._replace(number=len(ranks) - 1))
+        ranks.append(ranks[-1] + (before.kind == "multi_turn"))
+    count = ranks[place.number]
+    return count if shape(place).kind == "multi_turn" else place.number - count
+
+
+def chain_of(name: str, index: int) -> Chain:
+    """The chain a candidate follows: the next of the graph's, and now and then a tool by itself."""
+    server = servers.load(name)
+    alone, at = divmod(index, ALONE_EVERY)
+    if at == 0:
+        tools = list(server.tools)
+        return Chain((tools[alone % len(tools)],), ())
+    sampler, drawn = _chains.setdefault(name, (Sampler(cached(server), 0), []))
+    while len(drawn) <= index - alone:
+        drawn.append(sampler.draw())
+    return drawn[index - alone]
+
+
+def multi_turn(place: Place, shape: Shape) -> Example | None:
+    """Two or three turns, each with goals that work on the world the turns before left."""
+    cast = Cast(
+        level=shape.level, knobs=shape.knobs, others=_strangers(place), held_out=place.held_out
+    )
+    chain = chain_of(place.server, rank(place))
+    talk = Talk(scene(place.server, place.world), place.key, chain, cast)
+    return talk.finish() if converse(talk) and talk.steps else None
+
+
+def clarification(place: Place, shape: Shape) -> Example | None:
+    """A conversation with a request that would be right if the tools for it were shown."""
+    alone = Random(f"alone {place.key}").random() < ALONE
+    return _hidden(place, shape.knobs, "clarification", (1, 1) if alone else (2, 3))
+
+
+def _hidden(
+    place: Place, knobs: tuple[str, ...], kind: str, turns: tuple[int, int]
+) -> Example | None:
+    server = servers.load(place.server)
+    writes = [tool.name for tool in server.tools.values() if tool.writes]
+    hidden = writes[place.number % len(writes)]
+    cast = Cast("complete", knobs, (hidden,), turns, _strangers(place), place.held_out)
+    chain = chain_of(place.server, place.number + 1)
+    if hidden in chain.tools:
+        chain = Chain((Random(place.key).choice([t for t in server.tools if t != hidden]),), ())
+    talk = Talk(scene(place.server, place.world), place.key, chain, cast)
+    if not converse(talk):
+        return None
+    example = talk.finish()
+    hid = {"would_serve": list(example.toolbox.hidden)}
+    return put(example, kind=kind, provenance={**example.provenance, **hid})
+
+
+def abstention(place: Place, shape: Shape) -> Example | None:
+    """A request for which there is nothing to call: five reasons, by turns."""
+    chance = Random(f"abstention {place.key}")
+    why = chance.choice(WHYS)
+    if why == "hidden":
+        return _hidden(place, shape.knobs, "abstention", (1, 1))
+    if why == "missing":
+        return _asks_back(place, shape)
+    if why == "no_tool":
+        return _elsewhere(place, shape, "abstention")
+    return _nothing_fits(place, shape, draw_aside(why, chance), why)
+
+
+def _asks_back(place: Place, shape: Shape) -> Example | None:
+    """A request with a needed parameter missing, and nothing more said."""
+    server = servers.load(place.server)
+    writes = [tool.name for tool in server.tools.values() if tool.writes]
+    chain = Chain((writes[place.number % len(writes)],), ())
+    cast = Cast("missing", shape.knobs, (), (2, 2), _strangers(place), place.held_out)
+    talk = Talk(scene(place.server, place.world), place.key, chain, cast)
+    if not converse(talk) or talk.turns[0].asks is None:
+        return None
+    example = talk.finish()
+    said = {"slots": talk.slots[:1], "names": talk.names[:1], "levels": talk.levels[:1]}
+    provenance = {"made": "offline", "persona": talk.persona, "why": "missing", **said}
+    turns = (example.turns[0],)
+    return put(example, kind="abstention", turns=turns, paths=(Path(),), provenance=provenance)
+
+
+def _elsewhere(place: Place, shape: Shape, kind: str) -> Example | None:
+    """A request that belongs to another kind of server altogether."""
+    chance = Random(f"elsewhere {place.key}")
+    other = chance.choice(_strangers(place))
+    writes = [tool.name for tool in servers.load(other).tools.values() if tool.writes]
+    chain = Chain((chance.choice(writes),), ())
+    cast = Cast(turns=(1, 1), held_out=place.held_out)
+    talk = Talk(scene(other, place.world), f"{place.key} elsewhere", chain, cast)
+    if not converse(talk) or talk.attempts or "infeasible" in talk.provenance:
+        return None
+    text, slots = talk.turns[0].text, talk.slots[0]
+    return _nothing_fits(place, shape, text, "no_tool", (other, kind, slots, talk.persona))
+
+
+def irrelevance(place: Place, shape: Shape) -> Example | None:
+    """Small talk, or something that nobody here can do."""
+    chance = Random(f"irrelevance {place.key}")
+    if chance.random() < 0.5:
+        return _elsewhere(place, shape, "irrelevance")
+    text = draw_aside("smalltalk", chance)
+    return _nothing_fits(place, shape, text, "smalltalk", ("", "irrelevance", [], ""))
+
+
+def _nothing_fits(
+    place: Place,
+    shape: Shape,
+    text: str,
+    why: str,
+    more: tuple[str, str, list[str], str] = ("", "abstention", [], ""),
+) -> Example:
+    elsewhere, kind, slots, persona = more
+    others = _strangers(place)
+    if elsewhere:
+        near = strangers(elsewhere, place.others)
+        others = tuple(name for name in others if name in near)
+    cast = Cast(knobs=shape.knobs, others=others)
+    talk = Talk(
+        scene(place.server, place.world),
+        place.key,
+        Chain((next(iter(servers.load(place.server).tools)),), ()),
+        cast,
+    )
+    if not persona:
+        text = styled(text, talk.persona, [], talk.chance, later=False)
+    provenance = {
+        "made": "offline",
+        "persona": persona or talk.persona,
+        "slots": [slots],
+        "levels": ["aside"],
+        "why": why,
+    }
+    if elsewhere:
+        provenance["elsewhere"] = elsewhere
+    return put(
+        talk.example, kind=kind, turns=(Turn(text=text),), paths=(Path(),), provenance=provenance
+    )
+
+
+def _strangers(place: Place) -> tuple[str, ...]:
+    return tuple(strangers(place.server, place.others))
+
+
+KINDS: dict[str, Callable[[Place, Shape], Example | None]] = {
+    make.__name__: make for make in (multi_turn, clarification, abstention, irrelevance)
+}
+
+
+def candidate(place: Place, shape: Shape) -> Example | None:
+    """The example of a place, not yet completed and verified; None if its world has none."""
+    return KINDS[shape.kind](place, shape)

@@ -1,0 +1,238 @@
+"""Planning backwards: goals that work on the live world, then the fewest lookups (§3.2).
+
+The user voices goals, never lookups. What a goal takes and the user does not say must be found by
+reads; the seeker gives the shortest roads, and completion and the contract do the rest.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from random import Random
+from typing import NamedTuple
+
+from provegym.fuzz import Fuzzer
+from provegym.fuzz.pool import Pool, records
+from provegym.graph.slots import pointed
+from provegym.kernel import AnyServer, Outcome, Session, Tool
+from provegym.language.phrasing import Said, Voice
+from provegym.language.things import Thing, kinds, noun_of
+from provegym.language.values import Scalar, leaves, normal, spoken_values
+from provegym.search import Read, Road, Seeker, key_leaves, yields_value
+from provegym.toolbox import Toolbox
+from provegym.trace import Json
+
+TRIES, LINKED_TRIES = 40, 12
+MOST_LOOKUPS = 3
+MOST_ANSWERS = 4
+OPTIONAL = 0.35
+PAGING = ("total", "offset", "next_offset", "id")
+
+
+class Borrower(Fuzzer):
+    """Draws texts that are there in the world, and none that it makes up."""
+
+    def arguments(self, tool: Tool) -> Json:
+        """Arguments that fit the tool's schema, none of them extreme."""
+        drawn = super().arguments(tool)
+        return drawn if not self._extreme else self.arguments(tool)
+
+    def _text(self, name: str, schema: Json) -> str:
+        near = [value for value in self._near.get(name, ()) if isinstance(value, str)]
+        live = self.pool.live(name, schema.get("description", ""))
+        if near and (self.chance.random() < 0.7 or not live):
+            return self.chance.choice(near)
+        return self.chance.choice(live) if live else super()._text(name, schema)
+
+
+class Goal(NamedTuple):
+    """A call that works now, how the user asks for it, and what answers if it is a question.
+
+    `unknown` are the keys it takes that nothing had shown when it was drawn.
+    """
+
+    tool: str
+    arguments: Json
+    said: Said
+    unknown: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+
+
+class Planner:
+    """Draws goals for one conversation and plans what an assistant must look up for them."""
+
+    def __init__(self, server: AnyServer, voice: Voice, pool: Pool) -> None:
+        self.server = server
+        self.voice = voice
+        self.chance: Random = voice.chance
+        self.fuzzer = Borrower(server, f"plan {self.chance.random()}")
+        self.fuzzer.pool = pool
+        self.results: list[Json] = []
+
+    def draw(
+        self, session: Session, tool: Tool, level: str, fixed: Json, shows: Sequence[str] = ()
+    ) -> Goal | None:
+        """Arguments for which a tool succeeds, and changes the world if it writes, and words.
+
+        At first only those whose result shows something at certain pointers, for a goal to come.
+        """
+        tries = LINKED_TRIES if fixed else TRIES
+        for number in range(tries):
+            spare = level == "complete" or number > tries // 4
+            arguments = self.arguments(tool, fixed, spare=spare)
+            twin = session.fork()
+            outcome = twin.call(tool.name, arguments)
+            self.fuzzer.learn(tool, arguments, outcome)
+            if not outcome.ok or (tool.writes and not twin.changes(tool.name)):
+                continue
+            if number < tries // 2 and not all(pointed(outcome.value, each) for each in shows):
+                continue
+            arguments = self._telling(session, tool, arguments, outcome)
+            said = self.put(tool, arguments, level)
+            if said is None:
+                continue
+            question = said.text.casefold()
+            answers = () if tool.writes else answer_pointers(outcome.value, arguments, question)
+            if fixed and outcome.value.get("items") == []:
+                answers = ("/total",)
+            unknown = self.unknown(arguments)
+            if unknown is not None and (tool.writes or answers):
+                return Goal(tool.name, arguments, said, unknown, answers)
+        return None
+
+    def unknown(self, arguments: Json) -> tuple[str, ...] | None:
+        """The keys among arguments that nothing has shown so far.
+
+        None if one was shown in passing only and cannot be spoken of by what it is to another:
+        then it is neither known nor to be looked up.
+        """
+        voice = self.voice
+        keys = [v for v in leaves(arguments) if isinstance(v, str) and not voice.is_known(v)]
+        keys = [k for k in keys if voice.thing(k) or noun_of(self.server, k)]
+        hidden = [k for k in keys if k not in voice.shown]
+        passing = [k for k in keys if k in voice.shown and noun_of(self.server, k)]
+        return None if any(voice.relation(k) is None for k in passing) else tuple(hidden)
+
+    def put(self, tool: Tool, arguments: Json, level: str) -> Said | None:
+        """A request in words, at the level of information that was drawn."""
+        if level == "missing":
+            return self.voice.ask_short(tool, arguments)
+        return self.voice.ask(tool, arguments)
+
+    def arguments(self, tool: Tool, fixed: Json, *, spare: bool) -> Json:
+        """Arguments as a user would give them: made up where people do, else from the world.
+
+        A request with spare words says more than it must, and never nothing at all.
+        """
+        required = tool.input_schema["required"]
+        drawn = self.fuzzer.arguments(tool)
+        optional = [n for n in drawn if n not in (*required, "limit", "offset") and spare]
+        said = {n for n in optional if self.chance.random() < OPTIONAL}
+        if optional and not said and not required:
+            said = {self.chance.choice(optional)}
+        given: Json = {}
+        for name, value in drawn.items():
+            if value is not None and (name in required or name in said):
+                made = self.voice.make_up(tool, name)
+                given[name] = made if made is not None else self._named(value)
+        return {**given, **fixed}
+
+    def _named(self, value: object) -> object:
+        """The value, or another thing of its kind that people have a name for."""
+        noun = noun_of(self.server, value)
+        if noun is None or value in self.voice.things or value in self.voice.shown:
+            return value
+        keys = self.voice.survey.named.get(noun)
+        return self.chance.choice(keys) if keys else value
+
+    def _telling(self, session: Session, tool: Tool, arguments: Json, outcome: Outcome) -> Json:
+        """The arguments without the optional ones that change nothing."""
+        for name in [n for n in arguments if n not in tool.input_schema["required"]]:
+            rest = {n: v for n, v in arguments.items() if n != name}
+            one, two = session.fork(), session.fork()
+            other = one.call(tool.name, rest)
+            same = other.ok and other.text == outcome.text
+            if tool.writes and other.ok:
+                two.call(tool.name, arguments)
+                same = one.changes(tool.name) == two.changes(tool.name)
+            if same:
+                arguments = rest
+        return arguments
+
+    def lookups(
+        self, session: Session, goals: Iterable[Goal], toolbox: Toolbox, likes: tuple[str, ...]
+    ) -> Road | None:
+        """The shortest road of reads to what goals take and the user does not say."""
+        goals = list(goals)
+        text = " ".join(f"{goal.said.text} {goal.said.answer}" for goal in goals)
+        said = spoken_values(session, text)
+        forms = {normal(value) for value in said}
+        hidden = {
+            key: self.voice.thing(key)
+            for goal in goals
+            for key in goal.unknown
+            if normal(key) not in forms
+        }
+        if not hidden:
+            return ()
+        wanted = []
+        for key, thing in hidden.items():
+            marks = self._marks(thing, forms) if thing else []
+            if not marks:
+                return None
+            wanted.append(yields_value(key, marks))
+        seeker = Seeker(session.fork(), toolbox, wanted)
+        known = said + [key for result in self.results for key in key_leaves(result, forms)]
+        roads = seeker.roads(known, min(MOST_LOOKUPS, len(hidden) + 1))
+        plain = [r for r in roads if all(_is_plain(read, toolbox, forms) for read in r)]
+        shortest = [road for road in plain if len(road) == len(plain[0])]
+        ranked = [(*self._oddity(session, road, hidden), road) for road in shortest]
+        ranked.sort(key=lambda each: (*each[:2], -sum(read.tool in likes for read in each[2])))
+        return ranked[0][2] if ranked else None
+
+    def _oddity(self, session: Session, road: Road, hidden: Collection[str]) -> tuple[int, int]:
+        """How odd a road is: reads that show a thing only in passing, or are not asked by name."""
+        keys = {"id", *kinds(self.server).chosen}
+        strange = 0
+        for read in road:
+            result = session.call(read.tool, read.arguments).value
+            held = {str(r[f]) for _, r in records(result, "") for f in keys if f in r}
+            strange += not held & set(hidden)
+        return strange, -sum(bool(read.arguments) for read in road)
+
+    def _marks(self, thing: Thing, said: set[str]) -> list[Scalar]:
+        """What was said that shows which thing is meant: its own fields, or its relations'."""
+        others = self.voice.survey.related.get(thing.key, ())
+        about = [thing.fields, *(other.fields for other in others)]
+        return [leaf for fields in about for leaf in leaves(fields) if normal(leaf) in said]
+
+
+def _is_plain(read: Read, toolbox: Toolbox, said: set[str]) -> bool:
+    """Whether a read filters by what was said or found, not by guessing among listed values."""
+    parts = toolbox.schemas[read.tool]["properties"]
+    return all(
+        not isinstance(value, bool) and ("enum" not in parts[name] or normal(value) in said)
+        for name, value in read.arguments.items()
+    )
+
+
+def answer_pointers(result: Json, arguments: Json, question: str) -> tuple[str, ...]:
+    """Where a result says what was asked for: plain fields that were not asked with.
+
+    Those that the question speaks of, else all; of a list, how many there are and what is first.
+    """
+    given = {normal(leaf) for leaf in leaves(arguments)}
+    items = result.get("items")
+    if isinstance(items, list):
+        if not items or not isinstance(items[0], dict):
+            return ()
+        first = answer_pointers(items[0], arguments, question)[:1]
+        return ("/total", *(f"/items/0{pointer}" for pointer in first)) if first else ()
+    told = [
+        name
+        for name, value in result.items()
+        if isinstance(value, str | int | float)
+        and not isinstance(value, bool)
+        and normal(value) not in given
+        and name not in PAGING
+        and not name.endswith("_id")
+    ]
+    asked = [name for name in told if any(p[:4] in question for p in name.split("_") if len(p) > 2)]
+    return tuple(f"/{name}" for name in (asked or told)[:MOST_ANSWERS])

@@ -1,0 +1,1 @@
+"""A corpus: which conversations it keeps, its files, its figures, and its export to trainers."""

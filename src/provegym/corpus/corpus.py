@@ -1,0 +1,369 @@
+"""From candidates to a corpus: verified, counted out, in one ordered pass that can be resumed.
+
+Workers draw and verify candidates, a few on one world at a time, in rounds over the servers that
+are still to give some. Keeping them is decided one after the other, so the same seed gives the same
+bytes whatever the number of workers, and after a kill as well.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, nullcontext
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+from rich.progress import Progress
+
+from provegym import servers
+from provegym.conversation.kinds import SHARES, Place, Shape, candidate, shape
+from provegym.conversation.perturb import HELD_OUT
+from provegym.corpus.near_copies import Keeper
+from provegym.corpus.quotas import Part, Quotas
+from provegym.graph.dependency import cached
+from provegym.trace import BadFile, Example, line, read
+from provegym.verify.complete import complete_and_replay
+from provegym.verify.contract import verify
+from provegym.workers import Workers, local
+
+PER_ROUND, PIECE = 8, 2
+SHAPES = 4_000
+# A round has a world of every server for each so many examples: as many cores as there are worlds.
+WIDE = 20_000
+IDLE_ROUNDS = 25
+SHARD = 4_000
+TRAIN_WORLDS, ALL_WORLDS = 900, 1_000
+ERROR_RATE = 0.30
+MIXES = {"paper": SHARES, "multi_turn": {"multi_turn": 1}}
+
+
+@dataclass(frozen=True)
+class Order:
+    """What corpus to make: so many examples of these servers (all, if none is named).
+
+    A mix is the paper's, or conversations alone. Split by servers, four are held out, and as many
+    examples as a tenth of the training part come from them, on worlds of their own.
+    """
+
+    size: int
+    seed: int
+    out: Path
+    servers: tuple[str, ...] = ()
+    workers: int = 1
+    mix: str = "paper"
+    split: str = ""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the corpus, in the order they are made."""
+        chosen = tuple(dict.fromkeys(self.servers)) or servers.names()
+        mix = MIXES[self.mix]
+        if not self.split:
+            return (Part("train", self.size, chosen, mix),)
+        train = tuple(name for name in chosen if name not in HELD_OUT)
+        apart = tuple(name for name in chosen if name in HELD_OUT)
+        if not train or not apart:
+            raise BadFile(f"split by servers holds out {', '.join(HELD_OUT)}; name some of both")
+        held_out = max(len(apart), self.size // 10)
+        seen = tuple(name for name in servers.names() if name not in HELD_OUT)
+        return (Part("train", self.size, train, mix, seen), Part("heldout", held_out, apart, mix))
+
+
+class Job(NamedTuple):
+    """Some candidates to draw on one world of one server, of shapes that are still wanted."""
+
+    part: Part
+    server: str
+    seed: int
+    round: int
+    first: int
+    quotas: Quotas
+
+
+class Made(NamedTuple):
+    """A candidate that keeps the contract, or why there is none."""
+
+    shape: Shape
+    example: Example | None
+    reason: str
+
+
+Aim = tuple[Place, Shape]
+Drawn = tuple[list[Made], int]
+
+
+def draw(job: Job) -> Drawn:
+    """Candidates of wanted shapes, verified, and the number to go on from."""
+    aims, number = aim(job)
+    return [attempt(each) for each in aims], number
+
+
+def aim(job: Job) -> tuple[list[Aim], int]:
+    """The next places whose shapes are wanted, and the number to go on from."""
+    held_out = job.part.name == "heldout"
+    span = ALL_WORLDS - TRAIN_WORLDS if held_out else TRAIN_WORLDS
+    world = job.round % span + (TRAIN_WORLDS if held_out else 0)
+    others = job.part.others or servers.names()
+    aims: list[Aim] = []
+    number = job.first
+    while len(aims) < PER_ROUND and number < job.first + SHAPES:
+        place = Place(job.server, world, job.seed, number, others, held_out)
+        wanted = shape(place)
+        number += 1
+        if job.quotas.wants(job.server, wanted):
+            aims.append((place, wanted))
+    return aims, number
+
+
+def attempt(aim: Aim) -> Made:
+    """What becomes of a candidate."""
+    place, wanted = aim
+    return judge(wanted, candidate(place, wanted))
+
+
+def judge(wanted: Shape, example: Example | None) -> Made:
+    """A candidate held to the filters that need no other: its errors and the contract."""
+    if example is None:
+        return Made(wanted, None, "no goal found")
+    example, gold = complete_and_replay(example)
+    if gold is not None and _error_rate(example) > ERROR_RATE:
+        return Made(wanted, None, "too many errors")
+    problems = verify(example, gold)
+    return Made(wanted, None, "breaks the contract") if problems else Made(wanted, example, "")
+
+
+def _error_rate(example: Example) -> float:
+    """The share of a teacher's calls that fail: those it tried first, of all it made."""
+    failed = len(example.provenance.get("attempts", ()))
+    return failed / (failed + len(example.paths[0].steps))
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """How far a corpus has come, and what it was asked for."""
+
+    asked: str
+    part: int
+    round: int
+    idle: int
+    kept: int
+    bytes: int
+    next: dict[str, int]
+    funnel: dict[str, dict[str, int]]
+    free: bool = False
+
+
+class Corpus:
+    """A corpus while it is made."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.state = order.out / "progress.json"
+        self.keeper = Keeper()
+        self.at = self.kept = 0
+        self.part = order.parts[0]
+        self.funnel: dict[str, Counter[str]] = {part.name: Counter() for part in order.parts}
+
+    def _begin(self) -> None:
+        self.part = self.order.parts[self.at]
+        self.quotas = Quotas(self.part)
+        self.round = self.idle = self.kept = 0
+        self.next = dict.fromkeys(self.part.servers, 0)
+
+    @property
+    def asked(self) -> str:
+        """What was asked for, as far as it decides the bytes."""
+        parts = [(part.name, part.size, part.servers, dict(part.mix)) for part in self.order.parts]
+        return msgspec.json.encode((self.order.seed, parts)).decode()
+
+    def make(self, bar: Progress, workers: Workers | None = None) -> dict[str, Counter[str]]:
+        """Make the corpus, or go on with it; return what became of its candidates, by part."""
+        self._prove(bar)
+        self._begin()
+        self._resume()
+        done = sum(self.order.parts[at].size for at in range(self.at)) + self.kept
+        total = sum(part.size for part in self.order.parts)
+        self.bar, self.task = bar, bar.add_task("examples", total=total, completed=done)
+        mine = closing(local(self.order.workers)) if workers is None else nullcontext(workers)
+        with mine as hands:
+            while self.at < len(self.order.parts):
+                while self._goes_on():
+                    self._run(hands)
+                self._save()
+                if self.at + 1 == len(self.order.parts) or self.kept < self.part.size:
+                    break
+                self.at += 1
+                self.keeper.next_part()
+                self._begin()
+                self._save()
+        return self.funnel
+
+    def _goes_on(self) -> bool:
+        """Whether there is more to find; what some servers cannot give, others may in the end."""
+        if self.idle == IDLE_ROUNDS and len(self.part.servers) > 1 and not self.quotas.free:
+            self.quotas.free, self.idle = True, 0
+        return self.kept < self.part.size and self.idle < IDLE_ROUNDS
+
+    def missing(self) -> str:
+        """What could not be made, and why, in a sentence; nothing if all was."""
+        if self.kept == self.part.size and self.at + 1 == len(self.order.parts):
+            return ""
+        left = self.quotas.left
+        short = [name for name in self.part.servers if any(left[name, kind] > 0 for kind in SHARES)]
+        dropped = self.funnel[self.part.name].copy()
+        dropped.pop("kept", None)
+        reasons = ", ".join(f"{count} {why}" for why, count in dropped.most_common(3))
+        return (
+            f"{self.kept} of {self.part.size} {self.part.name} examples were found, then"
+            f" {IDLE_ROUNDS} rounds gave no more ({reasons}); {', '.join(short)} could not give"
+            " theirs: ask for fewer, or for more servers"
+        )
+
+    def _prove(self, bar: Progress) -> None:
+        """The graphs are built once, before the workers need them."""
+        names = dict.fromkeys(name for part in self.order.parts for name in part.servers)
+        task = bar.add_task("proving edges", total=len(names))
+        for name in names:
+            cached(servers.load(name))
+            bar.advance(task)
+        bar.remove_task(task)
+
+    def _run(self, workers: Workers) -> None:
+        """One round: some candidates from every server that is to give more."""
+        wanted = deepcopy(self.quotas)  # what is kept in this round must not change its own draws
+        wide = max(1, self.part.size // WIDE)
+        jobs = [
+            Job(
+                self.part,
+                name,
+                self.order.seed,
+                self.round * wide + at,
+                self.next[name] + at * SHAPES,
+                wanted,
+            )
+            for name in self.part.servers
+            if self.quotas.open(name)
+            for at in range(wide)
+        ]
+        before, funnel = self.kept, self.funnel[self.part.name]
+        with self._shard().open("ab") as out:
+            drawn = self._draw(jobs, workers)
+            for job, (made, number) in zip(jobs, drawn, strict=True):
+                self.next[job.server] = number
+                for each in made:
+                    reason = self._take(job.server, each, out)
+                    funnel[reason or "kept"] += 1
+                self.bar.update(self.task, description=f"examples{workers.where}")
+            out.flush()
+            os.fsync(out.fileno())
+        self.round += 1
+        self.idle = 0 if self.kept > before else self.idle + 1
+        self._save()
+
+    def _draw(self, jobs: list[Job], workers: Workers) -> Iterator[Drawn]:
+        """What each job comes to; few are cut into pieces, to keep all workers busy."""
+        aimed = list(workers.map(partial(map, aim), jobs, batch=1))
+        aims = [each for some, _ in aimed for each in some]
+        pieces = PIECE if len(jobs) <= len(self.part.servers) else PER_ROUND
+        made = workers.map(partial(map, attempt), aims, batch=pieces)
+        for some, number in aimed:
+            yield list(islice(made, len(some))), number
+
+    def _take(self, server: str, made: Made, out: BinaryIO) -> str:
+        example = made.example
+        if example is None:
+            return made.reason
+        if self.kept == self.part.size or not self.quotas.wants(server, made.shape):
+            return "enough of its kind"
+        objection = self.keeper.objection(example, self.quotas.of_server[server])
+        if not objection:
+            self.keeper.keep(example)
+            self.quotas.take(server, made.shape)
+            out.write(line(example))
+            self.kept += 1
+            self.bar.advance(self.task)
+        return objection
+
+    def _shard(self) -> Path:
+        return self.order.out / f"{self.part.name}-{self.kept // SHARD:05d}.jsonl"
+
+    def _save(self) -> None:
+        """Write down how far it is; what it counts is in the files by then."""
+        shards = sorted(self.order.out.glob(f"{self.part.name}-*.jsonl"))
+        size = sum(shard.stat().st_size for shard in shards)
+        saved = Saved(
+            self.asked,
+            self.at,
+            self.round,
+            self.idle,
+            self.kept,
+            size,
+            self.next,
+            {name: dict(counts) for name, counts in self.funnel.items()},
+            self.quotas.free,
+        )
+        part = self.state.with_suffix(".part")
+        part.write_bytes(msgspec.json.encode(saved))
+        part.replace(self.state)
+
+    def _resume(self) -> None:
+        """Go on where it was left: what was written after the last note is drawn again."""
+        try:
+            self.order.out.mkdir(parents=True, exist_ok=True)
+            if not self.state.exists():
+                if any(self.order.out.glob("*.jsonl")):
+                    raise BadFile(f"{self.order.out} has examples already; choose another folder")
+                self._save()
+                return
+            saved = msgspec.json.decode(self.state.read_bytes(), type=Saved)
+        except OSError as problem:
+            raise BadFile(f"{self.order.out}: {problem.strerror}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+            raise BadFile(f"{self.state}: {problem}; remove the folder to start anew") from None
+        if saved.asked != self.asked:
+            raise BadFile(
+                f"{self.order.out} holds a corpus that was asked for differently; choose another"
+            )
+        self._restore(saved)
+
+    def _restore(self, saved: Saved) -> None:
+        for self.at in range(saved.part + 1):
+            self._begin()
+            self.keeper.next_part()
+            if self.at == saved.part:
+                _cut(self.order.out, self.part.name, saved.bytes)
+            for example in self._kept():
+                self.keeper.keep(example)
+                self.quotas.take(example.server, shape_of(example))
+                self.kept += 1
+            noted = saved.kept if self.at == saved.part else self.part.size
+            if self.kept != noted:
+                held = f"{self.kept} {self.part.name} examples, not {noted}"
+                raise BadFile(f"{self.order.out} holds {held}; remove it to start anew")
+        self.round, self.idle, self.next = saved.round, saved.idle, dict(saved.next)
+        self.quotas.free = saved.free
+        self.funnel = {name: Counter(counts) for name, counts in saved.funnel.items()}
+
+    def _kept(self) -> Iterator[Example]:
+        for shard in sorted(self.order.out.glob(f"{self.part.name}-*.jsonl")):
+            yield from read(shard, Example)
+
+
+def shape_of(example: Example) -> Shape:
+    """The shape an example was drawn for."""
+    levels = example.provenance.get("levels", ("",))
+    level = next((level for level in levels if level in ("complete", "missing", "minimal")), "")
+    return Shape(example.kind, example.knobs, level if example.kind == "multi_turn" else "")
+
+
+def _cut(folder: Path, name: str, size: int) -> None:
+    """Cut the shards of a part to so many bytes in all."""
+    for shard in sorted(folder.glob(f"{name}-*.jsonl")):
+        kept = min(size, shard.stat().st_size)
+        os.truncate(shard, kept)
+        size -= kept
+    if size:
+        raise BadFile(f"{folder}: {size} bytes of {name} are gone; remove the folder to start anew")

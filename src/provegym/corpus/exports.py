@@ -1,0 +1,225 @@
+"""A corpus in the forms that trainers read, one line after the other: TRL, verl, SFT, OpenAI.
+
+A form is one function from an example to a row, found by decorator. Rows go to JSON lines, or to
+Parquet where the output's name says so.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from provegym.corpus.transcript import transcript
+from provegym.toolbox import Toolbox
+from provegym.trace import BadFile, Example, Json, line, read_some
+
+BATCH = 500
+JSON = "json"
+SPLITS = ("train", "heldout")
+SHARD = "*-[0-9][0-9][0-9][0-9][0-9].jsonl"
+
+Make = Callable[[Example, int, str], Json]
+Columns = dict[str, Any]
+
+
+class Form(NamedTuple):
+    """How a row is made, and the types of its columns in Parquet; none if it is JSON lines only."""
+
+    make: Make
+    columns: Columns
+
+
+FORMS: dict[str, Form] = {}
+
+
+def form(**columns: Any) -> Callable[[Make], Make]:
+    """Make a function a form of export."""
+
+    def register(function: Make) -> Make:
+        FORMS[function.__name__] = Form(function, columns)
+        return function
+
+    return register
+
+
+@form(prompt="string", example="string")
+def trl(example: Example, index: int, split: str) -> Json:
+    """TRL's GRPO: the prompt is the example's id, by which a rollout function finds the example."""
+    return {"prompt": example.id, "example": native(example)}
+
+
+@form(messages=[JSON], tools="string", learn=["bool"])
+def sft(example: Example, index: int, split: str) -> Json:
+    """TRL's SFT, conversational with tools; `learn` says which messages the loss is for.
+
+    Chat templates write arguments out themselves, so they are objects here. `tools` is JSON text,
+    because a column has one type and schemas differ.
+    """
+    messages, learn = transcript(example)
+    return {
+        "messages": [_with_objects(message) for message in messages],
+        "tools": msgspec.json.encode(Toolbox.of(example).openai()).decode(),
+        "learn": learn,
+    }
+
+
+@form(
+    data_source="string",
+    prompt=[{"role": "string", "content": "string"}],
+    ability="string",
+    reward_model={"style": "string", "ground_truth": "string"},
+    extra_info={"split": "string", "index": "int64", "example": "string"},
+    agent_name="string",
+)
+def verl(example: Example, index: int, split: str) -> Json:
+    """verl's datasets: `agent_name` is the loop that plays the example in `extra_info`.
+
+    verl itself shows the prompt only in its reports. The loop writes its own, with the tools.
+    """
+    return {
+        "data_source": f"provegym/{example.server or 'imported'}",
+        "prompt": [
+            {"role": "system", "content": example.system},
+            {"role": "user", "content": example.turns[0].text},
+        ],
+        "ability": example.kind,
+        "reward_model": {
+            "style": "rule",
+            "ground_truth": msgspec.json.encode(example.paths).decode(),
+        },
+        "extra_info": {"split": split, "index": index, "example": native(example)},
+        "agent_name": "provegym",
+    }
+
+
+@form()
+def openai(example: Example, index: int, split: str) -> Json:
+    """OpenAI's fine-tuning files; what is not to be learnt has weight 0."""
+    messages, learn = transcript(example)
+    told = [
+        message if right or message["role"] != "assistant" else {**message, "weight": 0}
+        for message, right in zip(messages, learn, strict=True)
+    ]
+    tools = Toolbox.of(example).openai()
+    # A file with an empty list of tools is refused.
+    shown = {"tools": tools, "parallel_tool_calls": True} if tools else {}
+    return {"messages": told, **shown}
+
+
+def native(example: Example) -> str:
+    """An example as one line of JSON text."""
+    return line(example).decode().rstrip("\n")
+
+
+def from_row(row: Mapping[str, Any]) -> Example:
+    """An example from a row of `datasets`, where a field that equals its default is null.
+
+    Its reader may be one bit off in a float; to fifteen digits, all that a world has, it is right.
+    """
+    held = {name: _exact(value) for name, value in row.items() if value is not None}
+    return msgspec.convert(held, Example)
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _exact(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_exact(part) for part in value]
+    return float(f"{value:.15g}") if isinstance(value, float) else value
+
+
+def _with_objects(message: Json) -> Json:
+    """A message whose calls have their arguments as objects."""
+    if not message.get("tool_calls"):
+        return message
+    calls = [
+        {**call, "function": {**function, "arguments": msgspec.json.decode(function["arguments"])}}
+        for call in message["tool_calls"]
+        for function in [call["function"]]
+    ]
+    return {**message, "tool_calls": calls}
+
+
+def shards(source: Path, split: str) -> list[Path]:
+    """The files of one split of a corpus; a file, or a folder without shards, is all one split."""
+    if not source.exists():
+        raise BadFile(f"{source}: there is no such file or folder")
+    if not source.is_dir():
+        return [source]
+    named = sorted(source.glob(SHARD))
+    found = [path for path in named if path.name.startswith(f"{split}-")]
+    if named and not found:
+        raise BadFile(f"{source} has no {split} shards, only {named[0].name} and the like")
+    files = found or sorted(source.glob("*.jsonl"))
+    if not files:
+        raise BadFile(f"{source} holds no .jsonl file")
+    return files
+
+
+def export(source: Path, out: Path, name: str, split: str = "train") -> Iterator[int]:
+    """Write one split of a corpus in a form; yield the count after each example."""
+    examples = (example for path in shards(source, split) for example in read_some(path, Example))
+    return write_rows(examples, out, name, split)
+
+
+def write_rows(
+    examples: Iterable[Example], out: Path, name: str, split: str = "train"
+) -> Iterator[int]:
+    """Write examples in a form, as `export` does; the file appears under its name when whole."""
+    make, columns = FORMS[name]
+    parquet = out.suffix == ".parquet"
+    if parquet and not columns:
+        raise BadFile(f"{name} takes JSON lines only; name the output .jsonl, not {out.name}")
+    rows = (make(example, index, split) for index, example in enumerate(examples))
+    part = out.with_name(f"{out.name}.part")
+    try:
+        yield from _write_parquet(part, rows, columns) if parquet else _write_lines(part, rows)
+        part.replace(out)
+    except OSError as problem:
+        raise BadFile(f"{out}: {problem.strerror or problem}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_lines(path: Path, rows: Iterable[Json]) -> Iterator[int]:
+    with path.open("wb") as file:
+        for count, row in enumerate(rows, 1):
+            file.write(msgspec.json.encode(row) + b"\n")
+            yield count
+
+
+def _write_parquet(path: Path, rows: Iterable[Json], columns: Columns) -> Iterator[int]:
+    """Write rows in batches; free-form columns are of Arrow's JSON type."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise BadFile("Parquet needs pyarrow: pip install 'provegym[data]'") from None
+    schema = pa.schema([(name, _arrow(pa, kind, pa.json_())) for name, kind in columns.items()])
+    plain = pa.schema([(name, _arrow(pa, kind, pa.string())) for name, kind in columns.items()])
+    count, rows = 0, iter(rows)
+    with pq.ParquetWriter(path, schema) as file:
+        while batch := list(islice(rows, BATCH)):
+            table = pa.Table.from_pylist([_encoded(row, columns) for row in batch], schema=plain)
+            file.write_table(table.cast(schema))
+            for _ in batch:
+                count += 1
+                yield count
+
+
+def _arrow(pa: Any, kind: Any, free: Any) -> Any:
+    """The Arrow type of a column; `free` is the type of free-form JSON."""
+    if isinstance(kind, list):
+        return pa.list_(_arrow(pa, kind[0], free))
+    if isinstance(kind, dict):
+        return pa.struct([(name, _arrow(pa, part, free)) for name, part in kind.items()])
+    return free if kind == JSON else getattr(pa, {"bool": "bool_"}.get(kind, kind))()
+
+
+def _encoded(row: Json, columns: Columns) -> Json:
+    """A row with its free-form columns as JSON text."""
+    free = [name for name, kind in columns.items() if kind == [JSON]]
+    texts = {name: [msgspec.json.encode(part).decode() for part in row[name]] for name in free}
+    return {**row, **texts}

@@ -1,0 +1,231 @@
+"""What a corpus is like, in numbers, counted in one pass, with the goals some of them have."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from provegym import servers
+from provegym.corpus.transcript import together
+from provegym.graph.dependency import cached
+from provegym.kernel import Session
+from provegym.language.values import leaves, literals
+from provegym.trace import Example, Json, Step
+
+ID = re.compile(r"\b[a-z]+_\d+\b")
+TALKS = ("multi_turn", "clarification")
+CHAINS = (2, 3, 4, 5)
+
+Pairs = set[tuple[str, str]]
+
+
+def figures(
+    examples: Iterable[Example], pairs_of: Callable[[str], Pairs] | None = None
+) -> dict[str, Any]:
+    """Counts and shares of a corpus; under `goals` those that have one, with whether it is met.
+
+    `pairs_of` gives the proven edges of a server; by default its graph is asked.
+    """
+    tally = Tally()
+    for example in examples:
+        tally.add(example)
+    return {
+        "examples": tally.kinds.total(),
+        "kinds": dict(tally.kinds),
+        "servers": dict(sorted(tally.servers.items())),
+        "turns": dict(sorted(tally.turns.items())),
+        "chains": dict(sorted(tally.chains.items())),
+        "knobs": {name: _knob(tally, name) for name in sorted(tally.knobs)},
+        "levels": _shares(tally.levels),
+        "personas": _shares(tally.personas),
+        "sequences": {name: _commonest(tally, name) for name in sorted(tally.sequences)},
+        "goals": goals(tally, pairs_of or proven_pairs),
+    }
+
+
+def proven_pairs(name: str) -> Pairs:
+    """The edges of a server that were proven by running it."""
+    return cached(servers.load(name)).pairs()
+
+
+class Tally:
+    """The counts of a corpus while it is read."""
+
+    def __init__(self) -> None:
+        self.kinds: Counter[str] = Counter()
+        self.servers: Counter[str] = Counter()
+        self.turns: Counter[int] = Counter()
+        self.chains: Counter[int] = Counter()
+        self.knobs: dict[str, Counter[str]] = defaultdict(Counter)
+        self.levels: Counter[str] = Counter()
+        self.personas: Counter[str] = Counter()
+        self.openings: Counter[tuple[str, ...]] = Counter()
+        self.masked: set[int] = set()
+        self.seen: Counter[str] = Counter()
+        self.gold: dict[str, Counter[str]] = defaultdict(Counter)
+        self.edges: dict[str, Pairs] = defaultdict(set)
+        self.sequences: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+
+    def add(self, example: Example) -> None:
+        """Count one example."""
+        self.kinds[example.kind] += 1
+        self.servers[example.server] += 1
+        self.turns[len(example.turns)] += 1
+        for knob in example.knobs:
+            self.knobs[knob][example.kind] += 1
+        made = example.provenance
+        self.personas[made.get("persona", "none")] += 1
+        self.levels.update(made.get("levels", ()))
+        self.seen["recoveries"] += bool(made.get("attempts") or made.get("infeasible"))
+        self._hear(example)
+        if steps := example.paths[0].steps:
+            self._follow(example, steps)
+
+    def _hear(self, example: Example) -> None:
+        """Count what the user says, and how."""
+        slots: Sequence[Sequence[str]] = example.provenance.get("slots", ())
+        for number, turn in enumerate(example.turns):
+            words = tuple(re.findall(r"[\w']+", turn.text.casefold()))
+            self.seen["turns"] += 1
+            self.openings[words[:3]] += len(words) > 2
+            self.seen["ids"] += ID.search(turn.text) is not None
+            self.masked.add(hash(mask(turn.text, slots[number] if number < len(slots) else ())))
+
+    def _follow(self, example: Example, steps: Sequence[Step]) -> None:
+        """Count what is called, and what it needs."""
+        self.sequences[example.server][tuple(step.tool for step in steps)] += 1
+        self.gold[example.server].update({step.tool for step in steps})
+        lengths = Counter(step.turn for step in steps)
+        self.chains.update(lengths.values())
+        turns = range(len(example.turns))
+        self.seen["parallel"] += example.kind == "multi_turn" and any(
+            len(group) > 1 for turn in turns for group in together(steps, turn)
+        )
+        self.seen["later"] += len(example.turns) - 1
+        linked = {s.turn for s in steps for e in s.needs if steps[e.step].turn < s.turn}
+        self.seen["linked"] += len(linked)
+        self.edges[example.server] |= handed_on(example)
+
+
+def handed_on(example: Example) -> Pairs:
+    """Which tools hand something on to which: a value that is taken, or the state that is needed.
+
+    Whatever would have served a step as well hands on the same.
+    """
+    steps = example.paths[0].steps
+    pairs: Pairs = set()
+    if not servers.is_known(example.server):
+        return pairs
+    session = Session([servers.load(example.server)], example.seed)
+    shown: list[set[str]] = []
+    for number, turn in enumerate(example.turns):
+        session.advance(turn.minutes)
+        for step in steps:
+            if step.turn != number:
+                continue
+            arguments = literals(step.arguments)
+            taken = {leaf for leaf in leaves(arguments) if isinstance(leaf, str)}
+            sources = {at for at, values in enumerate(shown) if taken & values}
+            for at in sources | {edge.step for edge in step.needs}:
+                tools = {steps[at].tool, *(other.tool for other in steps[at].alternatives)}
+                pairs |= {(tool, step.tool) for tool in tools}
+            result = session.call(step.tool, arguments).value
+            shown.append({leaf for leaf in leaves(result) if isinstance(leaf, str)})
+    return pairs
+
+
+def mask(text: str, slots: Sequence[str]) -> str:
+    """What the user says with the slots' values blanked out, longest first."""
+    for phrase in sorted(slots, key=len, reverse=True):
+        text = text.replace(phrase, "_") if phrase else text
+    return text.casefold()
+
+
+def goals(tally: Tally, pairs_of: Callable[[str], Pairs]) -> dict[str, Json]:
+    """Every figure that has a goal: its value, the goal in words, and whether it is met."""
+    seen, turns = tally.seen, tally.seen["turns"]
+    commonest = max(tally.openings.values(), default=0)
+    ours = [name for name in tally.servers if name in servers.names()]
+    tools = {tool for name in ours for tool in servers.load(name).tools}
+    used = {tool for counts in tally.gold.values() for tool in counts} & tools
+    proven = {(name, *pair) for name in ours for pair in pairs_of(name)}
+    found = {(name, *pair) for name, pairs in tally.edges.items() for pair in pairs} & proven
+    count, talks = tally.kinds.total(), sum(tally.kinds[kind] for kind in TALKS)
+    there = [length for length in CHAINS if tally.chains[length]]
+    rates = [
+        _near("distractors", _knob(tally, "distractors")["all"], 0.40),
+        _near("stripped enums", _knob(tally, "stripped")["all"], 0.30),
+        _near("irrelevance", _knob(tally, "irrelevance")["talks"], 0.05),
+        _near("missing function", _share(tally.kinds["clarification"], talks), 0.121),
+        _most("commonest opening of a turn", _share(commonest, turns), 0.03),
+        _most("turns with internal ids", _share(seen["ids"], turns), 0.01),
+        _least("distinct turns, slots masked", _share(len(tally.masked), turns), 0.30),
+        _least("follow-ups that need a turn before", _share(seen["linked"], seen["later"]), 0.30),
+        _least("recoveries", _share(seen["recoveries"], count), 0.05),
+        _least("parallel calls", _share(seen["parallel"], tally.kinds["multi_turn"]), 0.10),
+        _least("tools", _share(len(used), len(tools)), 1.0, len(tools)),
+        _least("edges", _share(len(found), len(proven)), 0.90, len(proven)),
+        _most("one tool in a server's examples", _dominance(tally, tally.gold), 0.70),
+        _most("one sequence in a server's examples", _dominance(tally, tally.sequences), 0.02),
+        _most("largest server by smallest", _spread(tally), 2.0),
+        _least("chain lengths of 2 to 5", float(len(there)), float(len(CHAINS))),
+    ]
+    return dict(rates)
+
+
+Goal = tuple[str, Json]
+
+
+def _near(name: str, value: float, goal: float) -> Goal:
+    return name, {
+        "value": value,
+        "goal": f"{goal:.1%} ± 0.5 points",
+        "met": abs(value - goal) <= 0.005 + 1e-9,
+    }
+
+
+def _most(name: str, value: float, goal: float) -> Goal:
+    return name, {"value": value, "goal": f"at most {_told(goal)}", "met": value <= goal}
+
+
+def _least(name: str, value: float, goal: float, whole: int | None = None) -> Goal:
+    told: Json = {"value": value, "goal": f"at least {_told(goal)}", "met": value >= goal}
+    return name, told if whole is None else {**told, "of": whole}
+
+
+def _told(goal: float) -> str:
+    return f"{goal:.0%}" if goal <= 1 else f"{goal:g}"
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _shares(counts: Counter[str]) -> dict[str, float]:
+    return {name: count / counts.total() for name, count in counts.most_common()}
+
+
+def _knob(tally: Tally, name: str) -> dict[str, float]:
+    """How often a knob was turned: of all examples, and of those with a task."""
+    counts = tally.knobs.get(name, Counter())
+    talks = sum(tally.kinds[kind] for kind in TALKS)
+    turned = sum(counts[kind] for kind in TALKS)
+    return {"all": _share(counts.total(), tally.kinds.total()), "talks": _share(turned, talks)}
+
+
+def _dominance(tally: Tally, counts: Mapping[str, Counter[Any]]) -> float:
+    """The largest share of a server's examples that one thing occurs in."""
+    shares = (max(count.values()) / tally.servers[name] for name, count in counts.items())
+    return max(shares, default=0.0)
+
+
+def _spread(tally: Tally) -> float:
+    """How many times as many examples the largest server has as the smallest."""
+    sizes = [count for name, count in tally.servers.items() if name]
+    return max(sizes, default=1) / min(sizes, default=1)
+
+
+def _commonest(tally: Tally, name: str) -> Json:
+    """The sequence of calls that most of a server's examples have, and how many do."""
+    tools, count = tally.sequences[name].most_common(1)[0]
+    return {"tools": list(tools), "share": count / tally.servers[name]}

@@ -1,0 +1,85 @@
+"""Deduplication: no near copy, no sequence of tools and no single tool too often.
+
+Two examples are near copies if the Jaccard similarity of their sets of calls is at least 0.70.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from math import ceil
+
+import msgspec
+
+from provegym.language.values import literals
+from provegym.trace import Example
+
+NEAR_COPY = 0.70
+MOST_SEQUENCE = 0.02
+MOST_TOOL = 0.68
+
+
+class Keeper:
+    """Remembers what was kept, and objects to what is too like it."""
+
+    def __init__(self) -> None:
+        self.sets: list[frozenset[str]] = []
+        self.holders: dict[str, list[int]] = defaultdict(list)
+        self.texts: set[str] = set()
+        self.sequences: Counter[tuple[str, ...]] = Counter()
+        self.tools: Counter[str] = Counter()
+
+    def objection(self, example: Example, of_server: int) -> str:
+        """Why an example is not kept, where its server gives so many in all; or nothing."""
+        if _words(example) in self.texts:
+            return "the same words twice"
+        steps = example.paths[0].steps
+        if not steps:
+            return ""
+        if self.sequences[_sequence(example)] >= max(1, int(MOST_SEQUENCE * of_server)):
+            return "a common sequence of calls"
+        most = max(1, int(MOST_TOOL * of_server))
+        if any(self.tools[tool] >= most for tool in {step.tool for step in steps}):
+            return "a tool that is called too often"
+        return "a near copy" if self._is_near_copy(_calls(example)) else ""
+
+    def _is_near_copy(self, calls: frozenset[str]) -> bool:
+        # A near copy lacks at most so many of these calls, so it has one of any that are more.
+        lacks = len(calls) - ceil(NEAR_COPY * len(calls) - 1e-9)
+        rarest = sorted(calls, key=lambda call: len(self.holders.get(call, ())))[: lacks + 1]
+        near = {number for call in rarest for number in self.holders.get(call, ())}
+        return any(
+            len(calls & self.sets[number]) / len(calls | self.sets[number]) >= NEAR_COPY
+            for number in near
+        )
+
+    def keep(self, example: Example) -> None:
+        """Remember an example that is kept."""
+        self.texts.add(_words(example))
+        if not example.paths[0].steps:
+            return
+        calls = _calls(example)
+        for call in calls:
+            self.holders[call].append(len(self.sets))
+        self.sets.append(calls)
+        self.sequences[_sequence(example)] += 1
+        self.tools.update({step.tool for step in example.paths[0].steps})
+
+    def next_part(self) -> None:
+        """Count sequences and tools anew; what was kept stays known."""
+        self.sequences.clear()
+        self.tools.clear()
+
+
+def _calls(example: Example) -> frozenset[str]:
+    """An example's calls as they are compared."""
+    steps = example.paths[0].steps
+    given = [msgspec.json.encode(literals(step.arguments), order="sorted") for step in steps]
+    return frozenset(f"{step.tool}{args!r}" for step, args in zip(steps, given, strict=True))
+
+
+def _sequence(example: Example) -> tuple[str, ...]:
+    return (example.server, *(step.tool for step in example.paths[0].steps))
+
+
+def _words(example: Example) -> str:
+    texts: Sequence[str] = [turn.text.casefold() for turn in example.turns]
+    return " | ".join([example.server, *texts])

@@ -1,0 +1,108 @@
+"""Which candidates a corpus keeps: exact counts, none too like another, nothing too often."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from math import sqrt
+from random import Random
+from statistics import median
+from typing import NamedTuple
+
+from provegym import servers
+from provegym.conversation.draft import LEVELS
+from provegym.conversation.kinds import SHARES, Shape
+from provegym.conversation.perturb import SHARES as KNOB_SHARES
+from provegym.graph.dependency import cached
+
+NEAR_COPY = 0.70
+MOST_SEQUENCE = 0.02
+MOST_TOOL = 0.68
+SLACK = 0.002
+LEAST_WEIGHT, MOST_WEIGHT = 0.75, 1.4
+SYNTHESISED = ("multi_turn", "clarification")
+
+
+class Part(NamedTuple):
+    """One part of a corpus: how many examples, of which servers, in which mix.
+
+    `others` are the servers whose tools and topics may occur besides.
+    """
+
+    name: str
+    size: int
+    servers: tuple[str, ...]
+    mix: Mapping[str, int] = SHARES
+    others: tuple[str, ...] = ()
+
+
+class Quotas:
+    """How many more of each sort are wanted: exactly so many per kind and per server.
+
+    Knobs and information levels come to their shares within two thousandths. Once `free`, what some
+    servers could not give is wanted of any.
+    """
+
+    def __init__(self, part: Part) -> None:
+        counts = share_out(part.size, part.mix)
+        kinds = [kind for kind, count in counts.items() for _ in range(count)]
+        Random(f"quotas {part.name}").shuffle(kinds)
+        self.free = False
+        self.of_server = Counter(spread(part))
+        self.left: Counter[object] = Counter()
+        for name, kind in zip(spread(part), kinds, strict=True):
+            self.left[name, kind] += 1
+        slack = int(SLACK * part.size)
+        talks = sum(counts.get(kind, 0) for kind in SYNTHESISED)
+        multi = counts.get("multi_turn", 0)
+        for knob, share in KNOB_SHARES.items():
+            of, among = (talks, multi) if knob == "irrelevance" else (part.size, part.size)
+            on = round(share * of)
+            self.left[knob, True], self.left[knob, False] = on + slack, among - on + slack
+        for level, wanted in share_out(multi, LEVELS).items():
+            self.left["level", level] = wanted + slack
+
+    def wants(self, server: str, shape: Shape) -> bool:
+        """Whether another one of this shape is wanted."""
+        _, *others = labels(server, shape)
+        return self._owed(server, shape.kind) and all(self.left[label] > 0 for label in others)
+
+    def take(self, server: str, shape: Shape) -> None:
+        """Count one that is kept."""
+        self.left.subtract(labels(server, shape))
+
+    def open(self, server: str) -> bool:
+        """Whether a server is to give more examples."""
+        return any(self._owed(server, kind) for kind in SHARES)
+
+    def _owed(self, server: str, kind: str) -> bool:
+        whose = self.of_server if self.free else (server,)
+        return sum(self.left[name, kind] for name in whose) > 0
+
+
+def spread(part: Part) -> list[str]:
+    """The server of each example of a part: one with much to show gives up to twice another's."""
+    pairs = {name: len(cached(servers.load(name)).pairs()) or 1 for name in part.servers}
+    middle = median(pairs.values())
+    weights = {n: min(MOST_WEIGHT, max(LEAST_WEIGHT, sqrt(p / middle))) for n, p in pairs.items()}
+    counts = share_out(part.size, weights)
+    return [name for name in part.servers for _ in range(counts[name])]
+
+
+def labels(server: str, shape: Shape) -> Iterator[object]:
+    """What an example of some shape counts towards."""
+    yield server, shape.kind
+    for knob in KNOB_SHARES:
+        if knob != "irrelevance" or shape.kind == "multi_turn":  # no other kind can have it
+            yield knob, knob in shape.knobs
+    if shape.level:
+        yield "level", shape.level
+
+
+def share_out(total: int, shares: Mapping[str, float]) -> dict[str, int]:
+    """Whole numbers that sum to a total, as near to the shares as can be."""
+    whole = sum(shares.values())
+    exact = {name: total * share / whole for name, share in shares.items()}
+    counts = {name: int(value) for name, value in exact.items()}
+    missing = total - sum(counts.values())
+    for name in sorted(exact, key=lambda name: counts[name] - exact[name])[:missing]:
+        counts[name] += 1
+    return counts

@@ -1,0 +1,151 @@
+"""How a good assistant plays an example, as messages to learn from, played on the live world.
+
+Calls with no edge between them go out together. Attempts that a teacher made in vain are played too
+and marked, so that a model sees how to recover and does not learn to fail.
+"""
+
+from collections import defaultdict
+from collections.abc import Coroutine, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from provegym.language.replies import Done, Scene, words
+from provegym.language.values import literals
+from provegym.players.scripted import Plan, Script, tool_call
+from provegym.rollout import Caps, Player
+from provegym.trace import BadFile, Call, Example, Json, Reply, Step, ToolCall
+
+TOGETHER = 5
+CAPS = Caps(assistant_turns=64)
+
+
+class Transcript(NamedTuple):
+    """Messages, and for each whether a model should learn to write it."""
+
+    messages: list[Json]
+    learn: list[bool]
+
+
+def transcript(example: Example) -> Transcript:
+    """The teacher's own transcript, or one made by playing the first path."""
+    messages = example.provenance.get("transcript") or play_gold(example)
+    return Transcript(list(messages), lessons(messages))
+
+
+def play_gold(example: Example) -> list[Json]:
+    """The messages of a conversation in which everything goes as it should."""
+    player = Player(example, CAPS)
+    assistant = Assistant(player)
+    _finish(player.play(assistant))
+    for served, call in zip(assistant.script.sent, player.calls, strict=True):
+        if call.checks.ran != (served is not None):
+            what = f"fails: {call.result}" if served is not None else "works, and is there to fail"
+            raise BadFile(f"{example.id}: {call.tool} {what}; see `provegym verify`")
+    return player.messages
+
+
+def lessons(messages: Sequence[Json]) -> list[bool]:
+    """Which messages are the assistant's, and led to no error."""
+    failed = {m["tool_call_id"] for m in messages if m["role"] == "tool" and _is_error(m)}
+    return [
+        message["role"] == "assistant"
+        and failed.isdisjoint(call["id"] for call in message.get("tool_calls") or ())
+        for message in messages
+    ]
+
+
+def _is_error(message: Json) -> bool:
+    try:
+        result = msgspec.json.decode(message["content"])
+    except msgspec.DecodeError:
+        return False
+    return isinstance(result, dict) and result.keys() == {"error", "message"}
+
+
+def plan(example: Example) -> Plan:
+    """Per user turn the messages of the first path, each failed attempt before its step."""
+    attempts: dict[int, list[ToolCall]] = defaultdict(list)
+    for attempt in example.provenance.get("attempts", ()):
+        call = tool_call(attempt["tool"], literals(attempt["arguments"]))
+        attempts[attempt["before"]].append(call)
+    planned: Plan = []
+    for turn in range(len(example.turns)):
+        planned.append([])
+        for group in together(example.paths[0].steps, turn):
+            planned[-1] += [[call] for at in group for call in attempts[at]]
+            planned[-1].append([*group])
+    return planned
+
+
+def together(steps: Sequence[Step], turn: int) -> list[list[int]]:
+    """The steps of a turn in as few messages as their edges allow.
+
+    What is to be answered is read after all that was changed before.
+    """
+    level: dict[int, int] = {}
+    for at, step in enumerate(steps):
+        if step.turn == turn:
+            before = [edge.step for edge in step.needs if edge.step in level]
+            if step.answers:
+                before += [number for number in level if steps[number].writes]
+            level[at] = 1 + max((level[number] for number in before), default=-1)
+    rows: dict[int, list[int]] = defaultdict(list)
+    for at, row in level.items():
+        rows[row].append(at)
+    whole = [rows[row] for row in sorted(rows)]
+    return [row[at : at + TOGETHER] for row in whole for at in range(0, len(row), TOGETHER)]
+
+
+class Assistant:
+    """Makes the calls of a plan, and ends each turn with words about what they came to."""
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+        self.script = Script(player.example, plan(player.example))
+
+    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
+        """The next calls, or the words that end the turn."""
+        reply = await self.script.reply(messages, tools)
+        if reply.calls:
+            return reply
+        turn = sum(message["role"] == "user" for message in messages) - 1
+        example, calls = self.player.example, self.player.calls
+        steps = example.paths[0].steps
+        scene = Scene(
+            example=example,
+            turn=turn,
+            done=[
+                Done(steps[at], self._tellable(call), msgspec.json.decode(call.result))
+                for at, call in zip(self.script.sent, calls, strict=True)
+                if at is not None and steps[at].turn == turn
+            ],
+            results=[msgspec.json.decode(call.result) for call in calls],
+            refusal=self._refusal(turn),
+        )
+        return Reply(text=words(scene, self.player.toolbox))
+
+    def _tellable(self, call: Call) -> Json:
+        """A call's arguments less secrets such as codes; an id is told by its name."""
+        secret = self.player.session.tools[call.tool][0].arguments.sensitive
+        given = (call.arguments or {}).items()
+        return {n: v for n, v in given if n not in secret or n.endswith("_id")}
+
+    def _refusal(self, turn: int) -> str:
+        """Why what the user wants cannot be done, found out on a fork of the world."""
+        wanted = self.player.example.provenance.get("infeasible")
+        if wanted is None or wanted["turn"] != turn:
+            return ""
+        outcome = self.player.session.fork().call(wanted["tool"], literals(wanted["arguments"]))
+        if outcome.ok:
+            raise BadFile(f"{self.player.example.id}: {wanted['tool']} works, and is there to fail")
+        return str(outcome.value["message"])
+
+
+def _finish(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine that never waits."""
+    try:
+        coroutine.send(None)
+    except StopIteration:
+        return
+    raise TypeError("an assistant that waits cannot be played as a script")

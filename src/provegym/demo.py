@@ -1,0 +1,175 @@
+"""The demo of a server: one multi-step task, shown call by call with what it changed in the world.
+
+A server's demo.toml says what the user wants and which calls a good assistant makes. Arguments
+may point into earlier results: "$0/items/1/id" is the id of the second item of the first result.
+"""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from provegym import servers
+from provegym.kernel import Change, Outcome, Session
+from provegym.trace import point
+
+WIDTH = 90
+MOST_CHANGES = 8
+SEED = 7
+
+
+class DemoStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One call of a demo, or time that passes; `fails` is the kind of error it is to meet."""
+
+    tool: str = ""
+    arguments: dict[str, Any] = {}
+    fails: str | None = None
+    minutes: int = 0
+    why: str = ""
+
+
+class Demo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the user wants, and how it is done."""
+
+    ask: str
+    steps: list[DemoStep]
+
+
+def load(name: str) -> Demo:
+    """A server's demo."""
+    text = files(servers).joinpath(name, "demo.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), Demo)
+
+
+def play(demo: Demo, session: Session) -> list[tuple[DemoStep, dict[str, Any], Outcome | None]]:
+    """Run a demo and return each step with its resolved arguments and outcome."""
+    told: list[tuple[DemoStep, dict[str, Any], Outcome | None]] = []
+    for step in demo.steps:
+        if step.minutes:
+            session.advance(step.minutes)
+            told.append((step, {}, None))
+            continue
+        arguments = {name: _resolve(value, told) for name, value in step.arguments.items()}
+        told.append((step, arguments, session.call(step.tool, arguments)))
+    return told
+
+
+def tell(console: Console, name: str, seed: int) -> None:
+    """Play one server's demo and show it."""
+    session, demo = Session([servers.load(name)], seed), load(name)
+    told = play(demo, session)
+    ask = re.sub(r"\{(.+?)\}", lambda slot: str(_resolve(f"${slot[1]}", told)), demo.ask)
+    console.print()
+    console.rule(f"[bold]{name}[/bold] · a world of {_records(session)} records")
+    console.print(f"[bold cyan]user[/bold cyan]  {escape(ask)}\n")
+    for step, arguments, outcome in told:
+        if step.why:
+            console.print(f"      [dim italic]{escape(step.why)}[/dim italic]")
+        if outcome is None:
+            console.print(f"  [magenta]… {_span(step.minutes)} later[/magenta]")
+            continue
+        call = f"{step.tool}({', '.join(f'{k}={_short(v, 40)}' for k, v in arguments.items())})"
+        console.print(f"  [bold]→[/bold] {escape(call)}", no_wrap=True, overflow="ellipsis")
+        colour, mark = ("green", "✓") if outcome.ok else ("yellow", "✗")
+        said = f"    [{colour}]{mark} {escape(_result(outcome))}[/{colour}]"
+        console.print(said, no_wrap=outcome.ok, overflow="ellipsis" if outcome.ok else "fold")
+    console.print("\n  [bold]what changed in the world[/bold]")
+    for change in _changes(session.diff()):
+        console.print(f"    {change}", no_wrap=True, overflow="ellipsis")
+
+
+def walk(seed: int) -> Counter[str]:
+    """Walk every server's demo: how much there is, and how it went."""
+    found: Counter[str] = Counter()
+    for server in servers.load_all():
+        session = Session([server], seed)
+        outcomes = [outcome for _, _, outcome in play(load(server.name), session) if outcome]
+        found.update(servers=1, tools=len(server.tools), records=_records(session))
+        found.update(calls=len(outcomes), changed=len(session.diff()))
+        found.update(refused=sum(not outcome.ok for outcome in outcomes))
+    return found
+
+
+def fitting_table(*columns: str, last: str) -> Table:
+    """A table of one line per row; its last column takes what room is left."""
+    table = Table(box=None, padding=(0, 1), expand=True)
+    for column in columns:
+        table.add_column(column, no_wrap=True, min_width=len(column))
+    table.add_column(last, no_wrap=True, overflow="ellipsis", ratio=1)
+    return table
+
+
+def _resolve(value: Any, told: list[tuple[DemoStep, dict[str, Any], Outcome | None]]) -> Any:
+    if isinstance(value, list):
+        return [_resolve(part, told) for part in value]
+    if isinstance(value, dict):
+        return {name: _resolve(part, told) for name, part in value.items()}
+    if not (isinstance(value, str) and re.match(r"\$\d", value)):
+        return value
+    number, slash, path = value[1:].partition("/")
+    outcome = told[int(number)][2]
+    return point(outcome.value if outcome else None, slash + path)[1]
+
+
+def _records(session: Session) -> int:
+    return sum(session.state(server).size() for server in session.servers)
+
+
+def _short(value: Any, width: int) -> str:
+    text = msgspec.json.encode(value).decode() if not isinstance(value, str) else f'"{value}"'
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _result(outcome: Outcome) -> str:
+    value = outcome.value
+    if not outcome.ok:
+        return f"{value['error']}: {value['message']}"
+    if isinstance(value.get("items"), list) and isinstance(value.get("total"), int):
+        names = [_name(item) for item in value["items"][:4]]
+        return f"{value['total']} found: {', '.join(names)}{'…' * (value['total'] > 4)}"
+    return _short(value, WIDTH)
+
+
+def _span(minutes: int) -> str:
+    """A stretch of time in the largest unit that fits."""
+    for unit, size in (("day", 1440), ("hour", 60), ("minute", 1)):
+        if minutes % size == 0:
+            return f"{minutes // size} {unit}{'s' * (minutes != size)}"
+    return ""
+
+
+def _name(item: dict[str, Any]) -> str:
+    """What people would call a listed thing."""
+    labels = ("name", "label", "title", "subject", "code", "id")
+    return str(next((item[label] for label in labels if label in item), "…"))
+
+
+def _changes(changes: list[Change]) -> Iterator[str]:
+    """One line per record that differs: added, removed, or what became of its fields."""
+    for change in changes[:MOST_CHANGES]:
+        where = f"{change.table} {change.key}"
+        if change.before is None:
+            yield f"[green]+ {escape(where)}[/green]  {escape(_fields(change))}"
+        elif change.after is None:
+            yield f"[red]- {escape(where)}[/red]  {escape(_fields(change))}"
+        else:
+            before, after = change.before, change.after
+            names = dict.fromkeys((*before, *after))
+            moved = (f"{n} {_short(before.get(n), 30)} → {_short(after.get(n), 30)}" for n in names)
+            yield f"[yellow]~ {escape(where)}[/yellow]  {escape(', '.join(moved))}"
+    if len(changes) > MOST_CHANGES:
+        yield f"[dim]and {len(changes) - MOST_CHANGES} more[/dim]"
+
+
+def _fields(change: Change) -> str:
+    """A record's telling fields: neither its key nor what is part of it."""
+    record = change.after or change.before or {}
+    told = {n: v for n, v in record.items() if not isinstance(v, str) or v not in change.key}
+    return ", ".join(f"{name} {_short(value, 30)}" for name, value in told.items())

@@ -1,0 +1,83 @@
+"""Chains of dependent calls, drawn so that every edge is used and no tool dominates (§3.2)."""
+
+from collections import Counter, defaultdict
+from random import Random
+
+import msgspec
+
+from provegym.graph.dependency import Edge, Graph
+
+SHORTEST, LONGEST = 2, 5
+MOST = 0.5
+
+
+class Chain(msgspec.Struct, frozen=True):
+    """Tools in an order in which each depends on the one before it, and the edges that say so."""
+
+    tools: tuple[str, ...]
+    edges: tuple[Edge, ...]
+
+
+def sample(graph: Graph, count: int, seed: int = 0) -> tuple[Chain, ...]:
+    """So many chains of two to five tools; with as many as there are edges, each edge is used."""
+    sampler = Sampler(graph, seed)
+    return tuple(sampler.draw() for _ in range(count if graph.edges else 0))
+
+
+class Sampler:
+    """Draws chains one by one, each around the edge that was used least so far."""
+
+    def __init__(self, graph: Graph, seed: int) -> None:
+        self.chance = Random(f"chains {graph.key} {seed}")
+        self.edges = graph.edges
+        self.leaving: dict[str, list[int]] = defaultdict(list)
+        self.entering: dict[str, list[int]] = defaultdict(list)
+        for number, edge in enumerate(graph.edges):
+            self.leaving[edge.source].append(number)
+            self.entering[edge.target].append(number)
+        self.edge_uses: Counter[int] = Counter()
+        self.tool_uses: Counter[str] = Counter()
+        self.drawn = 0
+
+    def draw(self) -> Chain:
+        """One more chain."""
+        length = self.chance.randint(SHORTEST, LONGEST)
+        path = [self._least(list(range(len(self.edges))))]
+        self.edge_uses.update(path)  # what a chain is drawn around counts twice
+        while len(path) < length - 1:
+            ways = self._ways(path)
+            if not ways:
+                break
+            chosen = self._least(ways)
+            ahead = self.edges[chosen].source == self.edges[path[-1]].target
+            path = [*path, chosen] if ahead else [chosen, *path]
+        edges = tuple(self.edges[number] for number in path)
+        tools = (edges[0].source, *(edge.target for edge in edges))
+        self.edge_uses.update(path)
+        self.tool_uses.update(tools)
+        self.drawn += 1
+        return Chain(tools, edges)
+
+    def _ways(self, path: list[int]) -> list[int]:
+        """The edges that make a path longer by a tool that is neither in it nor used too much."""
+        first, last = self.edges[path[0]].source, self.edges[path[-1]].target
+        inside = {first, *(self.edges[number].target for number in path)}
+        onward = [n for n in self.leaving[last] if self._is_free(self.edges[n].target, inside)]
+        return onward + [
+            n for n in self.entering[first] if self._is_free(self.edges[n].source, inside)
+        ]
+
+    def _is_free(self, tool: str, inside: set[str]) -> bool:
+        return tool not in inside and self.tool_uses[tool] <= MOST * self.drawn
+
+    def _least(self, numbers: list[int]) -> int:
+        """The edge used least, then the one whose tools were; chance decides the rest."""
+        return min(
+            numbers,
+            key=lambda number: (
+                self.edge_uses[number],
+                self.tool_uses[self.edges[number].source]
+                + self.tool_uses[self.edges[number].target],
+                self.chance.random(),
+            ),
+        )

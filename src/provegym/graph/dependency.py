@@ -1,0 +1,154 @@
+"""The dependency graph of a server, proven by execution (§3.2, step 1).
+
+Explicit A → B: a value A returned makes a required argument of B work where values from elsewhere
+do not. Implicit A → B: with the same arguments B fails without A and succeeds with it. Each edge
+carries its evidence: the run with A and the run without, both from the seed of its world.
+"""
+
+from contextlib import suppress
+from hashlib import blake2b
+from os import environ
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Literal
+
+import msgspec
+
+from provegym.graph.observe import THRIFTY, Effort, Observer, Tried
+from provegym.graph.prove import Proof, Prover
+from provegym.graph.slots import Json
+from provegym.graph.unblock import Lift, Unblocker
+from provegym.kernel import AnyServer
+
+SHOWN = 400
+ENOUGH, LARGE = 2, 30
+METHOD = 1
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A call of an edge's evidence and what it came to."""
+
+    tool: str
+    arguments: Json
+    ok: bool
+    result: str
+
+
+class Edge(msgspec.Struct, frozen=True, omit_defaults=True):
+    """B depends on A: by which value, and the calls on a fresh world that show it."""
+
+    kind: Literal["explicit", "implicit"]
+    source: str
+    target: str
+    seed: int
+    with_source: tuple[Run, ...]
+    without: tuple[Run, ...]
+    argument: str = ""
+    pointer: str = ""
+
+
+class Graph(msgspec.Struct, frozen=True):
+    """What depends on what on one server."""
+
+    server: str
+    key: str
+    tools: tuple[str, ...]
+    edges: tuple[Edge, ...]
+
+    def pairs(self, kind: str | None = None) -> set[tuple[str, str]]:
+        """The pairs of tools that have an edge of some kind."""
+        return {(e.source, e.target) for e in self.edges if kind in (None, e.kind)}
+
+
+def build(server: AnyServer, seed: int = 0) -> Graph:
+    """Prove the edges of a server on two worlds, and on more while some write never worked.
+
+    A large server shows enough of itself on one, and a foreign one has no other.
+    """
+    worlds = THRIFTY.worlds if server.foreign else Effort().worlds
+    found: dict[tuple[str, ...], Edge] = {}
+    idle = {name for name, tool in server.tools.items() if tool.writes}
+    for number in range(1 if len(server.tools) > LARGE else worlds):
+        if idle or number < ENOUGH:
+            edges, worked = prove_edges(server, seed + number)
+            idle -= worked
+            for edge in edges:
+                found.setdefault((edge.kind, edge.source, edge.target, edge.argument), edge)
+    return Graph(server.name, graph_key(server, seed), tuple(server.tools), tuple(found.values()))
+
+
+def graph_key(server: AnyServer, seed: int) -> str:
+    """What a cached graph is good for: these schemas, this world and this way of proving."""
+    schemas = [(tool.name, tool.description, tool.input_schema) for tool in server.tools.values()]
+    what = (METHOD, schemas, seed, server.version)
+    return blake2b(msgspec.json.encode(what), digest_size=12).hexdigest()
+
+
+def cached(server: AnyServer, seed: int = 0, folder: Path | None = None) -> Graph:
+    """The graph as it was kept, or built and kept; a file that cannot be read is built anew."""
+    key = graph_key(server, seed)
+    file = (folder or cache_folder()) / f"{server.name}-{key}.json"
+    with suppress(FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        kept = msgspec.json.decode(file.read_bytes(), type=Graph)
+        if kept.key == key:
+            return kept
+    graph = build(server, seed)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
+        part.write(msgspec.json.encode(graph))
+    Path(part.name).replace(file)
+    return graph
+
+
+def cache_folder() -> Path:
+    """Where graphs are kept for a user."""
+    return Path(environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "provegym" / "graphs"
+
+
+def prove_edges(server: AnyServer, seed: int) -> tuple[list[Edge], set[str]]:
+    """Every edge that one world of a server shows, and the tools that worked there."""
+    seen = Observer(server, seed).explore()
+    prover, lifts = Prover(seen), Unblocker(seen)
+    lifts.backwards()
+    proofs = list(prover.proofs(seen.tools))
+    made = {(proof.source.tool, proof.slot.tool) for proof in proofs if proof.is_new}
+    idle = [name for name in seen.tools if not seen.worked[name]]
+    lifts.forwards(made)
+    proofs += prover.proofs([name for name in idle if seen.worked[name]])
+    edges = [explicit_edge(proof, seed) for proof in proofs]
+    for pair, lift in lifts.found.items():
+        if lift.is_rule or pair not in made:
+            edges.append(implicit_edge(lift, seed))
+    return edges, {name for name in seen.tools if seen.worked[name]}
+
+
+def explicit_edge(proof: Proof, seed: int) -> Edge:
+    """An edge from a value that opens a lock."""
+    return Edge(
+        kind="explicit",
+        source=proof.source.tool,
+        target=proof.slot.tool,
+        seed=seed,
+        with_source=runs(proof.worked),
+        without=runs(proof.failed),
+        argument=proof.slot.name,
+        pointer=proof.source.pointer,
+    )
+
+
+def implicit_edge(lift: Lift, seed: int) -> Edge:
+    """An edge from a write that lifts a rule."""
+    return Edge(
+        kind="implicit",
+        source=lift.write.tool,
+        target=lift.worked.tool,
+        seed=seed,
+        with_source=runs(lift.worked),
+        without=runs(lift.failed),
+    )
+
+
+def runs(tried: Tried) -> tuple[Run, ...]:
+    """The calls from the seed to this one."""
+    calls = (*tried.before.path, tried)
+    return tuple(Run(t.tool, t.arguments, t.outcome.ok, t.outcome.text[:SHOWN]) for t in calls)

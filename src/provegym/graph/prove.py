@@ -1,0 +1,175 @@
+"""Proof of explicit edges: a value that one call returned makes an argument of another work."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from provegym.graph.observe import Observer, Source, Tried, World, attempt, echoes, stem_of
+from provegym.graph.slots import Scalar, Slot, filled, leaves, taken
+
+
+class Proof(NamedTuple):
+    """A place of a result whose value makes a call work, and the run in which it is missing."""
+
+    source: Source
+    slot: Slot
+    worked: Tried
+    failed: Tried
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the value means nothing before the first call: the same call fails there."""
+        return self.failed.arguments == self.worked.arguments
+
+
+class Key(NamedTuple):
+    """A call that got past a place, one that did not, and whether that was for being unknown."""
+
+    known: Tried
+    failed: Tried
+    looked_up: bool
+
+
+class Lock(NamedTuple):
+    """A place that only few values open, with some keys."""
+
+    slot: Slot
+    keys: list[Key]
+
+
+class Prover:
+    """Proves explicit edges from what an observer has seen."""
+
+    def __init__(self, seen: Observer) -> None:
+        self.seen = seen
+        self.effort = seen.effort
+        self.kin: dict[str, set[Source]] = {}
+
+    def proofs(self, targets: Iterable[str]) -> Iterator[Proof]:
+        """Every explicit edge to some tools.
+
+        What writes return comes first: a call that works only after one becomes a call to start
+        from when it is the turn of what reads yield.
+        """
+        writes = [write for tool in self.seen.writes for write in self.seen.made(tool.name)]
+        for lock in self._locks(targets):
+            done = {lock.slot.tool}
+            for write in writes:
+                if write.tool not in done and (proof := self._written(write, lock)):
+                    done.add(write.tool)
+                    yield proof
+        for lock in self._locks(targets):
+            done = {lock.slot.tool}
+            for source in list(self.seen.yields):
+                if source.tool not in done and (proof := self._read(source, lock)):
+                    done.add(source.tool)
+                    yield proof
+
+    def _locks(self, targets: Iterable[str]) -> list[Lock]:
+        able = [name for name in targets if self.seen.can_fail(name)]
+        needed = [slot for name in able for slot in self.seen.slots[name] if slot.required]
+        return [lock for slot in needed if (lock := self._lock(slot)).keys]
+
+    def _lock(self, slot: Slot) -> Lock:
+        """The calls in which nearly all values from elsewhere fail where theirs stood."""
+        lock = Lock(slot, [])
+        worked, refused = self.effort.templates, self.effort.refused
+        for calls, most in ((self.seen.worked, worked), (self.seen.refused, refused)):
+            held = [t for t in calls[slot.tool] if isinstance(taken(t.arguments, slot.path), str)]
+            keys = (self._key(t, slot, taken(t.arguments, slot.path)) for t in held[:most])
+            lock.keys.extend(key for key in keys if key)
+        return lock
+
+    def _key(self, tried: Tried, slot: Slot, value: str) -> Key | None:
+        kin = self._kin(value)
+        others = dict.fromkeys(
+            next(iter(values)) for source, values in self.seen.yields.items() if source not in kin
+        )
+        most = self.effort.others
+        some = list(others)[:: max(1, len(others) // most)][:most]
+        swaps = [_swap(tried.before, tried, slot, other) for other in some]
+        swaps = [swap for swap in swaps if swap.outcome.error != "invalid_argument"]
+        failed = [s for s in swaps if not (s.outcome.ok if tried.outcome.ok else s.recognised)]
+        if not failed or 4 * len(failed) < 3 * len(swaps):
+            return None
+        unknown = [swap for swap in failed if not swap.recognised]
+        return Key(tried, (unknown or failed)[0], 2 * len(unknown) >= len(failed))
+
+    def _kin(self, value: str) -> set[Source]:
+        """The places that yield values of the same sort: half are the same, or they look alike."""
+        if value not in self.kin:
+            yields = self.seen.yields
+            homes = [values.keys() for values in yields.values() if value in values]
+            stem = stem_of(value)
+            self.kin[value] = {
+                source
+                for source, values in yields.items()
+                if any(
+                    2 * len(values.keys() & home) >= min(len(values), len(home)) for home in homes
+                )
+                or (stem and stem_of(next(iter(values))) == stem)
+            }
+        return self.kin[value]
+
+    def _read(self, source: Source, lock: Lock) -> Proof | None:
+        """Whether values that a read yields open a lock, tried together with the read itself."""
+        for key in lock.keys:
+            values = self._yielded(source, key.known, lock.slot)
+            swaps = {v: _swap(key.known.before, key.known, lock.slot, v) for v in values}
+            good = [v for v, s in swaps.items() if s.outcome.ok or (key.looked_up and s.recognised)]
+            if 2 * len(good) < len(values) or (len(good) < 2 and not key.looked_up):
+                return None
+            for value in good:
+                yielding = attempt(key.known.before, source.tool, values[value].arguments)
+                worked = _swap(yielding.after, key.known, lock.slot, value)
+                if worked.outcome.ok and (source.pointer, value) in self._spots(yielding):
+                    return Proof(source, lock.slot, worked, key.failed)
+        return None
+
+    def _yielded(self, source: Source, tried: Tried, slot: Slot) -> dict[str, Tried]:
+        """Some values of a place and the calls that yield them, the one that was used first."""
+        values, used = self.seen.yields[source], taken(tried.arguments, slot.path)
+        own = self.effort.own
+        some = list(values)[:: max(1, len(values) // own)][:own]
+        sample = {value: values[value] for value in [used, *some] if value in values}
+        for call in self.seen.worked[source.tool][:own] if tried.before.path else ():
+            again = attempt(tried.before, source.tool, call.arguments)
+            if again.outcome.ok and not echoes(used, call.arguments):
+                found = (source.pointer, used) in self._spots(again)
+                sample |= {used: again} if found and used not in sample else {}
+        return sample
+
+    def _written(self, write: Tried, lock: Lock) -> Proof | None:
+        """A value that a write returns and that opens a lock on the world it leaves."""
+        unknown = {str(leaf) for leaf in leaves(write.arguments)}
+        for key in lock.keys:
+            made = _again(write, key.known.before)
+            for pointer, leaf in self._spots(made):
+                if not isinstance(leaf, str) or leaf in unknown:
+                    continue
+                worked = _swap(made.after, key.known, lock.slot, leaf)
+                if not worked.recognised:
+                    unknown.add(leaf)
+                if worked.outcome.ok and (failed := self._missing(made, worked, key, leaf)):
+                    self.seen.note(worked)
+                    return Proof(Source(write.tool, pointer), lock.slot, worked, failed)
+        return None
+
+    def _spots(self, tried: Tried) -> Iterator[tuple[str, Scalar | bool]]:
+        """The values that a call yields, with their places."""
+        return self.seen.spots(tried.outcome.value if tried.outcome.ok else None)
+
+    def _missing(self, write: Tried, worked: Tried, key: Key, leaf: str) -> Tried | None:
+        """The run without the write: with its value where that is new, else with another one."""
+        bare = attempt(write.before, worked.tool, worked.arguments)
+        if not bare.recognised:
+            return bare
+        return None if echoes(leaf, write.arguments) or not key.looked_up else key.failed
+
+
+def _swap(world: World, tried: Tried, slot: Slot, value: str) -> Tried:
+    return attempt(world, tried.tool, filled(tried.arguments, slot.path, value))
+
+
+def _again(write: Tried, world: World) -> Tried:
+    """The same write on the world that another call needs, where that is not the seed."""
+    return attempt(world, write.tool, write.arguments) if world.path else write

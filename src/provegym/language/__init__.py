@@ -1,0 +1,1 @@
+"""What users and assistants say: dates, things, values, requests, personas and replies."""

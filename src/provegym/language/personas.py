@@ -1,0 +1,234 @@
+"""How people put things: one text in the words of several personas, answers, and small talk.
+
+What must come through letter by letter is masked before a persona touches the text: each kept
+phrase, and whatever is quoted, becomes one letter that no rule knows.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from random import Random
+from typing import Any
+
+Rule = Callable[[str, str, Random], str]
+
+PERSONAS: dict[str, Rule] = {}
+KEPT, ENDED = 0xE000, 0xF000
+DEPTH = 3
+# After these an article is no mere article: "a day" counts, "a few" is not "few".
+ARTICLE = r"\b(?:[Tt]he|[Aa]n?) (?!day|week|month|year|hour|few|little|lot|bit|time|\d)"
+
+
+def persona(rule: Rule) -> Rule:
+    """Let a rule be found: its name is the persona's."""
+    PERSONAS[rule.__name__] = rule
+    return rule
+
+
+def styled(
+    text: str, persona: str, kept: Sequence[str], chance: Random, later: bool = False
+) -> str:
+    """A turn as a persona would say it; kept phrases and quotations come through unchanged."""
+    masked, hidden = _mask(text, kept)
+    return _unmask(_rule(persona)(masked, "later" if later else "first", chance), hidden)
+
+
+def answer(phrase: str, kind: str, persona: str, chance: Random) -> str:
+    """A persona's answer to a question for a name, a number, a date or a text."""
+    frames = _lists("personas")["answers"][kind]
+    if persona == "formal" and phrase[:1].islower():  # a full sentence starts with a capital
+        frames = [frame for frame in frames if not frame.startswith("{phrase}")]
+    text = chance.choice(frames).replace("{phrase}", phrase)
+    text = re.sub(r'([.!?]")\.$', r"\1", text)
+    masked, hidden = _mask(text, [phrase])
+    return _unmask(_rule(persona)(masked, "answer", chance), hidden)
+
+
+def expand(template: str, lists: Mapping[str, list[str]], chance: Random) -> str:
+    """A template with each {slot} drawn from the list of its name, also inside what was drawn."""
+    text = template
+    for _ in range(DEPTH):
+        text = re.sub(r"\{(\w+)\}", lambda slot: _drawn(slot[1], template, lists, chance), text)
+    if re.search(r"\{\w+\}", text):
+        raise ValueError(f"{template!r} has slots within slots deeper than {DEPTH}: {text!r}")
+    return re.sub(r"\ba (?=[aeio]|um)", "an ", text)
+
+
+def draw(table: str, chance: Random) -> str:
+    """What no tool is for: "smalltalk", "knowledge" that needs none, or "beyond" every tool."""
+    lists = _lists("smalltalk")[table]
+    return expand(chance.choice(lists["frames"]), {**lists, "topic": lists["topics"]}, chance)
+
+
+@cache
+def words() -> dict[str, list[str]]:
+    """Lists to make up values from: people, towns, colours, animals, things, months, weekdays."""
+    people = tomllib.loads(files("provegym.servers").joinpath("people.toml").read_text("utf-8"))
+    return {**_lists("words"), **people, "person": ["{given} {family}"]}
+
+
+@persona
+def plain(text: str, place: str, chance: Random) -> str:
+    """As it is, or with a word before and after."""
+    return _framed(text, "plain", place, chance, (0.65, 0.4))
+
+
+@persona
+def terse(text: str, place: str, chance: Random) -> str:
+    """No courtesy, few articles, often neither capitals nor a full stop."""
+    for pattern, rest in _lists("personas")["terse"]["cuts"]:
+        text = re.sub(pattern, rest, text)
+    if chance.random() < 0.4:
+        text = re.sub(ARTICLE, lambda found: "" if chance.random() < 0.7 else found[0], text)
+    text = _framed(text, "terse", place, chance, (0.45, 0.0))
+    if chance.random() < 0.75:
+        text = text.removesuffix(".")
+    elif text.endswith("?") and chance.random() < 0.5:
+        text = text.removesuffix("?")
+    return text.lower() if chance.random() < 0.7 else _capital(text)
+
+
+@persona
+def chatty(text: str, place: str, chance: Random) -> str:
+    """Small talk around it, and exclamation marks."""
+    if text.endswith(".") and chance.random() < 0.3:
+        text = f"{text[:-1]}!"
+    return _framed(text, "chatty", place, chance, (0.85, 0.7))
+
+
+@persona
+def formal(text: str, place: str, chance: Random) -> str:
+    """Full sentences, nothing contracted, orders put as requests."""
+    for short, full in _lists("personas")["formal"]["contractions"]:
+        text = re.sub(rf"\b{short}\b", full, text)
+    if _is_order(text) and chance.random() < 0.75:
+        order = re.sub(r",? please(?=[.,;:!])", "", _order(text))
+        text = f"{chance.choice(_lists('style')['formal']['leads'])} {_small(order)}"
+    return _framed(text, "formal", place, chance, (0.7, 0.6))
+
+
+@persona
+def typos(text: str, place: str, chance: Random) -> str:
+    """Plain, typed in haste: one to three slips."""
+    text = plain(text, place, chance)
+    count = chance.randint(1, 3)
+    found = list(re.finditer(r"(?<![^\s(])(?:[A-Za-z]{5,}|[A-Za-z]+'[a-z]+)(?![^\s.,;:?!)])", text))
+    for word in sorted(chance.sample(found, min(count, len(found))), key=lambda one: -one.start()):
+        text = f"{text[: word.start()]}{_slip(word[0], chance)}{text[word.end() :]}"
+    if not found or chance.random() < 0.4:
+        text = text.lower().removesuffix(".")
+    return text
+
+
+@persona
+def non_native(text: str, place: str, chance: Random) -> str:
+    """Articles missing, verbs and word order slipping, and still clear."""
+    if _is_order(text) and chance.random() < 0.5:
+        text = f"Please to {_small(_order(text))}"
+    else:
+        for pattern, slip in _lists("personas")["non_native"]["slips"]:
+            if chance.random() < 0.7:
+                text = re.sub(pattern, slip, text, count=1)
+    text = re.sub(ARTICLE, lambda found: "" if chance.random() < 0.8 else found[0], text)
+    text = re.sub(r"(?<=[.!?] )[a-z]", lambda found: found[0].upper(), text)
+    return _framed(_capital(text), "non_native", place, chance, (0.55, 0.4))
+
+
+def _rule(name: str) -> Rule:
+    if name not in PERSONAS:
+        raise ValueError(f"no persona {name!r}; there are {', '.join(PERSONAS)}")
+    return PERSONAS[name]
+
+
+@cache
+def _lists(name: str) -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"))
+
+
+def _drawn(slot: str, template: str, lists: Mapping[str, list[str]], chance: Random) -> str:
+    if slot not in lists:
+        raise ValueError(f"no list to fill {{{slot}}} of {template!r}; there are {sorted(lists)}")
+    return chance.choice(lists[slot])
+
+
+def _mask(text: str, kept: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The text with a letter of its own for each kept phrase and quotation, and what they were."""
+    hidden: dict[str, str] = {}
+
+    def hide(found: re.Match[str]) -> str:
+        base = ENDED if re.search(r'[.!?]"$', found[0]) else KEPT
+        hidden[chr(base + len(hidden))] = found[0]
+        return chr(base + len(hidden) - 1)
+
+    longest = sorted(filter(None, kept), key=len, reverse=True)
+    patterns = [*(_whole(phrase, text) for phrase in longest), '"[^"]*"']
+    return re.sub("|".join(patterns), hide, text), hidden
+
+
+def _whole(phrase: str, text: str) -> str:
+    """A pattern for a phrase in a text, quoted or as whole words, or glued to others if it is."""
+    words = re.escape(phrase)
+    bounded = rf'"{words}"|(?<!\w){words}(?!\w)'
+    return bounded if re.search(bounded, text) else words
+
+
+def _unmask(text: str, hidden: Mapping[str, str]) -> str:
+    return re.sub("[\ue000-\uf8ff]", lambda found: hidden[found[0]], text)
+
+
+def _framed(text: str, name: str, place: str, chance: Random, odds: tuple[float, float]) -> str:
+    """The text with an opener and a closer of a persona, each with its odds."""
+    lists = _lists("personas")[name]
+    if chance.random() < odds[0]:
+        opener = chance.choice(lists[place])
+        text = f"{opener} {_capital(text) if opener[-1] in '.!?' else _small(text)}"
+    if chance.random() < odds[1]:
+        text = _closed(text, chance.choice(lists["closers"]))
+    return text
+
+
+def _closed(text: str, closer: str) -> str:
+    if closer.startswith(","):
+        if text.endswith(".") and not text.endswith("please."):
+            return f"{text[:-1]}{closer}"
+        closer = _capital(closer[2:])
+    if text[-1].isalnum() or KEPT <= ord(text[-1]) < ENDED:
+        text = f"{text}."
+    return f"{text} {closer}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _small(text: str) -> str:
+    """The text as it goes on after a comma; I and abbreviations stay large."""
+    return text if re.match(r"I\b|[A-Z]{2}", text) else text[:1].lower() + text[1:]
+
+
+def _order(text: str) -> str:
+    return _capital(text.removeprefix("Please "))
+
+
+def _is_order(text: str) -> bool:
+    """Whether a text starts by telling what to do."""
+    first = re.match(r"[A-Za-z]+(?= )", _order(text))
+    if first is None or "?" in text:
+        return False
+    return first[0].lower() in _lists("personas")["orders"]["verbs"]
+
+
+def _slip(word: str, chance: Random) -> str:
+    """A word as fingers in a hurry type it; the first letter is always hit."""
+    if "'" in word:
+        return word.replace("'", "")
+    at = chance.randrange(1, len(word) - 1)
+    here, there = word[at], word[at + 1]
+    if here == there:
+        return word[:at] + word[at + 1 :]
+    slips = [there + here, here + here + there]
+    if len(word) > 5:  # a letter less makes another word of many a short one
+        slips.append(there)
+    return word[:at] + chance.choice(slips) + word[at + 2 :]

@@ -1,0 +1,311 @@
+"""How a user puts things: values, things and requests in words, from the server's asks.toml.
+
+Where the words differ from the value (a day as "next Friday", an enum as people say it) they are
+kept beside it, so that the contract can prove that the value follows from them.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any, NamedTuple
+
+from provegym.fuzz.pool import records
+from provegym.kernel import AnyServer, Tool
+from provegym.language import dates
+from provegym.language.personas import expand, words
+from provegym.language.things import Relation, Survey, Thing, fill, noun_of, relations
+from provegym.language.values import Scalar, leaves, normal
+from provegym.servers import asks
+from provegym.trace import Json
+
+RELATED = 0.04
+OWNED = 0.7
+QUOTED = 0.15
+PRONOUN = 0.75
+QUARTERS = (0, 15, 30, 45)
+ISO = re.compile(r"\d{4}-\d\d-\d\d(T.*)?")
+
+
+class Phrase(NamedTuple):
+    """A value in words, whether they are other than the value itself, and who is named by them."""
+
+    text: str
+    derived: bool = False
+    names: tuple[tuple[str, str], ...] = ()
+    relations: tuple[tuple[str, Relation], ...] = ()
+
+
+class Said(NamedTuple):
+    """A request in words: the phrases that carry its values, and those that stand for others.
+
+    `names` are the things it calls by name, with their keys; `relations` those it speaks of by
+    what they are to others.
+    """
+
+    text: str
+    slots: tuple[str, ...]
+    derived: dict[str, str]
+    names: tuple[tuple[str, str], ...] = ()
+    missing: str | None = None
+    answer: str = ""
+    answer_names: tuple[tuple[str, str], ...] = ()
+    again: bool = False
+    relations: tuple[tuple[str, Relation], ...] = ()
+
+
+@dataclass
+class Voice:
+    """The user of one conversation, who knows the things of one world by name.
+
+    `shown` is what calls returned so far, each value with what stood beside it.
+    """
+
+    server: AnyServer
+    survey: Survey
+    chance: Random
+    now: datetime
+    held_out: bool = False
+    spoken_of: dict[str, str] = field(default_factory=dict)
+    pronouns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    shown: dict[str, frozenset[str]] = field(default_factory=dict)
+    held: dict[str, tuple[Relation, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.table: Mapping[str, Any] = asks(self.server.name)
+
+    @property
+    def things(self) -> dict[str, Thing]:
+        """The things of this world, by key."""
+        return self.survey.things
+
+    def thing(self, value: str) -> Thing | None:
+        """The thing a value is the key of, or the one it belongs to alone, as an address does."""
+        return self.things.get(value) or self.survey.owners.get(value)
+
+    def see(self, result: Json) -> None:
+        """Take in what a call returned: each value, with what stood beside it and whose it is."""
+        for _, record in records(result, ""):
+            beside = frozenset(normal(v) for v in record.values() if isinstance(v, Scalar))
+            for value in leaves(record):
+                self.shown[str(value)] = self.shown.get(str(value), frozenset()) | beside
+        for relation in relations(self.server, self.things, result):
+            self.held[relation.key] = (*self.held.get(relation.key, ()), relation)
+
+    def is_known(self, key: str) -> bool:
+        """Whether some result showed a key, beside what its thing is called by."""
+        if key not in self.shown:
+            return False
+        thing = self.thing(key)
+        if thing is None or key in self.pronouns:
+            return key in self.pronouns or not noun_of(self.server, key)
+        called = normal(" ".join(thing.names))
+        return any(len(form) > 2 and form in called for form in self.shown[key] - {normal(key)})
+
+    def relation(self, key: str) -> Relation | None:
+        """What a thing that was shown in passing only is to one that can be spoken of."""
+        if key not in self.shown or self.is_known(key):
+            return None
+        owners = [each for each in self.held.get(key, ()) if self.is_known(each.owner)]
+        owners.sort(key=lambda each: each.owner not in self.pronouns)
+        return owners[0] if owners else None
+
+    def call_it(self, key: str, noun: str, *, new: bool) -> None:
+        """Speak of a thing as "that account" from now on, as long as it is clear which."""
+        word = self._word(key, noun)
+        rivals = [k for k, n in self.spoken_of.items() if n == noun and k != key]
+        for rival in rivals:
+            self.pronouns.pop(rival, None)
+        self.spoken_of[key] = noun
+        if new:
+            self.pronouns[key] = (f"the new {word}", *((f"that {word}",) if not rivals else ()))
+        elif not rivals and key not in self.pronouns:
+            self.pronouns[key] = (f"that {word}", f"the same {word}")
+
+    def _word(self, key: str, noun: str) -> str:
+        """What a kind of thing is called: its noun, or another word that the server gives it."""
+        fields = self.things[key].fields if key in self.things else {}
+        way = self.table.get("call", {}).get(noun, noun.replace("_", " "))
+        return fill(way, fields) or noun.replace("_", " ")
+
+    def ask(self, tool: Tool, arguments: Json) -> Said | None:
+        """One of the ways people ask for a tool, with every argument said."""
+        said = self._phrases(tool, arguments)
+        ways = self.table["asks"][tool.name]
+        ways = ways[-1:] if self.held_out else ways[:-1]
+        if said is None:
+            return None
+        texts = {name: phrase.text for name, phrase in said.items()}
+        fitting = [text for way in ways if (text := fit(way, texts)) is not None]
+        if not fitting:
+            return None
+        derived = {name: phrase.text for name, phrase in said.items() if phrase.derived}
+        text = placed(self.chance.choice(fitting), derived)
+        by = tuple(relation for phrase in said.values() for relation in phrase.relations)
+        return Said(text, tuple(texts.values()), derived, _names(said), relations=by)
+
+    def ask_short(self, tool: Tool, arguments: Json) -> Said | None:
+        """A request that leaves one required argument out, and what answers when asked for it."""
+        short: dict[str, list[str]] = self.table.get("short", {}).get(tool.name, {})
+        spoken_of = list(self.pronouns)
+        # Nobody leaves out what has just been spoken of: "that draft" would do.
+        left_out = [n for n in short if n in arguments and arguments[n] not in spoken_of]
+        said = self._phrases(tool, arguments) if left_out else None
+        if said is None or any(phrase.relations for phrase in said.values()):
+            return None
+        missing = self.chance.choice(left_out)
+        answer = said.pop(missing)
+        texts = {name: phrase.text for name, phrase in said.items()}
+        fitting = [text for way in short[missing] if (text := fit(way, texts)) is not None]
+        if not fitting or normal(answer.text) in normal(" ".join(fitting)):
+            return None
+        derived = {name: phrase.text for name, phrase in said.items() if phrase.derived}
+        if answer.derived:
+            derived[missing] = answer.text
+        slots, text = tuple(texts.values()), placed(self.chance.choice(fitting), derived)
+        names = _names(said), answer.names
+        return Said(text, slots, derived, names[0], missing, answer.text, names[1])
+
+    def _phrases(self, tool: Tool, arguments: Json) -> dict[str, Phrase] | None:
+        said = {name: self.phrase(tool, name, value) for name, value in arguments.items()}
+        return None if None in said.values() else {n: p for n, p in said.items() if p is not None}
+
+    def phrase(self, tool: Tool, argument: str, value: Any) -> Phrase | None:
+        """A value of an argument as people say it, or None if they would not."""
+        spoken = self._entry("say", tool, argument)
+        if spoken is not None and (known := spoken.get(str(value).lower())):
+            return Phrase(self.chance.choice(known), derived=True)
+        if isinstance(value, list):
+            return self._several(tool, argument, value, listed)
+        if isinstance(value, dict):
+            return self._several(tool, argument, list(value.values()), " at ".join)
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            return None
+        if isinstance(value, str):
+            return self._text(tool, argument, value)
+        if value == int(value):
+            return Phrase(str(int(value)))
+        return Phrase(f"{value:.2f}" if round(value, 2) == value else str(value))
+
+    def _several(
+        self, tool: Tool, argument: str, values: list[Any], join: Callable[[list[str]], str]
+    ) -> Phrase | None:
+        parts = [self.phrase(tool, argument, value) for value in values]
+        told = [part for part in parts if part is not None]
+        if not told or len(told) < len(parts):
+            return None
+        names = tuple(name for part in told for name in part.names)
+        by = tuple(relation for part in told for relation in part.relations)
+        derived = any(part.derived for part in told)
+        return Phrase(join([part.text for part in told]), derived, names, by)
+
+    def _text(self, tool: Tool, argument: str, value: str) -> Phrase | None:
+        if value in self.things or noun_of(self.server, value):
+            return self._name(value)
+        if value in self.survey.owners and self.chance.random() < OWNED:
+            owner = self.survey.owners[value]
+            name = self.chance.choice(owner.names)
+            return Phrase(name, names=((name, owner.key),))
+        part = tool.input_schema["properties"][argument]
+        if "format" in part and ISO.fullmatch(value):
+            words = dates.say(value, self.now, self.chance)
+            return Phrase(words, derived=words != value)
+        if "enum" in part:
+            return Phrase(value.replace("_", " "))
+        return Phrase(value) if value.strip() and "\n" not in value else None
+
+    def _name(self, key: str, *, alone: bool = False) -> Phrase | None:
+        """How a thing is referred to: by a pronoun, its own name, or something that belongs to it.
+
+        A key that people chose themselves can always be said as it is. A name `alone` does not go
+        by others.
+        """
+        pronouns, thing = self.pronouns.get(key, ()), self.things.get(key)
+        if pronouns and (thing is None or self.chance.random() < PRONOUN):
+            return Phrase(self.chance.choice(pronouns))
+        is_id = noun_of(self.server, key)
+        if not alone and (relation := self.relation(key)):
+            return self._by_relation(relation)
+        if key in self.shown and not self.is_known(key):
+            return None if is_id else Phrase(key)
+        if thing is None or (not is_id and self.chance.random() < QUOTED):
+            return None if is_id else Phrase(key)
+        others = self.survey.related.get(key) if is_id and self.chance.random() < RELATED else None
+        if others and not alone:
+            other = self.chance.choice(others)
+            name = self.chance.choice(other.names)
+            noun = self._word(key, thing.noun)
+            return Phrase(f"the {noun} of {name}", names=((name, other.key),))
+        name = self.chance.choice(thing.names)
+        return Phrase(name, names=((name, key),))
+
+    def _by_relation(self, relation: Relation) -> Phrase | None:
+        """A thing that was shown in passing: "the project of that issue"."""
+        owner = self._name(relation.owner, alone=True)
+        if owner is None:
+            return None
+        stem = relation.field.removesuffix("s").removesuffix("_id")
+        word = self._word(relation.key, stem)
+        way = self.table.get("relation", {}).get(relation.field, f"the {{at}} {word} of {{}}")
+        at = f"{relation.at} " if relation.at else ""
+        if at and "{at} " not in way:
+            return None
+        text = way.replace("{at} ", at).replace("{}", owner.text)
+        return Phrase(text, names=owner.names, relations=((text, relation),))
+
+    def make_up(self, tool: Tool, argument: str) -> Any:
+        """A value that a user makes up for an argument, or None if such come from the world."""
+        entry = self._entry("new", tool, argument)
+        if isinstance(entry, dict):
+            return self._moment(entry, tool.input_schema["properties"][argument])
+        if not entry:
+            return None
+        value = self.chance.choice(entry)
+        if not isinstance(value, str):
+            return value
+        own = self.table["new"].items()
+        lists = {name: list(map(str, values)) for name, values in own if name[0] == "_"}
+        return expand(value, {**words(), **lists}, self.chance)
+
+    def _moment(self, bounds: Json, part: Json) -> str:
+        day = self.now + timedelta(days=self.chance.randint(*bounds["days"]))
+        if part.get("format") == "date":
+            return f"{day:%Y-%m-%d}"
+        hour = self.chance.randint(*bounds.get("hours", (8, 20)))
+        moment = day.replace(hour=hour, minute=self.chance.choice(QUARTERS), second=0)
+        return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+    def _entry(self, table: str, tool: Tool, argument: str) -> Any:
+        entries = self.table.get(table, {})
+        return entries.get(f"{tool.name}.{argument}", entries.get(argument))
+
+
+def placed(text: str, derived: Mapping[str, str]) -> str:
+    """A text with "on" and "at" as the phrases for days and times in it take them."""
+    for phrase in derived.values():
+        if phrase in text:
+            text = dates.placed(text, phrase)
+    return text
+
+
+def _names(said: Mapping[str, Phrase]) -> tuple[tuple[str, str], ...]:
+    return tuple(name for phrase in said.values() for name in phrase.names)
+
+
+def listed(parts: list[str]) -> str:
+    """Several things in a row: "a, b and c"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def fit(way: str, values: Mapping[str, str]) -> str | None:
+    """A way of asking with its slots filled: all that have a value, and no other."""
+    kept = re.sub(r"\[([^\]]*)\]", lambda part: _optional(part[1], values), way)
+    slots = set(re.findall(r"\{(\w+)\}", kept))
+    if slots != set(values):
+        return None
+    return re.sub(r"\{(\w+)\}", lambda slot: values[slot[1]], kept)
+
+
+def _optional(part: str, values: Iterable[str]) -> str:
+    return part if set(re.findall(r"\{(\w+)\}", part)) <= set(values) else ""

@@ -1,0 +1,157 @@
+"""What an assistant can know at some point: what was said, and what calls returned."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from provegym.kernel import Session, State
+from provegym.kernel.state import ENCODE
+from provegym.language import dates
+from provegym.trace import Json
+
+Scalar = str | int | float | bool
+Words = dict[str, list[tuple[str, str]]]
+
+WORLDS = 64
+SHORTEST = 3
+
+
+def leaves(value: Any) -> Iterator[Scalar]:
+    """The scalars of a JSON value."""
+    if isinstance(value, dict):
+        for part in value.values():
+            yield from leaves(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from leaves(part)
+    elif value is not None:
+        yield value
+
+
+def normal(value: Scalar) -> str:
+    """A scalar as it is compared: text without case, underscores and outer blanks."""
+    if isinstance(value, str):
+        return fold(value)
+    return str(value).lower() if isinstance(value, bool) else f"{value:.10g}"
+
+
+@lru_cache(maxsize=100_000)
+def fold(text: str) -> str:
+    """Text as it is compared: people say "not received" for not_received."""
+    return " ".join(text.casefold().replace("_", " ").split())
+
+
+def is_said(value: Scalar, text: str) -> bool:
+    """Whether a text contains a value as a whole word or phrase."""
+    wanted = normal(value)
+    if not wanted:
+        return True
+    if isinstance(value, str):
+        return re.search(rf"(?<![\w.-]){re.escape(wanted)}(?![\w-]|\.\d)", normal(text)) is not None
+    return any(normal(number) == wanted for number in numbers(text))
+
+
+def with_dates(text: str, now: datetime) -> str:
+    """A text with the days and times it names, as they are written: "tomorrow" is a date."""
+    return "\n".join([text, *(moment for _, moment in dates.find(text, now))])
+
+
+def numbers(text: str) -> Iterator[int | float]:
+    """The numbers a text names, however they are written: 45.50, 1,250, 45-minute."""
+    for number in re.findall(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w])", text):
+        value = float(number.replace(",", ""))
+        yield int(value) if value.is_integer() else value
+
+
+class Knowledge:
+    """Values known so far, by their normal form."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self.text = "\n".join(texts)
+        self.values: dict[str, Scalar] = {}
+
+    def hear(self, text: str) -> None:
+        """The user says something."""
+        self.text = f"{self.text}\n{text}"
+
+    def learn(self, result: str) -> None:
+        """A call returns something."""
+        for leaf in leaves(msgspec.json.decode(result)):
+            self.values.setdefault(normal(leaf), leaf)
+
+    def has(self, value: Any) -> bool:
+        """Whether every scalar of a value was said or returned."""
+        return all(
+            normal(leaf) in self.values or is_said(leaf, self.text) for leaf in leaves(value)
+        )
+
+    def copy(self) -> "Knowledge":
+        """The same knowledge, to go its own way."""
+        twin = Knowledge([self.text])
+        twin.values = dict(self.values)
+        return twin
+
+
+def spoken_values(session: Session, text: str) -> list[Scalar]:
+    """The values of this world, and the numbers, dates and quotations, that a text names."""
+    found: dict[str, Scalar] = {}
+    folded = normal(text)
+    for server in session.servers:
+        state = session.state(server)
+        seeded = _words_of(state)
+        changed = _index(ENCODE([change.after for change in state.diff(server.name)]))
+        for word in re.findall(r"\w+", folded):
+            for form, leaf in (*seeded.get(word, ()), *changed.get(word, ())):
+                if form not in found and form in folded and is_said(leaf, text):
+                    found[form] = leaf
+    for value in (
+        *numbers(text),
+        *(moment for _, moment in dates.find(text, session.now)),
+        *re.findall(r"\d{4}-\d\d-\d\d(?:T[\d:]+Z?)?", text),
+        *re.findall(r'"([^"]+)"', text),
+    ):
+        found.setdefault(normal(value), value)
+    return list(found.values())
+
+
+_seeded: dict[str, Words] = {}
+
+
+def _words_of(state: State) -> Words:
+    """The texts of the world a state started from, by their first word; drawn up once."""
+    if state.origin not in _seeded:
+        if len(_seeded) == WORLDS:
+            del _seeded[next(iter(_seeded))]
+        rows = [row for name in state.tables for row in getattr(state, name).seeded()]
+        _seeded[state.origin] = _index(ENCODE(rows))
+    return _seeded[state.origin]
+
+
+def _index(records: bytes) -> Words:
+    index: Words = defaultdict(list)
+    texts = dict.fromkeys(leaf for leaf in leaves(msgspec.json.decode(records)))
+    for leaf in texts:
+        if isinstance(leaf, str) and len(leaf) >= SHORTEST:
+            form = fold(leaf)
+            if first := re.search(r"\w+", form):
+                index[first[0]].append((form, leaf))
+    return index
+
+
+def literal(value: Any) -> Any:
+    """A gold value with its literals in the place of references to earlier steps."""
+    if isinstance(value, dict):
+        if "$from" in value:
+            return value["literal"]
+        return {name: literal(part) for name, part in value.items()}
+    return [literal(part) for part in value] if isinstance(value, list) else value
+
+
+def literals(arguments: Json) -> Json:
+    """Arguments with every reference replaced by its literal."""
+    return {name: literal(value) for name, value in arguments.items()}

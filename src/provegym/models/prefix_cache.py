@@ -1,0 +1,63 @@
+"""A sampler for conversations that come and go: what several begin with is read once."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from provegym.models.kv_cache import Shelf, stack
+from provegym.models.sampler import MOST_KEPT, Row, Sampler
+
+
+class Memory(NamedTuple):
+    """What was read of a conversation: what the model was given, and after that its reply."""
+
+    ids: list[int]
+    given: int
+    shelf: Shelf
+
+
+class Remembering(Sampler):
+    """Goes on from the longest beginning it has read, of any conversation, as far as it has room.
+
+    Tasks of a benchmark show the same tools, and a conversation comes back after every reply; but
+    not token by token as it was sampled, since somebody else writes it down again.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, temperature: float, seed: int) -> None:
+        super().__init__(model, tokenizer, temperature, seed)
+        self.memories: list[Memory] = []
+
+    def _read_one(self, context: list[int]) -> tuple[Shelf, Any]:
+        shelf, known = Shelf(len(context)), 0
+        if self.memories:
+            shared = [_shared(each.ids, context) for each in self.memories]
+            at = max(range(len(shared)), key=shared.__getitem__)
+            known = min(shared[at], len(context) - 1)
+            if known:
+                shelf = stack([self.memories[at].shelf], [(0, 0, known)], len(context))
+        ids = self.torch.tensor([context[known:]], device=self.model.device)
+        read = self._see(ids, None, [list(range(known, len(context)))], shelf)
+        self._remember(Memory(context, len(context), read[0]))
+        return read
+
+    def _keep(self, rows: Sequence[Row], done: set[int], cache: Any, width: int) -> None:
+        if not self.remembers:
+            return
+        for at in sorted(done):
+            known, given = rows[at].known, len(rows[at].context)
+            begin = width - given
+            held = stack([cache], [(at, begin, begin + len(known))], len(known))
+            self._remember(Memory(known, given, held))
+
+    def _remember(self, new: Memory) -> None:
+        """Keep the latest in place of whatever it goes on from, which may have ended otherwise."""
+        self.memories = [m for m in self.memories if new.ids[: m.given] != m.ids[: m.given]]
+        self.memories.append(new)
+        while len(self.memories) > 1 and sum(m.shelf.size for m in self.memories) > MOST_KEPT:
+            del self.memories[0]
+
+
+def _shared(first: Sequence[int], second: Sequence[int]) -> int:
+    """How far two begin alike."""
+    pairs = enumerate(zip(first, second, strict=False))
+    least = min(len(first), len(second))
+    return next((at for at, (one, other) in pairs if one != other), least)

@@ -1,0 +1,170 @@
+"""A model on this machine that answers chat completions: transformers, or vLLM where there is one.
+
+Requests that wait at the same time are sampled together; vLLM takes new ones at any time. Its
+weights need the extra `train`.
+"""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from provegym.models.codec import harmless
+from provegym.models.dialects import pick
+from provegym.models.endpoint import EndpointError
+from provegym.models.local import embedded, load, load_tokenizer
+from provegym.models.optional import need
+from provegym.models.prefix_cache import Remembering
+from provegym.models.source import Rounds, Source
+from provegym.trace import Json, Reply
+
+LONGEST = 32_768
+
+
+class Refused(Exception):
+    """This request cannot be answered, and no other endpoint failed: too long a prompt, say."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Which model, with which adapter, and how it is sampled."""
+
+    model: str
+    adapter: Path | None = None
+    temperature: float = 0.0
+    reply: int = 1024
+    batch: int = 8
+
+
+class Asked(NamedTuple):
+    """A prompt, how many tokens may follow it, and who waits for them."""
+
+    ids: list[int]
+    most: int
+    answer: "asyncio.Future[list[int]]"
+
+
+@dataclass
+class Served:
+    """A model and its tokenizer as something that answers."""
+
+    source: Source
+    tokenizer: Any
+    weights: Weights
+    longest: int
+    _waiting: list[Asked] = field(default_factory=list)
+    _sampling: "asyncio.Future[None] | None" = None
+    _seats: "count[int]" = field(default_factory=count)
+
+    def __post_init__(self) -> None:
+        self.harmless = harmless(self.tokenizer)
+
+    async def __call__(self, body: Json) -> Reply:
+        """What the model says next."""
+        ids = self.tokens(body["messages"], body.get("tools") or [])
+        room = self.longest - len(ids)
+        if room < 1:
+            raise Refused(f"a prompt of {len(ids)} tokens; this model takes {self.longest - 1}")
+        answer = asyncio.get_running_loop().create_future()
+        self._waiting.append(Asked(ids, min(self.weights.reply, room), answer))
+        if self._sampling is None or self._sampling.done():
+            self._sampling = asyncio.ensure_future(self._sample())
+        sampling = self._sampling
+        await asyncio.wait((answer, sampling), return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise EndpointError(f"{self.weights.model} failed: {sampling.exception()}")
+        return self.said(answer.result()[:room])  # others of the batch may have had more room
+
+    def tokens(self, messages: list[Json], tools: list[Json]) -> list[int]:
+        """A conversation as its chat template shows it; what the model said stays as it is."""
+        told = [spoken(message) for message in messages]
+        text = self.tokenizer.apply_chat_template(
+            [each if each["role"] == "assistant" else self.harmless(each) for each in told],
+            tools=self.harmless(tools) or None,
+            add_generation_prompt=True,
+            tokenize=False,
+        )
+        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def said(self, ids: list[int]) -> Reply:
+        """The message that sampled ids spell, in the model's own dialect."""
+        special = set(self.tokenizer.all_special_ids)
+        kept = len(ids)
+        while kept and ids[kept - 1] in special:
+            kept -= 1
+        text = self.tokenizer.decode(ids[:kept], clean_up_tokenization_spaces=False)
+        name = Path(str(self.tokenizer.name_or_path)).name
+        parse = pick(name, self.tokenizer.chat_template)
+        return msgspec.structs.replace(parse(text), tokens=len(ids))
+
+    async def _sample(self) -> None:
+        """Sample all that waits and all that comes meanwhile, so many at a time."""
+        await asyncio.sleep(0.01)
+        seated: dict[int, Asked] = {}
+        try:
+            while self._waiting or seated:
+                while self._waiting and len(seated) < self.weights.batch:
+                    asked = self._waiting.pop(0)
+                    seat = next(self._seats)
+                    seated[seat] = asked
+                    self.source.ask(seat, asked.ids, asked.most)
+                for seat, sampled in (await asyncio.to_thread(self.source.take)).items():
+                    answer = seated.pop(seat).answer
+                    if not answer.done():
+                        answer.set_result(sampled.ids)
+        finally:
+            self._waiting.clear()  # of a model that failed; who waits hears of it
+
+
+def spoken(message: Json) -> Json:
+    """A message as templates take it: words in one text, arguments as objects."""
+    content = message.get("content")
+    if isinstance(content, list):
+        content = "".join(str(part.get("text", "")) for part in content)
+    told = {**message, "content": content or ""}
+    if message.get("tool_calls"):
+        told["tool_calls"] = [_decoded(call) for call in message["tool_calls"]]
+    return told
+
+
+def _decoded(call: Json) -> Json:
+    function = call["function"]
+    try:
+        arguments = msgspec.json.decode(function["arguments"])
+    except msgspec.DecodeError:
+        arguments = {}
+    return {**call, "function": {**function, "arguments": arguments}}
+
+
+def serve(weights: Weights) -> Served:
+    """Load a model."""
+    torch: Any = need("torch")
+    cuda = torch.cuda.is_available()
+    if cuda and find_spec("vllm") is not None:
+        return _vllm(weights)
+    model, tokenizer = load(weights.model, weights.adapter, "cuda" if cuda else "cpu")
+    if weights.adapter:
+        model = model.merge_and_unload()
+    sampler = Remembering(model, tokenizer, weights.temperature, 0)
+    return Served(Rounds(sampler.generate), tokenizer, weights, _longest(model.config))
+
+
+def _longest(config: Any) -> int:
+    """How many tokens a model takes, prompt and reply together."""
+    return min(int(config.max_position_embeddings), LONGEST)
+
+
+def _vllm(weights: Weights) -> Served:
+    from provegym.models.vllm import Vllm
+
+    folder = str(embedded() if weights.model == "embedded" else weights.model)
+    longest = _longest(need("transformers").AutoConfig.from_pretrained(folder))
+    engine = Vllm(weights.model, longest, weights.temperature)
+    if weights.adapter:
+        engine.wear(weights.adapter)
+    wide = replace(weights, batch=max(256, weights.batch))
+    return Served(engine.source, load_tokenizer(weights.model), wide, longest)

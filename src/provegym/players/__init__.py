@@ -1,0 +1,1 @@
+"""Who plays the assistant: scripts that know the answer, models on this machine, and endpoints."""

@@ -1,0 +1,166 @@
+"""Scripts that read an example's right calls and play them, well or badly on purpose.
+
+The oracle must be paid the maximum and the no-op the floor; the others do what a reward must not
+pay for: padding, wrong order, wrong values, guessing instead of asking.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from provegym.language.values import literals
+from provegym.rewards.align import resolve
+from provegym.toolbox import Toolbox
+from provegym.trace import Call, Checks, Example, Json, Reply, Step, ToolCall
+
+Plan = list[list[list[int | ToolCall]]]
+
+
+class Script:
+    """Plays a plan: per user turn the messages, per message step numbers or ready-made calls."""
+
+    def __init__(self, example: Example, plan: Plan, path: int = 0) -> None:
+        self.example = example
+        self.steps = example.paths[path].steps
+        self.plan = [list(turn) for turn in plan]
+        self.sent: list[int | None] = []
+
+    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
+        """The next message of the plan, or words where the turn's calls are done."""
+        turn = sum(message["role"] == "user" for message in messages) - 1
+        if turn >= len(self.plan) or not self.plan[turn]:
+            return Reply(text=self._words(turn))
+        calls = self._done(messages)
+        served = [self.sent.index(at) if at in self.sent else None for at in range(len(self.steps))]
+        wanted = self.plan[turn].pop(0)
+        self.sent += [item if isinstance(item, int) else None for item in wanted]
+        return Reply(calls=tuple(self._call(item, calls, served) for item in wanted))
+
+    def _words(self, turn: int) -> str:
+        asks = self.example.turns[turn].asks
+        return f"Which {asks.replace('_', ' ')} do you have in mind?" if asks else "Done."
+
+    def _done(self, messages: Sequence[Json]) -> list[Call]:
+        """Earlier calls with their results, as far as ids are to be taken from them."""
+        results = [message["content"] for message in messages if message["role"] == "tool"]
+        ran = Checks(shown=True, fits=True, ran=True)
+        return [
+            Call(turn=0, message=0, tool="", arguments={}, checks=ran, result=text)
+            for text in results
+        ]
+
+    def _call(self, item: int | ToolCall, calls: list[Call], served: list[int | None]) -> ToolCall:
+        if isinstance(item, ToolCall):
+            return item
+        step = self.steps[item]
+        arguments = {
+            name: resolve(value, calls, served)[1] for name, value in step.arguments.items()
+        }
+        return tool_call(step.tool, arguments)
+
+
+def tool_call(name: str, arguments: Json) -> ToolCall:
+    """A call as a model would write it."""
+    return ToolCall(name=name, arguments=msgspec.json.encode(arguments).decode())
+
+
+def in_turn(example: Example, turn: int, path: int = 0) -> list[int]:
+    """The numbers of the steps of one user turn."""
+    return [at for at, step in enumerate(example.paths[path].steps) if step.turn == turn]
+
+
+def by_turn(example: Example, order: Callable[[list[int]], Sequence[int]] = list) -> Plan:
+    """A plan of one call per message, each turn's steps in a given order."""
+    turns = range(len(example.turns))
+    return [[[at] for at in order(in_turn(example, turn))] for turn in turns]
+
+
+def oracle(example: Example) -> Script:
+    """The right calls, in order, one per message."""
+    return Script(example, by_turn(example))
+
+
+def noop(example: Example) -> Script:
+    """Never calls anything."""
+    return Script(example, [])
+
+
+def shuffler(example: Example) -> Script:
+    """The right calls of each turn in reverse order."""
+    return Script(example, by_turn(example, lambda steps: steps[::-1]))
+
+
+def spammer(example: Example) -> Script:
+    """Each right call with two valid reads beside it that nobody asked for."""
+    tools = Toolbox.of(example).tools
+    reads = [n for n, t in tools.items() if not t.writes and not t.input_schema.get("required")]
+    junk = [tool_call(name, {}) for name in reads[:2]]
+    return Script(example, [[[*m, *junk] for m in turn] for turn in by_turn(example)])
+
+
+def guesser(example: Example) -> Script:
+    """The right tools with other values that would be admissible."""
+    toolbox = Toolbox.of(example)
+    plan: Plan = []
+    for turn in by_turn(example):
+        plan.append([])
+        for message in turn:
+            steps = [example.paths[0].steps[at] for at in message if isinstance(at, int)]
+            plan[-1].append([tool_call(step.tool, guess(step, toolbox)) for step in steps])
+    return Script(example, plan)
+
+
+def eager(example: Example) -> Script:
+    """Guesses where it should ask, then does it again when it has been told."""
+    toolbox = Toolbox.of(example)
+    plan = by_turn(example)
+    for number, turn in enumerate(example.turns[:-1]):
+        if turn.asks is None:
+            continue
+        writes = [example.paths[0].steps[at] for at in in_turn(example, number + 1)]
+        for step in writes:
+            if step.writes:
+                plan[number].append([tool_call(step.tool, guess(step, toolbox))])
+    return Script(example, plan)
+
+
+def guess(step: Step, toolbox: Toolbox) -> Json:
+    """A step's arguments with every value replaced by another one of its kind."""
+    properties = toolbox.schemas.get(step.tool, {}).get("properties", {})
+    told = literals(step.arguments)
+    return {name: other_value(value, properties.get(name, {})) for name, value in told.items()}
+
+
+def other_value(value: Any, schema: Json) -> Any:
+    """A value that fits the same schema and is not the same, as far as there is one."""
+    if "enum" in schema:
+        return next((v for v in schema["enum"] if v not in (value, None)), value)
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        step = 1 if value + 1 <= schema.get("maximum", value + 1) else -1
+        return value + step
+    if isinstance(value, list):
+        return [other_value(part, schema.get("items", {})) for part in value]
+    if isinstance(value, dict):
+        parts = schema.get("properties", {})
+        return {name: other_value(part, parts.get(name, {})) for name, part in value.items()}
+    return _other_text(value, schema) if isinstance(value, str) else value
+
+
+def _other_text(text: str, schema: Json) -> str:
+    if schema.get("format") == "date":
+        return f"{int(text[:4]) + 1}{text[4:]}" if not text.endswith("02-29") else text[:-1] + "8"
+    if schema.get("format") == "date-time":
+        return (
+            f"{int(text[:4]) + 1}{text[4:]}"
+            if "02-29" not in text
+            else text.replace("02-29", "02-28")
+        )
+    return f"{text} 2"[: schema.get("maxLength", 200)]
+
+
+SCRIPTS: dict[str, Callable[[Example], Script]] = {
+    script.__name__: script for script in (oracle, noop, spammer, shuffler, guesser, eager)
+}

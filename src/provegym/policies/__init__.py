@@ -1,1 +1,0 @@
-"""Who plays the assistant: scripts that know the answer, and models that do not."""

@@ -1,0 +1,262 @@
+"""The seeker: breadth first through every read there is, for roads that yield what is wanted.
+
+It knows what the user said and what calls return, tries every shown read tool with every such
+value within a fixed number of calls, and reports the sets of reads that yield all that is wanted.
+A road it finds and an example does not pay for is a road a good agent would be punished on.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import combinations, product
+from typing import Any, NamedTuple
+
+import msgspec
+
+from provegym.kernel import Session
+from provegym.language.values import Scalar, leaves, normal
+from provegym.toolbox import Toolbox
+from provegym.trace import Json, point
+
+MOST_CALLS = 4_000
+MOST_READS = 24
+MOST_KEYS = 40
+WORLDS = 48
+
+
+class Read(NamedTuple):
+    """A read that was tried: what it yields of the wanted, and the read whose value it used."""
+
+    tool: str
+    arguments: Json
+    yields: frozenset[int]
+    after: int | None
+
+
+class Wanted(NamedTuple):
+    """What a read is to yield: a test of its result, and JSON that it must hold to pass."""
+
+    test: Callable[[Any], bool]
+    json: str = ""
+
+
+class Seen:
+    """What a read returned, decoded when it is first looked into."""
+
+    __slots__ = ("_value", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._value: Any = None
+
+    @property
+    def value(self) -> Any:
+        """The result as data."""
+        if self._value is None:
+            self._value = msgspec.json.decode(self.text)
+        return self._value
+
+    def has(self, want: Wanted) -> bool:
+        """Whether this is what was wanted."""
+        return want.json in self.text and want.test(self.value)
+
+
+Road = tuple[Read, ...]
+
+
+@dataclass
+class Seeker:
+    """A search over the reads of one toolbox on one world."""
+
+    session: Session
+    toolbox: Toolbox
+    wanted: list[Wanted]
+    calls: int = 0
+    tried: set[str] = field(default_factory=set)
+    keys: set[Scalar] = field(default_factory=set)
+    seen: dict[str, dict[str, Seen | None]] = field(default_factory=dict)
+
+    def reads(self, said: list[Scalar], length: int) -> tuple[list[Read], list[Read]]:
+        """Every read that what was said allows, and the useful ones, one step further included."""
+        first = list(self._try(said, None))
+        useful = [read for read, _ in first if read.yields]
+        if length > 1:
+            marks = {normal(value) for value in said}
+            for number, (_, result) in enumerate(first):
+                keys = [key for key in key_leaves(result.value, marks) if key not in self.keys]
+                self.keys.update(keys)
+                useful += [read for read, _ in self._try(keys, number) if read.yields]
+        return [read for read, _ in first], useful
+
+    def complete_reads(self, known: list[Scalar]) -> list[Read]:
+        """The single reads that yield everything wanted."""
+        return [r for r, _ in self._try(known, None) if len(r.yields) == len(self.wanted)]
+
+    def roads(self, said: list[Scalar], length: int) -> list[Road]:
+        """The sets of at most so many reads that yield everything wanted, shortest first."""
+        first, useful = self.reads(said, length)
+        return self._cover(first, useful[:MOST_READS], length)
+
+    def _try(self, known: list[Scalar], after: int | None) -> Iterator[tuple[Read, Seen]]:
+        for name, tool in self.toolbox.tools.items():
+            if tool.writes or not (known or after is None):
+                continue
+            for arguments in draws(self.toolbox.schemas[name], known, bare=after is None):
+                mark = f"{name}{arguments}"
+                if mark in self.tried or self.calls >= MOST_CALLS:
+                    continue
+                self.tried.add(mark)
+                self.calls += 1
+                result = self._result(tool.name, arguments, mark)
+                if result is not None:
+                    found = frozenset(n for n, w in enumerate(self.wanted) if result.has(w))
+                    yield Read(name, arguments, found, after), result
+
+    def _result(self, tool: str, arguments: Json, mark: str) -> Seen | None:
+        """What a read returns, or None if it fails; equal worlds are asked once."""
+        if tool not in self.session.tools:
+            return None
+        server = self.session.tools[tool][1]
+        if server.name not in self.seen:
+            self.seen[server.name] = results_on(self.session.state(server).digest())
+        seen = self.seen[server.name]
+        if mark not in seen:
+            outcome = self.session.call(tool, arguments)
+            seen[mark] = Seen(outcome.text) if outcome.ok else None
+        return seen[mark]
+
+    def _cover(self, first: list[Read], useful: list[Read], length: int) -> list[Road]:
+        roads: list[Road] = []
+        for size in range(1, length + 1):
+            for chosen in combinations(useful, size):
+                if len(set().union(*(read.yields for read in chosen))) < len(self.wanted):
+                    continue
+                before = [first[read.after] for read in chosen if read.after is not None]
+                road: Road = tuple(_unique((*before, *chosen)))
+                if len(road) <= length and not any(_within(known, road) for known in roads):
+                    roads.append(road)
+        return roads
+
+
+@lru_cache(maxsize=WORLDS)
+def results_on(digest: str) -> dict[str, Seen | None]:
+    """What reads were seen to return on a world."""
+    return {}
+
+
+def draws(schema: Json, known: list[Scalar], *, bare: bool) -> Iterator[Json]:
+    """Arguments from known values: the required ones, alone or with one optional beside them."""
+    properties: Json = schema.get("properties", {})
+    required = schema.get("required", [])
+    options = {name: list(_fitting(part, known)) for name, part in properties.items()}
+    bases = [
+        dict(zip(required, values, strict=True))
+        for values in product(*(options[name] for name in required))
+    ]
+    for base in bases:
+        if base or bare:
+            yield base
+        for name, values in options.items():
+            if name not in base and name not in ("limit", "offset"):
+                yield from ({**base, name: value} for value in values)
+
+
+def _fitting(schema: Json, known: list[Scalar]) -> Iterator[Scalar]:
+    if "enum" in schema:
+        yield from (value for value in schema["enum"] if value is not None)
+        return
+    kinds = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", [])
+    if "boolean" in kinds:
+        yield True
+    for value in known:
+        if isinstance(value, str):
+            dated = len(value) > 9 and value[4:5] == "-" and value[7:8] == "-"
+            if "string" in kinds and dated == ("format" in schema):
+                yield value
+        elif not isinstance(value, bool) and ("integer" in kinds or "number" in kinds):
+            yield value
+
+
+def yields_value(value: Scalar, known_by: Iterable[Scalar]) -> Wanted:
+    """What a lookup is there for: this value, in a record that shows whose it is.
+
+    An id beside nothing that was said is of no use: nobody could tell what it stands for.
+    """
+    form, marks = normal(value), {normal(mark) for mark in known_by}
+
+    def is_shown(node: Any) -> bool:
+        if isinstance(node, list):
+            return any(is_shown(part) for part in node)
+        if not isinstance(node, dict):
+            return False
+        held = {normal(part) for part in node.values() if isinstance(part, Scalar)}
+        if form in held and (not marks or marks & {normal(leaf) for leaf in leaves(node)}):
+            return True
+        return any(is_shown(part) for part in node.values())
+
+    return Wanted(is_shown, msgspec.json.encode(value).decode())
+
+
+def yields_answer(result: Json, pointers: Iterable[str], about: Iterable[Scalar]) -> Wanted:
+    """What answers a question: the same fields with the same values, of the thing asked about."""
+    names = {pointer.rpartition("/")[2]: point(result, pointer)[1] for pointer in pointers}
+    forms = frozenset(normal(value) for value in about)
+    held = max((msgspec.json.encode(value).decode() for value in names.values()), key=len)
+    return Wanted(lambda value: find_answer(value, names, forms) is not None, held)
+
+
+def find_answer(
+    value: Any,
+    names: Json,
+    about: frozenset[str],
+    place: str = "",
+    seen: frozenset[str] = frozenset(),
+) -> list[str] | None:
+    """Where a result holds these fields, in a record that is, with its parents, about this."""
+    if isinstance(value, list):
+        parts: Iterable[tuple[Any, Any]] = enumerate(value)
+    elif isinstance(value, dict):
+        seen |= {normal(part) for part in value.values() if isinstance(part, Scalar)}
+        same = all(name in value and value[name] == wanted for name, wanted in names.items())
+        if same and about <= seen | {normal(leaf) for leaf in leaves(value)}:
+            return [f"{place}/{name}" for name in names]
+        parts = value.items()
+    else:
+        return None
+    found = (find_answer(part, names, about, f"{place}/{name}", seen) for name, part in parts)
+    return next((pointers for pointers in found if pointers), None)
+
+
+def key_leaves(result: Any, marks: set[str]) -> list[Scalar]:
+    """The keys in a result's records that mention what was said, as far as they are tried."""
+    return list(dict.fromkeys(_keys(result, marks)))[:MOST_KEYS]
+
+
+def _keys(value: Any, marks: set[str]) -> Iterator[Scalar]:
+    if isinstance(value, list):
+        for part in value:
+            yield from _keys(part, marks)
+    elif isinstance(value, dict):
+        scalars = [part for part in value.values() if isinstance(part, Scalar)]
+        if any(normal(part) in marks for part in scalars):
+            yield from (part for part in scalars if _is_key(part))
+        for part in value.values():
+            yield from _keys(part, marks)
+
+
+def _is_key(leaf: Scalar) -> bool:
+    """Whether a value looks like what names one thing: no blanks, and some digit, slash or case."""
+    return isinstance(leaf, str) and 2 < len(leaf) <= 80 and " " not in leaf and not leaf.isalpha()
+
+
+def _unique(reads: Iterable[Read]) -> Iterator[Read]:
+    seen: list[tuple[str, Json]] = []
+    for read in reads:
+        if (read.tool, read.arguments) not in seen:
+            seen.append((read.tool, read.arguments))
+            yield read
+
+
+def _within(known: Road, road: Road) -> bool:
+    have = [(read.tool, read.arguments) for read in road]
+    return all((read.tool, read.arguments) in have for read in known)

@@ -1,1 +1,0 @@
-"""From live servers to verified examples: what depends on what, and conversations from it."""

@@ -1,0 +1,123 @@
+"""A corpus in a teacher's words: every planned example said anew, proven again, written down.
+
+The plans are a corpus of their own in a folder beside it. What a model says differs from run to
+run, so it is kept as it comes: an interrupted lesson goes on after the last example written down.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+from rich.progress import Progress, TaskID
+
+from provegym.models.endpoint import Endpoint, EndpointConfig
+from provegym.teacher.teacher import LLM, NO_ANSWER, teach_all
+from provegym.trace import BadFile, Example, line, read
+
+PLANS = "plans"
+TEMPERATURE = 0.7
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """Which teacher says the corpus of a folder anew, and how."""
+
+    out: Path
+    url: str
+    model: str
+    rephrase: bool = False
+    concurrency: int = 8
+
+
+class Written(msgspec.Struct, frozen=True):
+    """How much of each shard was taken from the plans, and how long what was kept of it is."""
+
+    model: str
+    rephrase: bool
+    shards: dict[str, tuple[int, int]]
+    counts: dict[str, int]
+
+
+class Classroom:
+    """Lessons while they are held."""
+
+    def __init__(self, lessons: Lessons, bar: Progress) -> None:
+        self.lessons, self.bar = lessons, bar
+        self.state = lessons.out / "lessons.json"
+        config = EndpointConfig(url=lessons.url, model=lessons.model, temperature=TEMPERATURE)
+        self.teacher = LLM(Endpoint(config))
+        self.shards: dict[str, tuple[int, int]] = {}
+        self.counts: Counter[str] = Counter()
+
+    async def hold(self) -> Counter[str]:
+        """Have every plan said anew; return how many were kept, and why others were not."""
+        self._resume()
+        plans = sorted((self.lessons.out / PLANS).glob("*-*.jsonl"))
+        total = sum(1 for shard in plans for _ in read(shard, Example))
+        task = self.bar.add_task("lessons", total=total, completed=self.counts.total())
+        try:
+            for shard in plans:
+                await self._teach(shard, task)
+        finally:
+            await self.teacher.endpoint.aclose()
+        return self.counts
+
+    async def _teach(self, shard: Path, task: TaskID) -> None:
+        taken, size = self.shards.get(shard.name, (0, 0))
+        out = self.lessons.out / shard.name
+        out.touch()
+        os.truncate(out, size)
+        lessons = self.lessons
+        taught = teach_all(
+            _after(shard, taken),
+            self.teacher,
+            rephrase=lessons.rephrase,
+            concurrency=lessons.concurrency,
+        )
+        silent = 0
+        with out.open("ab") as file:
+            async with aclosing(taught):
+                async for example, reason in taught:
+                    taken += 1
+                    # What a silent endpoint did not answer is asked for again by the next run.
+                    silent = silent + 1 if reason == NO_ANSWER else 0
+                    self.counts[reason or "kept"] += 1
+                    if example is not None:
+                        file.write(line(example))
+                    if not silent:
+                        file.flush()
+                        os.fsync(file.fileno())
+                        self.shards[shard.name] = taken, file.tell()
+                        self._save()
+                    self.bar.advance(task)
+
+    def _save(self) -> None:
+        lessons = self.lessons
+        counts = {why: count for why, count in self.counts.items() if why != NO_ANSWER}
+        written = Written(lessons.model, lessons.rephrase, self.shards, counts)
+        part = self.state.with_suffix(".part")
+        part.write_bytes(msgspec.json.encode(written))
+        part.replace(self.state)
+
+    def _resume(self) -> None:
+        if not self.state.exists():
+            return
+        try:
+            written = msgspec.json.decode(self.state.read_bytes(), type=Written)
+        except msgspec.DecodeError as problem:
+            raise BadFile(f"{self.state}: {problem}; remove it to start the lessons anew") from None
+        if (written.model, written.rephrase) != (self.lessons.model, self.lessons.rephrase):
+            raise BadFile(
+                f"{self.lessons.out} was taught by {written.model}"
+                f"{' (rephrased)' if written.rephrase else ''}; choose another folder"
+            )
+        self.shards, self.counts = dict(written.shards), Counter(written.counts)
+
+
+def _after(shard: Path, taken: int) -> Iterator[Example]:
+    return islice(read(shard, Example), taken, None)

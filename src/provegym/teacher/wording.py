@@ -1,0 +1,171 @@
+"""What a user may say in a planned turn, and why a text that somebody else wrote is not it."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from provegym import servers
+from provegym.kernel import Session
+from provegym.language.values import (
+    Scalar,
+    is_said,
+    leaves,
+    literal,
+    literals,
+    normal,
+    numbers,
+    spoken_values,
+)
+from provegym.toolbox import Toolbox
+from provegym.trace import Example
+
+MOST_ADDED = 300
+FEW_WORDS = 3
+INTERNAL = re.compile(r"\b[a-z]+_\d+\b")
+PLACEHOLDER = re.compile(r"\[[A-Za-z _']+\]|\{[A-Za-z _']+\}|<[A-Za-z _']+>")
+ASSISTANT = re.compile(
+    r"(sure|certainly|of course|okay|ok|absolutely|great)?\W*"
+    r"(here(.s| is| are)\b|i(.ll| will| can) (help|assist|rewrite|rephrase)|as an ai\b"
+    r"|i(.m| am) (an ai|a language model|your assistant)|how (can|may) i (help|assist))"
+    r"|\W*((new|next|rephrased|rewritten) )?(user|assistant|person|message|text|output)\W*:",
+    re.IGNORECASE,
+)
+
+
+class Ask(NamedTuple):
+    """A user turn that needs words: the plan, and what was said in the turns before."""
+
+    example: Example
+    turn: int
+    said: tuple[str, ...] = ()
+    rephrase: bool = False
+
+    @property
+    def plain(self) -> str:
+        """The turn's words as they were planned."""
+        return self.example.turns[self.turn].text
+
+    @property
+    def asks(self) -> str | None:
+        """The slot that the turn leaves out."""
+        return self.example.turns[self.turn].asks
+
+
+class Objection(NamedTuple):
+    """Why a text cannot be what the user says, in our words, and the part of it that is meant."""
+
+    kind: str
+    part: str = ""
+
+
+def objections(text: str, ask: Ask) -> Iterator[Objection]:
+    """Why a text cannot be what the user says in a turn; nothing if it can."""
+    if not text:
+        yield Objection("it says nothing")
+        return
+    if len(text) > MOST_ADDED + 3 * len(ask.plain):
+        yield Objection("it is far too long")
+    if "```" in text or _is_json(text):
+        yield Objection("it is code or JSON, where the person's plain words are wanted")
+    if ASSISTANT.match(text):
+        yield Objection("it sounds like the assistant, or has a heading; only the person speaks")
+    if not text.replace("\n", "").isprintable():
+        yield Objection("it has characters that cannot be printed")
+    yield from _lost(text, ask)
+    yield from _added(text, ask)
+    yield from _repeated(text, ask)
+
+
+def _is_json(text: str) -> bool:
+    if text[0] not in '{["':
+        return False
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _lost(text: str, ask: Ask) -> Iterator[Objection]:
+    """Phrases that have to come through letter by letter; one may begin a sentence."""
+    for phrase in kept(ask.example, ask.turn):
+        forms = (phrase, phrase[:1].upper() + phrase[1:])
+        if not any(form in text for form in forms) or not is_said(phrase, text):
+            yield Objection("it does not hold this, letter by letter", phrase)
+
+
+def _added(text: str, ask: Ask) -> Iterator[Objection]:
+    """What the plan does not have: tools, ids, numbers, names, gaps to fill, the open value."""
+    plain = ask.plain
+    for name in Toolbox.of(ask.example).tools:
+        # A tool may be called as people talk ("search"); its name gives itself away otherwise.
+        if not (name.isalpha() and name.islower()) and is_said(name, text):
+            yield Objection("it names a tool, which the person does not know", name)
+    for mark in {*INTERNAL.findall(text)} - {*INTERNAL.findall(plain)}:
+        yield Objection("it holds an internal code", mark)
+    for number in {*numbers(text)} - {*numbers(plain)}:
+        yield Objection("it adds a number", f"{number}")
+    for name in names(ask.example, text):
+        if not is_said(name, plain):
+            yield Objection("it adds a name", name)
+    for gap in {*PLACEHOLDER.findall(text)} - {*PLACEHOLDER.findall(plain)}:
+        yield Objection("it leaves a gap to fill", gap)
+    for value in withheld(ask):
+        if is_said(value, text):
+            yield Objection("it says what the person leaves open in this message", f"{value}")
+
+
+def _repeated(text: str, ask: Ask) -> Iterator[Objection]:
+    if normal(text) in map(normal, ask.said):
+        yield Objection("the person has said exactly this before")
+    rest = ask.plain
+    for phrase in kept(ask.example, ask.turn):
+        rest = rest.replace(phrase, "")
+    if normal(text) == normal(ask.plain) and len(rest.split()) > FEW_WORDS:
+        yield Objection("it is the given wording, not other words")
+
+
+def kept(example: Example, turn: int) -> list[str]:
+    """The phrases of a turn that must come through letter by letter.
+
+    The plan knows them; where it does not say, they are the right values, the words that others are
+    derived from, the world's names and whatever has a digit in it.
+    """
+    slots = example.provenance.get("slots")
+    if slots is not None:
+        return list(slots[turn]) if turn < len(slots) else []
+    text = example.turns[turn].text
+    steps = [step for path in example.paths for step in path.steps]
+    gold = (leaf for step in steps for leaf in leaves(literals(step.arguments)))
+    told = (*gold, *example.provenance.get("derived", {}).values())
+    values = [leaf for leaf in told if isinstance(leaf, str) and is_said(leaf, text)]
+    values += names(example, text)
+    found = [re.search(re.escape(value), text, re.IGNORECASE) for value in values]
+    phrases = [match[0] for match in found if match]
+    phrases += [word.strip(".,;:!?()\"'") for word in text.split() if re.search(r"\d", word)]
+    return [p for p in dict.fromkeys(phrases) if not any(p != q and p in q for q in phrases)]
+
+
+def withheld(ask: Ask) -> list[Scalar]:
+    """What a turn that leaves a slot open must not give away: the next turn's answer to it."""
+    if ask.asks is None or ask.turn + 1 == len(ask.example.turns):
+        return []
+    steps = [step for step in ask.example.paths[0].steps if step.turn == ask.turn + 1]
+    values = [
+        leaf
+        for step in steps
+        for leaf in leaves(literal(step.arguments.get(ask.asks)))
+        if not isinstance(leaf, bool)
+    ]
+    answer: list[Scalar] = [*kept(ask.example, ask.turn + 1), *values]
+    return [value for value in dict.fromkeys(answer) if not is_said(value, ask.plain)]
+
+
+def names(example: Example, text: str) -> list[str]:
+    """The proper names of an example's world that a text holds."""
+    if not example.server:
+        return []
+    found = spoken_values(Session([servers.load(example.server)], example.seed), text)
+    return [v for v in found if isinstance(v, str) and v in text and v != v.lower()]

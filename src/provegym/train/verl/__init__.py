@@ -1,0 +1,1 @@
+"""GRPO on verl: the same recipes and rollouts, driven by its trainer."""

@@ -1,0 +1,127 @@
+"""verl's agent loop: one of our rollouts, played by the code that plays them for TRL.
+
+verl asks for a rollout of a row and gives a server that continues tokens. What it gets back are
+tokens, which of them the model wrote, and what the rollout was paid.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from time import perf_counter
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+from omegaconf import OmegaConf
+from verl.experimental.agent_loop.agent_loop import (
+    AgentLoopBase,
+    AgentLoopMetrics,
+    AgentLoopOutput,
+    register,
+)
+
+from provegym.models.codec import Codec
+from provegym.models.local import show_tools
+from provegym.models.source import Sampled
+from provegym.players.local import Limits, Playing, Trajectory
+from provegym.rewards import COMPONENTS, Scheme
+from provegym.trace import Example, Json
+
+NO_SETTINGS: Json = {}
+
+
+@register("provegym")
+class Loop(AgentLoopBase):  # type: ignore[misc]
+    """Plays an example; `limits` and `reward` are those tables of a recipe."""
+
+    def __init__(
+        self, *given: Any, limits: Any = NO_SETTINGS, reward: Any = NO_SETTINGS, **more: Any
+    ) -> None:
+        super().__init__(*given, **more)
+        self.limits = msgspec.convert(_plain(limits), Limits)
+        self.scheme = msgspec.convert(_plain(reward), Scheme)
+        # verl makes a loop for every rollout; what they put in tokens alike is shared.
+        self.codec = _codec(self.tokenizer, self.limits.prompt)
+
+    async def run(self, sampling_params: Mapping[str, Any], **row: Any) -> Any:
+        """The rollout of a row of the dataset."""
+        began, waited = perf_counter(), 0.0
+        example = msgspec.json.decode(row["extra_info"]["example"], type=Example)
+        playing = Playing(example, self.codec, self.limits, self.scheme)
+        said: list[Any] = []
+        request = uuid4().hex
+        ended = playing.go_on()
+        while ended is None:
+            context, most = playing.question
+            asked = perf_counter()
+            said.append(
+                await self.server_manager.generate(
+                    request_id=request,
+                    prompt_ids=context,
+                    sampling_params={**sampling_params, "max_tokens": most},
+                )
+            )
+            waited += perf_counter() - asked
+            ended = playing.go_on(_sampled(said[-1]))
+        metrics = AgentLoopMetrics(
+            generate_sequences=waited,
+            tool_calls=perf_counter() - began - waited,
+            num_preempted=_preempted(said),
+        )
+        return self._output(ended, said, metrics)
+
+    def _output(self, done: Trajectory, said: list[Any], metrics: Any) -> Any:
+        """As verl takes it, which has no place for a rollout in which nothing was said.
+
+        One that a server's bug ended is paid nothing, and nothing is learnt from it.
+        """
+        reward = done.rollout.reward
+        whole = bool(done.completion)
+        mask = done.mask if reward else [0] * len(done.mask)
+        logprobs = done.logprobs if whole else [0.0]
+        parts = reward.parts if reward else {}
+        paid = [part for part in COMPONENTS if self.scheme.weight(part)]
+        return AgentLoopOutput(
+            prompt_ids=done.prompt or [self.codec.end],
+            response_ids=done.completion if whole else [self.codec.end],
+            response_mask=mask if whole else [0],
+            response_logprobs=logprobs if None not in [each.log_probs for each in said] else None,
+            reward_score=reward.total if reward else 0.0,
+            num_turns=len(done.rollout.messages) - 1,
+            metrics=metrics,
+            extra_fields={
+                **_versions(said),
+                "reward_extra_info": {part: parts.get(part) for part in paid},
+                "ended": done.rollout.ended,
+            },
+        )
+
+
+def _sampled(output: Any) -> Sampled:
+    """A reply of verl's server, which gives log-probabilities only where they are asked for."""
+    ids = list(output.token_ids)
+    return Sampled(ids, list(output.log_probs or [0.0] * len(ids)))
+
+
+def _versions(said: list[Any]) -> Json:
+    """Which weights the replies came from: verl drops rollouts that took too many steps."""
+    if not said:
+        return {}
+    last = said[-1].extra_fields.get("max_global_steps")
+    return {**said[0].extra_fields, "max_global_steps": last}
+
+
+def _preempted(said: list[Any]) -> int:
+    """How often vLLM put a reply off; -1 where it does not say."""
+    counts = [each.num_preempted for each in said]
+    return -1 if None in counts or not counts else sum(counts)
+
+
+def _plain(settings: Any) -> Json:
+    """A table of the agent's file, which hydra hands over in a form of its own."""
+    plain: Json = OmegaConf.to_container(OmegaConf.create(settings), resolve=True)
+    return plain
+
+
+@lru_cache(maxsize=1)
+def _codec(tokenizer: Any, max_prompt: int) -> Codec:
+    return Codec(show_tools(tokenizer), max_prompt)

@@ -1,0 +1,104 @@
+"""A run of verl: what it reads is written in the run's folder, and verl is started on it."""
+
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+import msgspec
+from msgspec.structs import asdict
+from rich.progress import Progress
+
+from provegym.corpus.exports import write_rows
+from provegym.models.codec import Codec
+from provegym.models.local import load, load_tokenizer
+from provegym.train.data import load as load_examples
+from provegym.train.recipe import Recipe
+from provegym.train.run import TrainError
+from provegym.train.start import adapter
+from provegym.train.trl import choose
+from provegym.train.verl.overrides import Place, has_base, overrides
+
+MAIN = ("-m", "verl.trainer.main_ppo")
+SPOKEN = "0.9."
+TOO_NEW = (5, 11)
+# What verl imports only when it trains, and does not ask for when it is installed.
+NEEDED = {"vllm": "vllm", "transfer_queue": "TransferQueue"}
+
+
+def command(recipe: Recipe, place: Place) -> list[str]:
+    """What starts verl, after the name of its Python."""
+    return [*MAIN, *overrides(recipe, place)]
+
+
+def start(recipe: Recipe, place: Place, toml: str, bar: Progress) -> None:
+    """Train by a recipe with verl, or go on with what is there."""
+    line = command(recipe, place)
+    check_installed()
+    if not place.resume:
+        prepare(recipe, place, toml, bar)
+    ended = subprocess.run([sys.executable, *line], check=False)
+    if ended.returncode:
+        raise TrainError(f"verl stopped with status {ended.returncode}; what it said is above")
+
+
+def check_installed() -> None:
+    """Find out before any work whether verl is here, and is one that we speak to."""
+    try:
+        found = version("verl")
+    except PackageNotFoundError:
+        raise TrainError(
+            "verl is not installed: pip install 'verl[vllm,fsdp]==0.9.1', in an environment of its"
+            " own with Python 3.12 or older"
+        ) from None
+    if not found.startswith(SPOKEN):
+        raise TrainError(f"verl {found} is not {SPOKEN}x, which we speak: pip install verl==0.9.1")
+    held = version("transformers")
+    if tuple(map(int, held.split(".")[:2])) >= TOO_NEW:
+        raise TrainError(
+            f"transformers {held} is too new for verl {found}: pip install 'transformers<5.11'"
+        )
+    for module, package in NEEDED.items():
+        if find_spec(module) is None:
+            raise TrainError(f"{module} is missing, which verl trains with: pip install {package}")
+
+
+def prepare(recipe: Recipe, place: Place, toml: str, bar: Progress) -> None:
+    """Write what the command reads: examples, the agent's file and, where need be, the model."""
+    if place.agent.exists():
+        raise TrainError(
+            f"{place.folder} holds a run; go on with it by --resume, or name another --out"
+        )
+    place.folder.mkdir(parents=True, exist_ok=True)
+    if has_base(recipe):
+        save_base(recipe, place)
+    tokenizer = load_tokenizer(place.base if has_base(recipe) else recipe.model.name)
+    with bar:
+        examples = load_examples(recipe.data, place.folder / "corpus", bar)
+    by_id = {example.id: example for example in examples}
+    ids = choose(recipe, Codec(tokenizer, recipe.limits.prompt), by_id)
+    for _ in write_rows((by_id[each] for each in ids), place.data, "verl"):
+        pass
+    (place.folder / "recipe.toml").write_text(toml, "utf-8")
+    place.agent.write_bytes(agent_file(recipe))
+
+
+def agent_file(recipe: Recipe) -> bytes:
+    """Our loop with a recipe's limits and reward, as JSON, which is YAML."""
+    loop = {
+        "name": "provegym",
+        "_target_": "provegym.train.verl.agent_loop.Loop",
+        "limits": asdict(recipe.limits),
+        "reward": recipe.reward,
+    }
+    return msgspec.json.format(msgspec.json.encode([loop])) + b"\n"
+
+
+def save_base(recipe: Recipe, place: Place) -> None:
+    """Write the embedded model, or any with its adapter merged, as a folder of its own."""
+    held = adapter(recipe.model)
+    model, tokenizer = load(recipe.model.name, held, "cpu")
+    if held:
+        model = model.merge_and_unload()
+    model.save_pretrained(place.base)
+    tokenizer.save_pretrained(place.base)

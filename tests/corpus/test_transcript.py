@@ -1,0 +1,281 @@
+"""Transcripts: played on the live world, paid what the right calls are paid, ended with words."""
+
+from pathlib import Path as File
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from examples import pay_example
+from provegym.corpus.transcript import TOGETHER, together, transcript
+from provegym.kernel import Session
+from provegym.language.replies import deed, phrases, question, slot_name, spoken
+from provegym.models.dialects import openai
+from provegym.players.scripted import Script
+from provegym.rewards.success import succeeded
+from provegym.rollout import play_script
+from provegym.servers import load, load_all
+from provegym.trace import BadFile, Edge, Example, Path, Rollout, Step, Turn, read
+from provegym.verify.complete import complete
+
+DATA = File(__file__).parents[1] / "data"
+
+
+class Said(Script):
+    """A script that makes the calls of a transcript and says its words."""
+
+    def __init__(self, example: Example, messages: list[dict[str, Any]]) -> None:
+        plan: list[list[Any]] = []
+        self.words: list[str] = []
+        for message in messages:
+            if message["role"] == "user":
+                plan.append([])
+            elif message["role"] == "assistant":
+                calls = openai.parse(message).calls
+                plan[-1] += [list(calls)] if calls else []
+                self.words += [] if calls else [message["content"]]
+        super().__init__(example, plan)
+
+    def _words(self, turn: int) -> str:
+        return self.words[turn]
+
+
+def replayed(example: Example, messages: list[dict[str, Any]]) -> Rollout:
+    """The rollout of a policy that does what a transcript says."""
+    rollout = play_script(example, lambda played: Said(played, messages))
+    assert [*rollout.messages] == messages
+    return rollout
+
+
+def failing_pay(**provenance: Any) -> Example:
+    """The payment, with provenance."""
+    return pay_example(provenance=provenance)
+
+
+TOO_MUCH = {"before": 2, "tool": "pay_payee", "error": "rejected"}
+
+
+def too_much() -> dict[str, Any]:
+    """An attempt to pay more than there is."""
+    wanted = pay_example().paths[0].steps[2].arguments
+    return {**TOO_MUCH, "arguments": {**wanted, "amount": 900_000}}
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_transcript_is_paid_the_maximum_and_does_the_task(path: File) -> None:
+    for example in read(path, Example):
+        messages, learn = transcript(example)
+        rollout = replayed(example, messages)
+        assert rollout.reward is not None
+        assert rollout.reward.total == (1.3 if example.paths[0].steps else 1.0), example.id
+        assert succeeded(rollout), example.id
+        assert learn == [message["role"] == "assistant" for message in messages]
+        ends = [m for m in messages if m["role"] == "assistant" and not m.get("tool_calls")]
+        assert len(ends) == len(example.turns)
+        assert all(message["content"] for message in ends)
+
+
+def test_the_same_example_is_told_the_same_way_and_another_may_not_be() -> None:
+    told = [transcript(pay_example(id=name)).messages[-1]["content"] for name in "aabcdefgh"]
+    assert told[0] == told[1]
+    assert len(set(told)) > 2
+
+
+def test_calls_without_an_edge_between_them_share_a_message() -> None:
+    calls = [m["tool_calls"] for m in transcript(pay_example()).messages if "tool_calls" in m]
+    names = [[call["function"]["name"] for call in message] for message in calls]
+    assert names == [["list_accounts", "list_payees"], ["pay_payee"], ["set_card_status"]]
+
+
+def test_at_most_five_calls_go_out_at_once_and_answers_wait_for_changes() -> None:
+    reads = [Step(turn=0, tool="read") for _ in range(TOGETHER + 1)]
+    assert [len(group) for group in together(reads, 0)] == [5, 1]
+    write = Step(turn=0, tool="write", writes=True)
+    assert together([write, Step(turn=0, tool="read", answers=("/x",))], 0) == [[0], [1]]
+    assert together([write, Step(turn=0, tool="read")], 0) == [[0, 1]]
+    needs = (Edge(step=0, kind="implicit"),)
+    assert together([write, Step(turn=0, tool="other", writes=True, needs=needs)], 0) == [[0], [1]]
+
+
+def test_a_failed_attempt_is_played_and_not_to_be_learnt() -> None:
+    example = failing_pay(attempts=[too_much()])
+    messages, learn = transcript(example)
+    tried = next(at for at, m in enumerate(messages) if "900000" in str(m.get("tool_calls")))
+    assert msgspec.json.decode(messages[tried + 1]["content"])["error"] == "rejected"
+    assert messages[tried + 2]["tool_calls"][0]["function"]["name"] == "pay_payee"
+    assistants = [at for at, m in enumerate(messages) if m["role"] == "assistant"]
+    assert [at for at in assistants if not learn[at]] == [tried]
+    reward = replayed(example, messages).reward
+    assert reward is not None
+    # One of five calls does not run: it loses a third of its share of validity, and no more.
+    assert reward.total == pytest.approx(1.3 - 0.5 / 3 / 5)
+
+
+def test_what_should_fail_and_works_is_reported() -> None:
+    example = failing_pay(attempts=[{**too_much(), "arguments": {}, "tool": "list_accounts"}])
+    with pytest.raises(BadFile, match="list_accounts works, and is there to fail"):
+        transcript(example)
+    step = Step(turn=0, tool="close_account", arguments={"account_id": "acc_0"}, writes=True)
+    with pytest.raises(BadFile, match=r"close_account fails: .*not_found.*provegym verify"):
+        transcript(pay_example(paths=(Path(steps=(step,)),)))
+
+
+def reporting(pointers: tuple[str, ...], asked: str) -> str:
+    """What is said of the accounts, pointed to in some way."""
+    step = Step(turn=0, tool="list_accounts", answers=pointers)
+    example = pay_example(turns=(Turn(text=asked),), paths=(Path(steps=(step,)),))
+    return str(transcript(example).messages[-1]["content"])
+
+
+def test_an_answer_names_what_is_pointed_to() -> None:
+    page = Session([load("banking")], pay_example().seed).call("list_accounts", {}).value
+    first, second = page["items"][:2]
+    told = reporting(("/items/1/balance",), "What is left?")
+    assert f"he balance of {second['name']} is {spoken(second['balance'])}" in told
+    listed = reporting(("/total", "/items/0/name"), "Which accounts have I?")
+    assert f"there are {page['total']}: {first['name']} (" in listed.replace("There", "there")
+    assert second["name"] in listed
+    assert "acc_" not in listed
+    keys = ("name", "kind", "currency", "iban")
+    picked = reporting(tuple(f"/items/0/{key}" for key in keys), "What is the balance there?")
+    assert f"or {first['name']}, the balance is {spoken(first['balance'])}" in picked
+
+
+@pytest.mark.parametrize(
+    ("provenance", "kind", "table"),
+    [
+        ({"why": "knowledge"}, "abstention", "knowledge"),
+        ({"why": "smalltalk"}, "irrelevance", "chat"),
+        ({"why": "no_tool"}, "irrelevance", "missing"),
+        ({"levels": ["aside"]}, "multi_turn", "aside"),
+        ({"levels": ["complete"], "unserved": {"turn": 0}}, "multi_turn", "missing"),
+        ({}, "irrelevance", "chat"),
+        ({}, "clarification", "missing"),
+        ({}, "multi_turn", "noted"),
+    ],
+)
+def test_a_turn_without_calls_is_answered_by_its_reason(
+    provenance: dict[str, Any], kind: str, table: str
+) -> None:
+    turns = (Turn(text="Do that thing."),)
+    example = pay_example(turns=turns, paths=(Path(),), kind=kind, provenance=provenance)
+    assert transcript(example).messages[-1]["content"] in phrases()[table]
+
+
+def test_a_refusal_is_explained_with_names_and_without_the_call() -> None:
+    steps = pay_example().paths[0].steps
+    read_only = Path(steps=(msgspec.structs.replace(steps[0], answers=("/items/0/balance",)),))
+    infeasible = {"turn": 0, "tool": "pay_payee", "arguments": too_much()["arguments"]}
+    example = pay_example(
+        turns=(Turn(text="Pay Harbour 900000 from Freelance."),),
+        paths=(read_only,),
+        provenance={"infeasible": infeasible},
+    )
+    messages, _ = transcript(example)
+    assert sum("tool_calls" in message for message in messages) == 1
+    refused = Session([load("banking")], example.seed).call(**call_of(infeasible))
+    assert refused.error == "rejected"
+    told = messages[-1]["content"]
+    assert "funds" in told
+    assert "acc_" not in told
+
+
+def call_of(infeasible: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `Session.call` for a call that cannot work."""
+    return {"name": infeasible["tool"], "arguments": infeasible["arguments"]}
+
+
+def test_a_teachers_own_transcript_is_kept() -> None:
+    bad = {"id": "1", "type": "function", "function": {"name": "x", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "", "tool_calls": [bad]},
+        {"role": "tool", "tool_call_id": "1", "content": '{"error":"rejected","message":"no"}'},
+        {"role": "assistant", "content": "Hi"},
+    ]
+    told = transcript(pay_example(provenance={"transcript": messages}))
+    assert told.messages == messages
+    assert told.learn == [False, False, False, True]
+
+
+def test_ids_of_new_records_come_from_the_live_result() -> None:
+    opened = complete(
+        pay_example(
+            turns=(Turn(text="Open a savings account called Boat."), Turn(text="Close it again.")),
+            paths=(
+                Path(
+                    steps=(
+                        Step(
+                            turn=0,
+                            tool="open_account",
+                            arguments={"name": "Boat", "kind": "savings"},
+                        ),
+                        Step(turn=1, tool="close_account", arguments={"account_id": new_account()}),
+                    )
+                ),
+            ),
+        )
+    )
+    assert "$from" in opened.paths[0].steps[1].arguments["account_id"]
+    messages, _ = transcript(opened)
+    made = msgspec.json.decode(next(m for m in messages if m["role"] == "tool")["content"])
+    assert made["id"] in str(messages[-3]["tool_calls"])
+    assert "Boat" in messages[-1]["content"]
+
+
+def new_account() -> str:
+    """The id the next account will have."""
+    session = Session([load("banking")], pay_example().seed)
+    return str(session.call("open_account", {"name": "Boat", "kind": "savings"}).value["id"])
+
+
+def test_every_argument_of_every_tool_can_be_asked_for() -> None:
+    for server in load_all():
+        for tool in server.tools.values():
+            for slot, schema in tool.input_schema["properties"].items():
+                for seed in range(9):
+                    asked = question(slot, schema, Random(seed)).casefold()
+                    assert "?" in asked
+                    assert any(part in asked for part in slot.casefold().split("_")), (slot, asked)
+
+
+def test_every_write_can_be_confirmed() -> None:
+    told = {t.name: deed(t.name) for s in load_all() for t in s.tools.values() if t.writes}
+    assert told["transfer_funds"] == "transferred the funds"
+    assert told["reply_to_email"] == "replied to the email"
+    assert told["apply_coupon"] == "applied the coupon"
+    assert not [deed for deed in told.values() if "_" in deed or " the to " in deed]
+
+
+def test_there_are_enough_ways_to_say_it() -> None:
+    lists = {name: each for name, each in phrases().items() if isinstance(each, list)}
+    lists.pop("prepositions")
+    for name, ways in (lists | phrases()["ask"]).items():
+        assert len(set(ways)) >= 8, name
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (None, "not set"),
+        (True, "yes"),
+        (122.0, "122"),
+        (2027, "2027"),
+        (12345.5, "12,345.5"),
+        ("2027-03-06", "6 March 2027"),
+        ("2027-03-06T15:00:00Z", "6 March 2027 at 15:00 UTC"),
+        ("not_received", "not received"),
+        ([], "none"),
+        (["a", "b", "c"], "a, b and c"),
+        ({"items": [{"id": "x_1", "name": "Bea"}], "total": 1}, "Bea"),
+        ({"id": "x_1", "km": 3}, "km 3"),
+    ],
+)
+def test_values_are_said_as_people_say_them(value: Any, told: str) -> None:
+    assert spoken(value) == told
+
+
+def test_slots_have_plain_names() -> None:
+    assert slot_name("payee_id") == "payee"
+    assert slot_name("teammate_ids") == "teammates"
