@@ -1,4 +1,4 @@
-"""Draws docs/story.svg: one server's story as it looks in a terminal.
+"""Draws docs/demo.svg: one server's demo as it looks in a terminal.
 
 Run it with `python docs/picture.py`; the picture refers to nothing outside itself.
 """
