@@ -36,7 +36,7 @@ def lists(name: str) -> dict[str, dict[str, list[str]]]:
     return tomllib.loads(files("provegym.language").joinpath(f"{name}.toml").read_text("utf-8"))
 
 
-STYLE = lists("style")
+STYLE = lists("personas")
 
 
 def asked(chance: Random) -> tuple[str, list[str]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from provegym.models import continuous, vllm
+from provegym.models import vllm
 from provegym.models.source import Sampled
 from provegym.models.vllm import Vllm
 
@@ -85,14 +85,13 @@ def player(monkeypatch: pytest.MonkeyPatch) -> Vllm:
     kinds = SimpleNamespace(FINAL_ONLY="the end")
     fake = SimpleNamespace(LLM=Engine, SamplingParams=Params, RequestOutputKind=kinds)
     monkeypatch.setattr(vllm, "need", lambda _: fake)
-    monkeypatch.setattr(continuous, "need", lambda _: fake)
     return Vllm("some/model", 4096, temperature=0.5, seed=3)
 
 
 def test_replies_come_as_they_end_and_belong_to_who_asked(
     player: Vllm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(continuous, "TOGETHER", 1)
+    monkeypatch.setattr(vllm, "TOGETHER", 1)
     player.source.ask(4, [1, 5], 40)
     player.source.ask(2, [7], 30)
     (seat, last), (other, first) = (*player.source.take().items(), *player.source.take().items())
@@ -108,11 +107,11 @@ def test_what_ends_within_a_few_passes_comes_together(player: Vllm) -> None:
     for seat in range(6):
         player.source.ask(seat, [seat], 9)
     assert [sorted(player.source.take()) for _ in range(2)] == [[2, 3, 4, 5], [0, 1]]
-    assert player.source.passes == continuous.TOGETHER + 4
+    assert player.source.passes == vllm.TOGETHER + 4
 
 
 def test_tokens_come_back_with_their_own_log_probabilities(player: Vllm) -> None:
-    source = continuous.Continuous(player.engine, temperature=1.0, logprobs=0)
+    source = vllm.Continuous(player.engine, temperature=1.0, logprobs=0)
     source.ask(0, [7], 9)
     assert source.take() == {0: Sampled([8, 9], [0.0, -1.0])}
 
