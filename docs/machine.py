@@ -68,7 +68,7 @@ class Spot(NamedTuple):
 def transitions() -> Arrows:
     """What each state may lead to, by its return type."""
     return {
-        name: list(get_args(get_type_hints(function)["return"]))
+        name: list(get_args(get_args(get_type_hints(function)["return"])[0]))
         for name, function in machine.STATES.items()
     }
 

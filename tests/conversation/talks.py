@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from provegym.conversation.ground import scene
 from provegym.conversation.kinds import Place, Shape, candidate, shape
-from provegym.conversation.plan import Goal, Planner
+from provegym.conversation.plan import Goal, Planner, borrower
 from provegym.kernel import Session, Tool
 from provegym.language.phrasing import Voice
 from provegym.servers import load, names
@@ -37,7 +37,7 @@ def planner(name: str, world: int, key: str = "", *, held_out: bool = False) -> 
     now = Session([setting.server], world).now
     chance = Random(f"{name} {world} {key}")
     voice = Voice(setting.server, setting.survey, chance, now, held_out)
-    return Planner(setting.server, voice, setting.pool)
+    return Planner(setting.server, voice, borrower(setting.server, chance, setting.pool))
 
 
 @cache

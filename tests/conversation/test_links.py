@@ -65,7 +65,7 @@ def test_what_is_in_a_list_of_many_belongs_to_none() -> None:
 def test_a_thing_shown_in_passing_is_spoken_of_by_what_it_is_to_another() -> None:
     voice, session = voice_on()
     issue = session.call("search_issues", {"limit": 1}).value["items"][0]
-    voice.see(issue)
+    voice = voice.see(issue)
     key = issue["project_id"]
     tool = TRACKER.tools["list_sprints"]
     assert not voice.is_known(key)
@@ -73,7 +73,7 @@ def test_a_thing_shown_in_passing_is_spoken_of_by_what_it_is_to_another() -> Non
     assert phrase is not None
     assert phrase.text.startswith("the project of ")
     assert phrase.relations == ((phrase.text, Relation(key, issue["id"], "project_id")),)
-    voice.see(session.call("list_tracker_projects", {}).value)
+    voice = voice.see(session.call("list_tracker_projects", {}).value)
     named = voice.phrase(tool, "project_id", key)
     assert named is not None
     assert not named.relations  # now its name was shown with it
@@ -82,7 +82,7 @@ def test_a_thing_shown_in_passing_is_spoken_of_by_what_it_is_to_another() -> Non
 def test_a_thing_shown_beside_nothing_that_can_be_spoken_of_is_not_said() -> None:
     voice, session = voice_on()
     issue = session.call("search_issues", {"limit": 1}).value["items"][0]
-    voice.see({"project_id": issue["project_id"]})
+    voice = voice.see({"project_id": issue["project_id"]})
     assert voice.phrase(TRACKER.tools["list_sprints"], "project_id", issue["project_id"]) is None
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from conversation.talks import Candidate, candidates
 from provegym.conversation import machine
-from provegym.conversation.draft import LEVELS, MOST_LENGTH, PERSONAS, Cast, Talk
+from provegym.conversation.draft import LEVELS, MOST_LENGTH, Cast, Draft
+from provegym.language.personas import PERSONAS
 from provegym.conversation.ground import scene
 from provegym.conversation.kinds import chain_of
 from provegym.conversation.machine import STATES, converse
@@ -22,10 +23,11 @@ WIDE = 10
 
 def allowed(state: str) -> set[str]:
     """Where a state may lead, by its return type."""
-    return set(get_args(get_type_hints(STATES[state])["return"]))
+    to, _ = get_args(get_type_hints(STATES[state])["return"])
+    return set(get_args(to))
 
 
-def talks() -> Iterator[Talk]:
+def drafts() -> Iterator[Draft]:
     """Conversations of every sort, three on each server."""
     for name in names():
         write = next(t.name for t in scene(name, 0).server.tools.values() if t.writes)
@@ -35,7 +37,9 @@ def talks() -> Iterator[Talk]:
             Cast(hidden=(write,), turns=(1, 3)),
         )
         for number, cast in enumerate(casts):
-            yield Talk(scene(name, 0), f"{name} {number}", chain_of(name, 2 * number), cast)
+            yield Draft.begin(
+                scene(name, 0), f"{name} {number}", chain_of(name, 2 * number), cast
+            )
 
 
 def test_each_state_leads_only_where_it_says_and_each_is_reached(
@@ -44,10 +48,10 @@ def test_each_state_leads_only_where_it_says_and_each_is_reached(
     went: dict[str, Counter[str]] = defaultdict(Counter)
 
     def watched(name: str, state: machine.State) -> machine.State:
-        def go(talk: Talk) -> str:
-            to = state(talk)
+        def go(draft: Draft) -> tuple[str, Draft]:
+            to, draft = state(draft)
             went[name][to] += 1
-            return to
+            return to, draft
 
         return go
 
@@ -55,7 +59,7 @@ def test_each_state_leads_only_where_it_says_and_each_is_reached(
     monkeypatch.setattr(machine, "RECOVERS", 0.5)
     for name, state in list(STATES.items()):
         monkeypatch.setitem(STATES, name, watched(name, state))
-    ended = [converse(talk) for talk in talks()]
+    ended = [converse(draft) is not None for draft in drafts()]
     monkeypatch.undo()
     assert len(ended) == 60
     assert went.keys() == STATES.keys()

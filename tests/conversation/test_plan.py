@@ -154,7 +154,7 @@ def test_lookups_are_the_fewest(name: str) -> None:
 def anew(drawn: Drawn) -> Planner:
     """A planner for the same user, who was shown nothing yet."""
     voice = replace(drawn.planner.voice, shown={}, held={})
-    return Planner(drawn.planner.server, voice, drawn.planner.fuzzer.pool)
+    return replace(drawn.planner, voice=voice, results=())
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -172,8 +172,8 @@ def test_every_unknown_key_is_looked_up_and_a_known_one_is_not(level: str) -> No
             outcome = drawn.session.call(read.tool, read.arguments)
             assert outcome.ok
             shown |= set(map(str, leaves(outcome.value)))
-            plan.voice.see(outcome.value)
-            plan.results.append(outcome.value)
+            results = (*plan.results, outcome.value)
+            plan = replace(plan, voice=plan.voice.see(outcome.value), results=results)
         for leaf in leaves(drawn.goal.arguments):
             if noun_of(drawn.planner.server, leaf):
                 assert leaf in shown, (drawn.goal, found)
@@ -278,10 +278,12 @@ def test_a_key_shown_in_passing_is_neither_known_nor_to_be_looked_up() -> None:
     plan = anew(drawn)
     (key,) = drawn.goal.arguments.values()
     assert plan.unknown(drawn.goal.arguments) == (key,)
-    plan.voice.see({"id": "crd_1", "account_id": key, "status": "active"})
+    seen = {"id": "crd_1", "account_id": key, "status": "active"}
+    plan = replace(plan, voice=plan.voice.see(seen))
     assert not plan.voice.is_known(key)
     assert plan.unknown(drawn.goal.arguments) is None
-    plan.voice.see({"id": key, "name": plan.voice.things[key].names[0]})
+    seen = {"id": key, "name": plan.voice.things[key].names[0]}
+    plan = replace(plan, voice=plan.voice.see(seen))
     assert plan.voice.is_known(key)
     assert plan.unknown(drawn.goal.arguments) == ()
 

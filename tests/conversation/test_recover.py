@@ -8,15 +8,16 @@ from random import Random
 import pytest
 
 from conversation.talks import Drawn, every_goal, planner
-from provegym.conversation.recover import Attempt, GiveUp, attempts, draw_refused
+from provegym.conversation.recover import GiveUp, attempts, draw_refused
 from provegym.kernel import Session
 from provegym.language.values import is_said, leaves
 from provegym.rewards.equality import equal
 from provegym.servers import load, names
 from provegym.toolbox import Toolbox
-from provegym.trace import point
+from provegym.trace import Attempt, point
 
 GIVE_UPS = 4
+EARLY, LATE = 0, 1
 
 
 @cache
@@ -25,7 +26,7 @@ def tried() -> tuple[tuple[Drawn, Attempt], ...]:
     return tuple(
         (drawn, attempt)
         for drawn in every_goal()
-        for attempt in attempts(drawn.planner, drawn.session, drawn.goal)
+        for attempt in attempts(drawn.planner, drawn.session, drawn.goal, EARLY, LATE)
     )
 
 
@@ -40,7 +41,7 @@ def test_attempts_fail_as_they_are_recorded_and_leave_no_trace() -> None:
 def test_something_can_be_tried_on_every_server_in_every_way() -> None:
     by_server = Counter(drawn.planner.server.name for drawn, _ in tried())
     assert by_server.keys() == set(names())
-    ways = Counter((a.tool == d.goal.tool, a.early) for d, a in tried())
+    ways = Counter((a.tool == d.goal.tool, a.before == EARLY) for d, a in tried())
     assert ways.keys() == {(True, True), (True, False), (False, False)}
     assert min(ways.values()) > 10
 
@@ -56,7 +57,7 @@ def test_a_misreading_is_the_users_own_words_for_one_value() -> None:
         own = drawn.planner.voice.things[right].names if right in drawn.planner.voice.things else ()
         assert words in (goal.said.derived.get(wrong), right.replace("_", " "), *own)
         assert words in goal.said.text
-        assert attempt.early == (words in own)
+        assert (attempt.before == EARLY) == (words in own)
 
 
 def test_another_tool_nearby_is_a_write_that_a_rule_refuses() -> None:

@@ -19,7 +19,7 @@ from provegym.conversation import kinds
 from provegym.conversation.kinds import KINDS, SHARES, Place, Shape
 from provegym.conversation.perturb import HELD_OUT
 from provegym.corpus import corpus as making
-from provegym.corpus import quotas as keeper
+from provegym.corpus import near_copies
 from provegym.corpus.corpus import Corpus, Made, Order, Saved, shape_of
 from provegym.corpus.quotas import Quotas, share_out
 from provegym.servers import load
@@ -478,8 +478,8 @@ def test_what_a_server_cannot_give_others_give_in_the_end(
 
     monkeypatch.setattr(making, "IDLE_ROUNDS", 2)
     monkeypatch.setattr(making, "candidate", without_maps)
-    monkeypatch.setattr(keeper, "MOST_TOOL", 9)
-    monkeypatch.setattr(keeper, "MOST_SEQUENCE", 9)
+    monkeypatch.setattr(near_copies, "MOST_TOOL", 9)
+    monkeypatch.setattr(near_copies, "MOST_SEQUENCE", 9)
     wanted = {"size": 12, "servers": ("payments", "maps"), "split": ""}
     corpus = make(order(tmp_path / "whole", **wanted))
     assert corpus.missing() == ""

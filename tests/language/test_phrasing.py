@@ -180,7 +180,7 @@ def test_a_pronoun_means_one_thing_of_its_kind(name: str) -> None:
         for key in chance.choices(keys, k=10):
             noun = user.things[key].noun
             others = {k for k, n in user.spoken_of.items() if n == noun and k != key}
-            user.call_it(key, noun, new=chance.random() < 0.3)
+            user = user.call_it(key, noun, new=chance.random() < 0.3)
             latest[noun] = key
             assert not others & user.pronouns.keys()
             if others:
@@ -198,15 +198,15 @@ def test_that_account_is_dropped_once_there_are_two() -> None:
     user = voice("banking")
     one, two, three = user.survey.named["account"][:3]
     payee = user.survey.named["payee"][0]
-    user.call_it(one, "account", new=False)
+    user = user.call_it(one, "account", new=False)
     assert user.pronouns == {one: ("that account", "the same account")}
-    user.call_it(payee, "payee", new=False)
+    user = user.call_it(payee, "payee", new=False)
     assert user.pronouns.keys() == {one, payee}
-    user.call_it(two, "account", new=False)
+    user = user.call_it(two, "account", new=False)
     assert user.pronouns.keys() == {payee}
-    user.call_it(three, "account", new=True)
+    user = user.call_it(three, "account", new=True)
     assert user.pronouns[three] == ("the new account",)
-    user.call_it(one, "account", new=False)
+    user = user.call_it(one, "account", new=False)
     assert user.pronouns.keys() == {payee}
 
 
@@ -214,7 +214,7 @@ def test_a_pronoun_stands_in_the_place_of_the_name() -> None:
     drawn = next(d for d in goals("banking", 0) if d.goal.tool == "close_account")
     (key,) = drawn.goal.arguments.values()
     user = voice("banking", 0)
-    user.call_it(key, "account", new=False)
+    user = user.call_it(key, "account", new=False)
     said = [user.ask(drawn.tool, drawn.goal.arguments) for _ in range(40)]
     spoken = [each for each in said if each and "account" in "".join(each.slots) and not each.names]
     assert len(spoken) > 15

@@ -8,20 +8,22 @@ tools and arguments are put into the user's words, and no description is.
 import re
 import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 from msgspec.structs import replace as put
 
 from provegym import servers
-from provegym.conversation.draft import Cast, Talk
+from provegym.conversation.draft import Cast, Draft
+from provegym.conversation.goals import plan_turn
 from provegym.conversation.ground import Scene, explored, scene
 from provegym.conversation.kinds import SHARES, Place, Shape
 from provegym.conversation.machine import STATES
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
-from provegym.conversation.plan import MOST_ANSWERS, Goal, Planner
+from provegym.conversation.plan import MOST_ANSWERS, Goal, Planner, borrower
 from provegym.fuzz.pool import folded
 from provegym.graph.chains import Chain, Sampler
 from provegym.graph.dependency import cached
@@ -130,9 +132,10 @@ def _together(parts: list[Phrase | None]) -> Phrase | None:
 class ForeignPlanner(Planner):
     """Draws goals from what worked when the server was explored; each try may cost a start."""
 
-    def __init__(self, server: AnyServer, voice: Voice, seen: Observer) -> None:
-        super().__init__(server, voice, seen.pool)
-        self.seen = seen
+    @property
+    def seen(self) -> Observer:
+        """What was learnt by exploring the server."""
+        return explored(self.server)
 
     def draw(
         self, session: Session, tool: Tool, level: str, fixed: Json, shows: Sequence[str] = ()
@@ -263,53 +266,63 @@ def answer_pointers(result: Json, arguments: Json) -> tuple[str, ...]:
     return tuple(telling)[:MOST_ANSWERS]
 
 
-class ForeignTalk(Talk):
+@dataclass(frozen=True)
+class ForeignDraft(Draft):
     """A conversation on a server without tables, whose clock is out of reach."""
 
-    def __init__(self, scene: Scene, key: str, chain: Chain, cast: Cast) -> None:
-        super().__init__(scene, key, chain, cast)
-        self.voice = ForeignVoice(scene.server, scene.survey, self.chance, self.session.now)
-        self.planner = ForeignPlanner(scene.server, self.voice, explored(scene.server))
+    @classmethod
+    def begin(cls, scene: Scene, key: str, chain: Chain, cast: Cast) -> Self:
+        """The empty draft of a conversation."""
+        draft = super().begin(scene, key, chain, cast)
+        voice = ForeignVoice(scene.server, scene.survey, draft.chance, draft.session.now)
+        fuzzer = borrower(scene.server, draft.chance, explored(scene.server).pool)
+        user = people.acting_user(Seed(scene.seed))
+        system = f"You act for {user.name}, with the tools given."
+        return replace(
+            draft,
+            planner=ForeignPlanner(scene.server, voice, fuzzer),
+            example=put(draft.example, system=system),
+        )
 
-    def _system(self, seed: int) -> str:
-        return f"You act for {people.acting_user(Seed(seed)).name}, with the tools given."
+    def next_level(self) -> str:
+        """How much the user says in the next turn; nothing needed is ever left out."""
+        return self.chance.choice(LEVELS) if self.has_asked else self.level
 
-    def _next_level(self) -> str:
-        return self.chance.choice(LEVELS) if self.is_follow_up else self.level
-
-    def _candidates(self) -> list[Tool]:
+    def candidates(self) -> tuple[list[Tool], Self]:
         """Tools that can be goals: the chain's next, else those that depend on what was called."""
-        follows = [edge.target for edge in self.edges if edge.source in self.results]
+        follows = [edge.target for edge in self.scene.edges if edge.source in self.results]
         rest = list(usable(self.server))
         self.chance.shuffle(rest)
         names = [*follows, *rest] if self.chance.random() < FOLLOWS else rest
-        names = [self.wanted.pop(0)] if self.wanted else names
+        names = [self.wanted[0]] if self.wanted else names
         fitting = [name for name in dict.fromkeys(names) if name in rest]
-        return [self.server.tools[name] for name in fitting[:GOALS]]
+        tools = [self.server.tools[name] for name in fitting[:GOALS]]
+        return tools, replace(self, wanted=self.wanted[1:])
 
-    def _learn(self, tool: str, arguments: Json, session: Session) -> None:
+    def learn(self, tool: str, arguments: Json, session: Session) -> Self:
+        """Call a tool on a session: what it returned is known."""
         value = session.call(tool, arguments).value
-        self.planner.voice.see(value)
-        self.results[tool] = arguments, value
-        self.written |= self.server.tools[tool].writes
+        results = {**self.results, tool: (arguments, value)}
+        has_written = self.has_written or self.server.tools[tool].writes
+        seen = self.speak_as(self.voice.see(value))
+        return replace(seen, results=results, has_written=has_written)
 
-    def remember(self) -> None:
+    def remember(self) -> Self:
         """The turn is over; things keep their names."""
-        self.goals, self.road = [], ()
+        return replace(self, goals=(), road=())
 
 
-def converse(talk: ForeignTalk) -> bool:
+def converse(draft: Draft) -> Draft | None:
     """Play a conversation to its end by the states there are, but for asides and give-ups."""
     at = "query"
     while at not in ("end", "dropped"):
-        at = _query(talk) if at == "query" else STATES[at](talk)
-    return at == "end"
+        at, draft = _query(draft) if at == "query" else STATES[at](draft)
+    return draft if at == "end" else None
 
 
-def _query(talk: ForeignTalk) -> str:
-    talk.open_turn(minutes=0)
-    ready = any(talk.draw_goals() and talk.look_up() for _ in range(DRAWS))
-    return "turn" if ready else "dropped"
+def _query(draft: Draft) -> tuple[str, Draft]:
+    found, draft = plan_turn(draft.open_turn(minutes=0), DRAWS)
+    return ("turn" if found else "dropped"), draft
 
 
 def shape(place: Place) -> Shape:
@@ -332,23 +345,19 @@ def candidate(place: Place, shape: Shape) -> Example | None:
     server = servers.load(place.server)
     cast = Cast(shape.level, shape.knobs, others=others(server))
     chain = chain_of(server, place.number)
-    talk = ForeignTalk(scene(place.server, WORLD), place.key, chain, cast)
+    draft = ForeignDraft.begin(scene(place.server, WORLD), place.key, chain, cast)
     if shape.kind == "irrelevance":
-        return _small_talk(talk)
-    return talk.finish() if converse(talk) else None
+        return _small_talk(draft)
+    done = converse(draft)
+    return None if done is None else done.example
 
 
-def _small_talk(talk: ForeignTalk) -> Example:
+def _small_talk(draft: Draft) -> Example:
     """What is said to anybody, whatever tools there are."""
-    text = styled(draw_aside("smalltalk", talk.chance), talk.persona, [], talk.chance)
-    made = {"made": "offline", "persona": talk.persona, "slots": [[]], "levels": ["aside"]}
-    return put(
-        talk.example,
-        kind="irrelevance",
-        turns=(Turn(text=text),),
-        paths=(Path(),),
-        provenance={**made, "why": "smalltalk"},
-    )
+    text = styled(draw_aside("smalltalk", draft.chance), draft.persona, [], draft.chance)
+    made = put(draft.example.provenance, slots=((),), levels=("aside",), why="smalltalk")
+    turns = (Turn(text=text),)
+    return put(draft.example, kind="irrelevance", turns=turns, paths=(Path(),), provenance=made)
 
 
 @lru_cache(maxsize=4)

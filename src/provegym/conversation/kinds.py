@@ -5,14 +5,15 @@ that a corpus can pass over shapes it needs no more of.
 """
 
 from collections.abc import Callable
+from functools import cache
 from random import Random
 from typing import NamedTuple
 
 from msgspec.structs import replace as put
 
 from provegym import servers
-from provegym.conversation.draft import LEVELS, Cast, Talk
-from provegym.conversation.ground import scene
+from provegym.conversation.draft import LEVELS, Cast, Draft
+from provegym.conversation.ground import Scene, scene
 from provegym.conversation.machine import converse
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
 from provegym.conversation.perturb import strangers
@@ -20,7 +21,7 @@ from provegym.graph.chains import Chain, Sampler
 from provegym.graph.dependency import cached
 from provegym.language.personas import draw as draw_aside
 from provegym.language.personas import styled
-from provegym.trace import Example, Path, Turn
+from provegym.trace import Example, Path, Provenance, Turn
 
 SHARES = {"multi_turn": 10_895, "clarification": 1_500, "abstention": 806, "irrelevance": 316}
 ALONE = 0.4
@@ -64,7 +65,6 @@ def shape(place: Place) -> Shape:
 
 
 _ranks: dict[tuple[str, int, bool], list[int]] = {}
-_chains: dict[str, tuple[Sampler, list[Chain]]] = {}
 
 
 def rank(place: Place) -> int:
@@ -84,10 +84,16 @@ def chain_of(name: str, index: int) -> Chain:
     if at == 0:
         tools = list(server.tools)
         return Chain((tools[alone % len(tools)],), ())
-    sampler, drawn = _chains.setdefault(name, (Sampler(cached(server), 0), []))
+    sampler, drawn = _chains(name)
     while len(drawn) <= index - alone:
         drawn.append(sampler.draw())
     return drawn[index - alone]
+
+
+@cache
+def _chains(name: str) -> tuple[Sampler, list[Chain]]:
+    """The chains drawn so far for a server, and who draws the next."""
+    return Sampler(cached(servers.load(name)), 0), []
 
 
 def multi_turn(place: Place, shape: Shape) -> Example | None:
@@ -96,8 +102,8 @@ def multi_turn(place: Place, shape: Shape) -> Example | None:
         level=shape.level, knobs=shape.knobs, others=_strangers(place), held_out=place.held_out
     )
     chain = chain_of(place.server, rank(place))
-    talk = Talk(scene(place.server, place.world), place.key, chain, cast)
-    return talk.finish() if converse(talk) and talk.steps else None
+    draft = converse(Draft.begin(_scene(place), place.key, chain, cast))
+    return draft.example if draft is not None and draft.steps else None
 
 
 def clarification(place: Place, shape: Shape) -> Example | None:
@@ -109,6 +115,7 @@ def clarification(place: Place, shape: Shape) -> Example | None:
 def _hidden(
     place: Place, knobs: tuple[str, ...], kind: str, turns: tuple[int, int]
 ) -> Example | None:
+    """A conversation in which one write is hidden, and asked for in one turn."""
     server = servers.load(place.server)
     writes = [tool.name for tool in server.tools.values() if tool.writes]
     hidden = writes[place.number % len(writes)]
@@ -116,12 +123,11 @@ def _hidden(
     chain = chain_of(place.server, place.number + 1)
     if hidden in chain.tools:
         chain = Chain((Random(place.key).choice([t for t in server.tools if t != hidden]),), ())
-    talk = Talk(scene(place.server, place.world), place.key, chain, cast)
-    if not converse(talk):
+    draft = converse(Draft.begin(_scene(place), place.key, chain, cast))
+    if draft is None:
         return None
-    example = talk.finish()
-    hid = {"would_serve": list(example.toolbox.hidden)}
-    return put(example, kind=kind, provenance={**example.provenance, **hid})
+    example = draft.note(would_serve=draft.example.toolbox.hidden).example
+    return put(example, kind=kind)
 
 
 def abstention(place: Place, shape: Shape) -> Example | None:
@@ -134,7 +140,7 @@ def abstention(place: Place, shape: Shape) -> Example | None:
         return _asks_back(place, shape)
     if why == "no_tool":
         return _elsewhere(place, shape, "abstention")
-    return _nothing_fits(place, shape, draw_aside(why, chance), why)
+    return _nothing_fits(place, shape, "abstention", draw_aside(why, chance), why)
 
 
 def _asks_back(place: Place, shape: Shape) -> Example | None:
@@ -143,14 +149,25 @@ def _asks_back(place: Place, shape: Shape) -> Example | None:
     writes = [tool.name for tool in server.tools.values() if tool.writes]
     chain = Chain((writes[place.number % len(writes)],), ())
     cast = Cast("missing", shape.knobs, (), (2, 2), _strangers(place), place.held_out)
-    talk = Talk(scene(place.server, place.world), place.key, chain, cast)
-    if not converse(talk) or talk.turns[0].asks is None:
+    draft = converse(Draft.begin(_scene(place), place.key, chain, cast))
+    if draft is None or draft.turns[0].asks is None:
         return None
-    example = talk.finish()
-    said = {"slots": talk.slots[:1], "names": talk.names[:1], "levels": talk.levels[:1]}
-    provenance = {"made": "offline", "persona": talk.persona, "why": "missing", **said}
-    turns = (example.turns[0],)
-    return put(example, kind="abstention", turns=turns, paths=(Path(),), provenance=provenance)
+    made = draft.example.provenance
+    provenance = Provenance(
+        made=made.made,
+        persona=made.persona,
+        slots=made.slots[:1],
+        names=made.names[:1],
+        levels=made.levels[:1],
+        why="missing",
+    )
+    return put(
+        draft.example,
+        kind="abstention",
+        turns=draft.turns[:1],
+        paths=(Path(),),
+        provenance=provenance,
+    )
 
 
 def _elsewhere(place: Place, shape: Shape, kind: str) -> Example | None:
@@ -160,11 +177,25 @@ def _elsewhere(place: Place, shape: Shape, kind: str) -> Example | None:
     writes = [tool.name for tool in servers.load(other).tools.values() if tool.writes]
     chain = Chain((chance.choice(writes),), ())
     cast = Cast(turns=(1, 1), held_out=place.held_out)
-    talk = Talk(scene(other, place.world), f"{place.key} elsewhere", chain, cast)
-    if not converse(talk) or talk.attempts or "infeasible" in talk.provenance:
+    key = f"{place.key} elsewhere"
+    draft = converse(Draft.begin(scene(other, place.world), key, chain, cast))
+    if draft is None:
         return None
-    text, slots = talk.turns[0].text, talk.slots[0]
-    return _nothing_fits(place, shape, text, "no_tool", (other, kind, slots, talk.persona))
+    made = draft.example.provenance
+    if made.attempts or made.infeasible:
+        return None
+    near = strangers(other, place.others)
+    others = tuple(name for name in _strangers(place) if name in near)
+    asked = Provenance(
+        made=made.made,
+        persona=made.persona,
+        slots=made.slots,
+        levels=("aside",),
+        why="no_tool",
+        elsewhere=other,
+    )
+    here = _begin_alone(place, shape, others).example
+    return put(here, kind=kind, turns=(Turn(text=draft.turns[0].text),), provenance=asked)
 
 
 def irrelevance(place: Place, shape: Shape) -> Example | None:
@@ -173,42 +204,25 @@ def irrelevance(place: Place, shape: Shape) -> Example | None:
     if chance.random() < 0.5:
         return _elsewhere(place, shape, "irrelevance")
     text = draw_aside("smalltalk", chance)
-    return _nothing_fits(place, shape, text, "smalltalk", ("", "irrelevance", [], ""))
+    return _nothing_fits(place, shape, "irrelevance", text, "smalltalk")
 
 
-def _nothing_fits(
-    place: Place,
-    shape: Shape,
-    text: str,
-    why: str,
-    more: tuple[str, str, list[str], str] = ("", "abstention", [], ""),
-) -> Example:
-    elsewhere, kind, slots, persona = more
-    others = _strangers(place)
-    if elsewhere:
-        near = strangers(elsewhere, place.others)
-        others = tuple(name for name in others if name in near)
-    cast = Cast(knobs=shape.knobs, others=others)
-    talk = Talk(
-        scene(place.server, place.world),
-        place.key,
-        Chain((next(iter(servers.load(place.server).tools)),), ()),
-        cast,
-    )
-    if not persona:
-        text = styled(text, talk.persona, [], talk.chance, later=False)
-    provenance = {
-        "made": "offline",
-        "persona": persona or talk.persona,
-        "slots": [slots],
-        "levels": ["aside"],
-        "why": why,
-    }
-    if elsewhere:
-        provenance["elsewhere"] = elsewhere
-    return put(
-        talk.example, kind=kind, turns=(Turn(text=text),), paths=(Path(),), provenance=provenance
-    )
+def _nothing_fits(place: Place, shape: Shape, kind: str, text: str, why: str) -> Example:
+    """One turn that no tool here is for, in the manner of a persona."""
+    draft = _begin_alone(place, shape, _strangers(place))
+    text = styled(text, draft.persona, [], draft.chance, later=False)
+    asked = put(draft.example.provenance, slots=((),), levels=("aside",), why=why)
+    return put(draft.example, kind=kind, turns=(Turn(text=text),), provenance=asked)
+
+
+def _begin_alone(place: Place, shape: Shape, others: tuple[str, ...]) -> Draft:
+    """The empty draft of a conversation in which nothing is called."""
+    chain = Chain((next(iter(servers.load(place.server).tools)),), ())
+    return Draft.begin(_scene(place), place.key, chain, Cast(knobs=shape.knobs, others=others))
+
+
+def _scene(place: Place) -> Scene:
+    return scene(place.server, place.world)
 
 
 def _strangers(place: Place) -> tuple[str, ...]:

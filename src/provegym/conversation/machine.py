@@ -1,16 +1,19 @@
 """The state machine of a conversation (§3.2, step 3), as it is played on a live world.
 
-query → turn → execution → response → continuation. A state is one function; what it may lead to is
-its return type, from which the picture in the docs is drawn.
+query → turn → execution → response → continuation. A state is one function from a draft to the name
+of the next state and the next draft. Where it may lead is its return type, from which the picture
+in the docs is drawn.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
-from provegym.conversation.draft import MOST_LENGTH, Talk
+from provegym.conversation.draft import MOST_LENGTH, Draft
+from provegym.conversation.goals import plan_turn
 from provegym.conversation.recover import attempts, draw_refused
 from provegym.language.personas import draw as draw_aside
-from provegym.trace import Turn
+from provegym.trace import Claim, Turn
 from provegym.verify.serving import serving
 
 MINUTES = (0, 0, 0, 5, 15, 60)
@@ -21,7 +24,7 @@ MOST_PLAN = 5
 TRIES = 3
 ASIDES = ("smalltalk", "knowledge", "beyond")
 
-State = Callable[[Talk], str]
+State = Callable[[Draft], tuple[str, Draft]]
 STATES: dict[str, State] = {}
 
 
@@ -32,148 +35,130 @@ def state(function: State) -> State:
 
 
 @state
-def query(talk: Talk) -> Literal["turn", "aside", "unserved", "refusal", "dropped"]:
+def query(
+    draft: Draft,
+) -> tuple[Literal["turn", "aside", "unserved", "refusal", "dropped"], Draft]:
     """Some time passes; the user has something in mind that works, or cannot work, now."""
-    talk.open_turn(talk.chance.choice(MINUTES) if talk.turns else 0)
-    if talk.is_due("aside"):
-        return "aside"
-    if talk.is_due("unserved"):
-        return "unserved"
-    if talk.chance.random() < REFUSED and (talk.is_follow_up or talk.level == "minimal"):
-        tool = talk.chance.choice(talk.tools(writes=True))
-        talk.refused = draw_refused(talk.planner, talk.session, tool, talk.toolbox)
-        if talk.refused is not None:
-            return "refusal"
-    for _ in range(TRIES):
-        if talk.draw_goals() and talk.look_up():
-            return "turn"
-    return "dropped"
+    draft = draft.open_turn(draft.chance.choice(MINUTES) if draft.turns else 0)
+    if draft.is_due("aside"):
+        return "aside", draft.without_due("aside")
+    if draft.is_due("unserved"):
+        return "unserved", draft.without_due("unserved")
+    if draft.chance.random() < REFUSED and (draft.has_asked or draft.level == "minimal"):
+        tool = draft.chance.choice(draft.tools(writes=True))
+        refused = draw_refused(draft.planner, draft.session, tool, draft.toolbox)
+        if refused is not None:
+            return "refusal", replace(draft, refused=refused)
+    found, draft = plan_turn(draft, TRIES)
+    return ("turn" if found else "dropped"), draft
 
 
 @state
-def turn(talk: Talk) -> Literal["asking", "execution", "dropped"]:
+def turn(draft: Draft) -> tuple[Literal["asking", "execution", "dropped"], Draft]:
     """The calls that serve the goals are known: the fewest lookups, then the goals themselves."""
-    calls = len(talk.road) + len(talk.goals)
-    asks = talk.goals[0].said.missing is not None
-    if calls > MOST_PLAN or len(talk.steps) + calls + len(talk.turns) + 1 + asks > MOST_LENGTH:
-        return "dropped"
+    calls = len(draft.road) + len(draft.goals)
+    asks = draft.goals[0].said.missing is not None
+    length = len(draft.steps) + calls + len(draft.turns) + 1 + asks
+    if calls > MOST_PLAN or length > MOST_LENGTH:
+        return "dropped", draft
     if asks:
-        return "asking"
-    talk.say([goal.said for goal in talk.goals])
-    return "execution"
+        return "asking", draft
+    return "execution", draft.say([goal.said for goal in draft.goals])
 
 
 @state
-def asking(talk: Talk) -> Literal["execution"]:
+def asking(draft: Draft) -> tuple[Literal["execution"], Draft]:
     """The user left something out; the assistant must ask, and the user answers."""
-    said = talk.goals[0].said
-    talk.say([said], asks=said.missing)
-    talk.answer(talk.goals[0])
-    return "execution"
+    goal = draft.goals[0]
+    asked = draft.say([goal.said], asks=goal.said.missing)
+    return "execution", asked.answer(goal)
 
 
 @state
-def execution(talk: Talk) -> Literal["recovery", "response"]:
+def execution(draft: Draft) -> tuple[Literal["recovery", "response"], Draft]:
     """The calls are made; now and then something else is tried first, and fails."""
-    talk.start = len(talk.steps)
-    for read in talk.road:
-        talk.call(read.tool, read.arguments)
-    recovers = talk.chance.random() < RECOVERS
-    if recovers and len(talk.goals) == 1:
-        talk.tried = list(attempts(talk.planner, talk.session, talk.goals[0]))
-    for goal in talk.goals:
-        talk.call(goal.tool, goal.arguments, goal.answers)
-        talk.note_derived(goal)
-    return "recovery" if talk.tried else "response"
+    first = len(draft.steps)
+    for read in draft.road:
+        draft = draft.call(read.tool, read.arguments)
+    if draft.chance.random() < RECOVERS and len(draft.goals) == 1:
+        found = attempts(draft.planner, draft.session, draft.goals[0], first, len(draft.steps))
+        draft = replace(draft, tried=tuple(found))
+    for goal in draft.goals:
+        at = len(draft.steps)
+        draft = draft.call(goal.tool, goal.arguments, goal.answers)
+        words = {f"{at}.{name}": said for name, said in goal.said.derived.items()}
+        draft = draft.note(derived={**draft.example.provenance.derived, **words})
+    return ("recovery" if draft.tried else "response"), draft
 
 
 @state
-def recovery(talk: Talk) -> Literal["response"]:
+def recovery(draft: Draft) -> tuple[Literal["response"], Draft]:
     """What was tried and refused is kept for the transcript: the gold has only what worked."""
-    tried = talk.chance.choice(talk.tried)
-    before = talk.start if tried.early else len(talk.steps) - 1
-    talk.attempts.append(
-        {"before": before, "tool": tried.tool, "arguments": tried.arguments, "error": tried.error}
-    )
-    talk.tried = []
-    return "response"
+    tried = draft.chance.choice(draft.tried)
+    noted = draft.note(attempts=(*draft.example.provenance.attempts, tried))
+    return "response", replace(noted, tried=())
 
 
 @state
-def refusal(talk: Talk) -> Literal["response", "dropped"]:
+def refusal(draft: Draft) -> tuple[Literal["response", "dropped"], Draft]:
     """The goal cannot be reached; a lookup shows why, and the assistant gives up and explains."""
-    refused = talk.refused
+    refused = draft.refused
     assert refused is not None
-    if len(talk.steps) + len(refused.road) + len(talk.turns) + 1 > MOST_LENGTH:
-        return "dropped"
-    talk.level = "minimal"
-    talk.say([refused.goal.said])
+    if len(draft.steps) + len(refused.road) + len(draft.turns) + 1 > MOST_LENGTH:
+        return "dropped", draft
+    goal = refused.goal
+    draft = replace(draft, level="minimal", refused=None).say([goal.said])
     for number, read in enumerate(refused.road):
-        talk.call(read.tool, read.arguments, refused.answers if number == refused.shows else ())
-    talk.provenance["infeasible"] = {
-        "turn": len(talk.turns) - 1,
-        "tool": refused.goal.tool,
-        "arguments": refused.goal.arguments,
-    }
-    talk.refused = None
-    return "response"
+        answers = refused.answers if number == refused.shows else ()
+        draft = draft.call(read.tool, read.arguments, answers)
+    claim = Claim(turn=len(draft.turns) - 1, tool=goal.tool, arguments=goal.arguments)
+    return "response", draft.note(infeasible=claim)
 
 
 @state
-def aside(talk: Talk) -> Literal["response"]:
+def aside(draft: Draft) -> tuple[Literal["response"], Draft]:
     """The user says something that no tool is for."""
-    talk.turns.append(
-        Turn(text=draw_aside(talk.chance.choice(ASIDES), talk.chance), minutes=talk.minutes)
-    )
-    talk.slots.append([])
-    talk.names.append([])
-    talk.levels.append("aside")
-    return "response"
+    text = draw_aside(draft.chance.choice(ASIDES), draft.chance)
+    return "response", draft.add_turn(Turn(text=text, minutes=draft.minutes), "aside")
 
 
 @state
-def unserved(talk: Talk) -> Literal["response", "dropped"]:
+def unserved(draft: Draft) -> tuple[Literal["response", "dropped"], Draft]:
     """The user asks for what only hidden tools could do; the assistant has to say so."""
-    tool = talk.server.tools[talk.hidden[0]]
-    goal = talk.planner.draw(talk.session, tool, "complete", {})
+    tool = draft.server.tools[draft.cast.hidden[0]]
+    goal = draft.planner.draw(draft.session, tool, "complete", {})
     if goal is None:
-        return "dropped"
-    also = serving(talk.session, talk.toolbox, goal.tool, goal.arguments)
-    if also & {step.tool for step in talk.steps}:
-        return "dropped"
-    talk.hide(tuple(sorted(also)))
-    talk.level = "complete"
-    talk.say([goal.said])
-    talk.provenance["unserved"] = {
-        "turn": len(talk.turns) - 1,
-        "tool": goal.tool,
-        "arguments": goal.arguments,
-    }
-    return "response"
+        return "dropped", draft
+    also = serving(draft.session, draft.toolbox, goal.tool, goal.arguments)
+    if also & {step.tool for step in draft.steps}:
+        return "dropped", draft
+    draft = replace(draft.hide(tuple(sorted(also))), level="complete").say([goal.said])
+    claim = Claim(turn=len(draft.turns) - 1, tool=goal.tool, arguments=goal.arguments)
+    return "response", draft.note(unserved=claim)
 
 
 @state
-def response(talk: Talk) -> Literal["continuation"]:
+def response(draft: Draft) -> tuple[Literal["continuation"], Draft]:
     """The assistant answers; what its calls returned is known, and can be spoken of."""
-    talk.remember()
-    return "continuation"
+    return "continuation", draft.remember()
 
 
 @state
-def continuation(talk: Talk) -> Literal["query", "end"]:
+def continuation(draft: Draft) -> tuple[Literal["query", "end"], Draft]:
     """The user goes on, less and less likely, or is done."""
-    count = len(talk.turns)
-    few = len(talk.server.tools) < FEW
-    if talk.due or count < talk.least:
-        return "query"
-    if count < talk.most and talk.chance.random() < (GOES_ON_WITH_FEW if few else GOES_ON):
-        return "query"
-    return "end"
+    least, most = draft.cast.turns
+    count = len(draft.turns)
+    if draft.due or count < least:
+        return "query", draft
+    goes_on = GOES_ON_WITH_FEW if len(draft.server.tools) < FEW else GOES_ON
+    if count < most and draft.chance.random() < goes_on:
+        return "query", draft
+    return "end", draft
 
 
-def converse(talk: Talk) -> bool:
-    """Play a conversation to its end; whether it came to one."""
+def converse(draft: Draft) -> Draft | None:
+    """Play a conversation to its end; None if it was dropped on the way."""
     at = "query"
     while at not in ("end", "dropped"):
-        at = STATES[at](talk)
-    return at == "end"
+        at, draft = STATES[at](draft)
+    return draft if at == "end" else None

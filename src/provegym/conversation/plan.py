@@ -5,6 +5,7 @@ reads; the seeker gives the shortest roads, and completion and the contract do t
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
@@ -55,16 +56,29 @@ class Goal(NamedTuple):
     answers: tuple[str, ...] = ()
 
 
-class Planner:
-    """Draws goals for one conversation and plans what an assistant must look up for them."""
+def borrower(server: AnyServer, chance: Random, pool: Pool) -> Borrower:
+    """A fuzzer for one conversation, which knows what a world holds."""
+    fuzzer = Borrower(server, f"plan {chance.random()}")
+    fuzzer.pool = pool
+    return fuzzer
 
-    def __init__(self, server: AnyServer, voice: Voice, pool: Pool) -> None:
-        self.server = server
-        self.voice = voice
-        self.chance: Random = voice.chance
-        self.fuzzer = Borrower(server, f"plan {self.chance.random()}")
-        self.fuzzer.pool = pool
-        self.results: list[Json] = []
+
+@dataclass(frozen=True)
+class Planner:
+    """Draws goals for one conversation and plans what an assistant must look up for them.
+
+    `results` are those of the calls made so far. The fuzzer learns from every call it tries.
+    """
+
+    server: AnyServer
+    voice: Voice
+    fuzzer: Borrower
+    results: tuple[Json, ...] = ()
+
+    @property
+    def chance(self) -> Random:
+        """The conversation's random generator."""
+        return self.voice.chance
 
     def draw(
         self, session: Session, tool: Tool, level: str, fixed: Json, shows: Sequence[str] = ()

@@ -13,32 +13,32 @@ from provegym.language.things import noun_of
 from provegym.language.values import is_said, leaves, normal
 from provegym.search import Read, Road
 from provegym.toolbox import Toolbox
-from provegym.trace import Json
+from provegym.trace import Attempt, Json
 
 MOST_NEARBY = 12
 SOUGHT = 3
 
 
-class Attempt(NamedTuple):
-    """A call that fails before the right one: at the start of a turn, or right before its goal."""
+def attempts(
+    planner: Planner, session: Session, goal: Goal, first: int, at: int
+) -> Iterator[Attempt]:
+    """What somebody might try before the goal and be refused: words for a value, or another tool.
 
-    tool: str
-    arguments: Json
-    error: str
-    early: bool
-
-
-def attempts(planner: Planner, session: Session, goal: Goal) -> Iterator[Attempt]:
-    """What somebody might try first and be refused: words for a value, or a tool nearby."""
+    A name in the place of an id is tried before the turn's lookups (its step `first`), all else
+    right before the goal (step `at`).
+    """
     tool = planner.server.tools[goal.tool]
     for arguments, early in _misreadings(planner, tool, goal):
         if error := session.fork().call(goal.tool, arguments).error:
-            yield Attempt(goal.tool, arguments, error, early)
+            before = first if early else at
+            yield Attempt(before=before, tool=goal.tool, arguments=arguments, error=error)
     if tool.writes:  # a question is no reason to change anything
-        yield from _nearby(planner, session, goal)
+        for name, arguments in _nearby(planner, session, goal):
+            yield Attempt(before=at, tool=name, arguments=arguments, error="rejected")
 
 
 def _misreadings(planner: Planner, tool: Tool, goal: Goal) -> Iterator[tuple[Json, bool]]:
+    """The goal's arguments with words in the place of a value, and whether it is a name."""
     for name, value in goal.arguments.items():
         if name in goal.said.derived:
             yield {**goal.arguments, name: goal.said.derived[name]}, False
@@ -50,8 +50,8 @@ def _misreadings(planner: Planner, tool: Tool, goal: Goal) -> Iterator[tuple[Jso
                 yield {**goal.arguments, name: named[0]}, True
 
 
-def _nearby(planner: Planner, session: Session, goal: Goal) -> Iterator[Attempt]:
-    """Another write that takes the same things and is refused by a rule."""
+def _nearby(planner: Planner, session: Session, goal: Goal) -> Iterator[tuple[str, Json]]:
+    """Other writes that take the same things and are refused by a rule."""
     tried = 0
     for other in planner.server.tools.values():
         required = other.input_schema["required"]
@@ -61,7 +61,7 @@ def _nearby(planner: Planner, session: Session, goal: Goal) -> Iterator[Attempt]
             tried += 1
             arguments = {name: goal.arguments[name] for name in required}
             if session.fork().call(other.name, arguments).error == "rejected":
-                yield Attempt(other.name, arguments, "rejected", early=False)
+                yield other.name, arguments
 
 
 class GiveUp(NamedTuple):

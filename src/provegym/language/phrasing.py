@@ -6,7 +6,7 @@ kept beside it, so that the contract can prove that the value follows from them.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any, NamedTuple
@@ -55,11 +55,13 @@ class Said(NamedTuple):
     relations: tuple[tuple[str, Relation], ...] = ()
 
 
-@dataclass
+@dataclass(frozen=True)
 class Voice:
     """The user of one conversation, who knows the things of one world by name.
 
-    `shown` is what calls returned so far, each value with what stood beside it.
+    `shown` is what calls returned so far: each value, with the values that stood beside it.
+    `held` is which thing has the key of another in which field. `pronouns` are the words for what
+    was spoken of, `spoken_of` its kinds. A voice never changes: who has seen more is another voice.
     """
 
     server: AnyServer
@@ -67,13 +69,15 @@ class Voice:
     chance: Random
     now: datetime
     held_out: bool = False
-    spoken_of: dict[str, str] = field(default_factory=dict)
-    pronouns: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    shown: dict[str, frozenset[str]] = field(default_factory=dict)
-    held: dict[str, tuple[Relation, ...]] = field(default_factory=dict)
+    spoken_of: Mapping[str, str] = field(default_factory=dict)
+    pronouns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    shown: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    held: Mapping[str, tuple[Relation, ...]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.table: Mapping[str, Any] = asks(self.server.name)
+    @property
+    def table(self) -> Mapping[str, Any]:
+        """How people ask for this server's tools: its asks.toml."""
+        return asks(self.server.name)
 
     @property
     def things(self) -> dict[str, Thing]:
@@ -84,14 +88,17 @@ class Voice:
         """The thing a value is the key of, or the one it belongs to alone, as an address does."""
         return self.things.get(value) or self.survey.owners.get(value)
 
-    def see(self, result: Json) -> None:
-        """Take in what a call returned: each value, with what stood beside it and whose it is."""
+    def see(self, result: Json) -> "Voice":
+        """The same user after a call returned: each value, what stood beside it, whose it is."""
+        shown = dict(self.shown)
         for _, record in records(result, ""):
             beside = frozenset(normal(v) for v in record.values() if isinstance(v, Scalar))
             for value in leaves(record):
-                self.shown[str(value)] = self.shown.get(str(value), frozenset()) | beside
+                shown[str(value)] = shown.get(str(value), frozenset()) | beside
+        held = dict(self.held)
         for relation in relations(self.server, self.things, result):
-            self.held[relation.key] = (*self.held.get(relation.key, ()), relation)
+            held[relation.key] = (*held.get(relation.key, ()), relation)
+        return replace(self, shown=shown, held=held)
 
     def is_known(self, key: str) -> bool:
         """Whether some result showed a key, beside what its thing is called by."""
@@ -111,17 +118,16 @@ class Voice:
         owners.sort(key=lambda each: each.owner not in self.pronouns)
         return owners[0] if owners else None
 
-    def call_it(self, key: str, noun: str, *, new: bool) -> None:
-        """Speak of a thing as "that account" from now on, as long as it is clear which."""
+    def call_it(self, key: str, noun: str, *, new: bool) -> "Voice":
+        """The same user, who says "that account" from now on, as long as it is clear which."""
         word = self._word(key, noun)
         rivals = [k for k, n in self.spoken_of.items() if n == noun and k != key]
-        for rival in rivals:
-            self.pronouns.pop(rival, None)
-        self.spoken_of[key] = noun
+        pronouns = {k: words for k, words in self.pronouns.items() if k not in rivals}
         if new:
-            self.pronouns[key] = (f"the new {word}", *((f"that {word}",) if not rivals else ()))
-        elif not rivals and key not in self.pronouns:
-            self.pronouns[key] = (f"that {word}", f"the same {word}")
+            pronouns[key] = (f"the new {word}", *((f"that {word}",) if not rivals else ()))
+        elif not rivals and key not in pronouns:
+            pronouns[key] = (f"that {word}", f"the same {word}")
+        return replace(self, pronouns=pronouns, spoken_of={**self.spoken_of, key: noun})
 
     def _word(self, key: str, noun: str) -> str:
         """What a kind of thing is called: its noun, or another word that the server gives it."""

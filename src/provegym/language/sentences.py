@@ -1,0 +1,46 @@
+"""Requests put together into one turn: joined by a word, each sentence with a capital."""
+
+import re
+from collections.abc import Sequence
+from random import Random
+
+from provegym.language.phrasing import Said
+
+AND_THEN = ("Then", "After that,", "Also,", "And", "Next,", "When that's done,", "And then")
+AND_ASKS = ("Also,", "And", "One more thing:", "Besides,", "And besides,")
+
+
+def join(said: Sequence[Said], chance: Random) -> str:
+    """Several requests in one turn: "Freeze my card. After that, list my accounts."."""
+    text = said[0].text
+    for each in said[1:]:
+        if each.again:
+            text = f"{text} {each.text}"
+            continue
+        more = _after_a_word(each)
+        joins = AND_ASKS if more.endswith("?") else AND_THEN
+        text = f"{text} {chance.choice(joins)} {more}"
+    return text
+
+
+def _after_a_word(said: Said) -> str:
+    """A request as it goes on after a joining word: small, but for "I", quotations and names."""
+    first = said.text.split()[0]
+    keeps = first.startswith(("I'", '"')) or first == "I" or said.text.startswith(said.slots)
+    return said.text if keeps else said.text[0].lower() + said.text[1:]
+
+
+def sentences(text: str, slots: Sequence[str]) -> tuple[str, list[str]]:
+    """A text whose sentences begin with a capital, also where a slot begins them, and its slots."""
+    said = []
+    for slot in slots:
+        begins = rf"(?:(?<=^)|(?<=[.!?] )){re.escape(slot)}"
+        large = capital(slot)
+        said.append(large if re.search(begins, text) else slot)
+        text = large.join(re.split(begins, text))
+    return capital(text), said
+
+
+def capital(text: str) -> str:
+    """A text as it begins a sentence."""
+    return text[:1].upper() + text[1:]
