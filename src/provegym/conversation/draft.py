@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace as put
 
+from provegym import trace
 from provegym.conversation.ground import Scene
 from provegym.conversation.links import links
 from provegym.conversation.perturb import perturb
@@ -23,7 +24,7 @@ from provegym.language.values import leaves
 from provegym.search import Road
 from provegym.servers import people
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Json, Path, Step, Turn
+from provegym.trace import Example, Json, Path, Provenance, RelationClaim, Step, Turn
 
 MOST_LENGTH = 10
 LEVELS = {"complete": 0.60, "missing": 0.20, "minimal": 0.20}
@@ -87,11 +88,11 @@ class Talk:
         self.results: dict[str, tuple[Json, Any]] = {}
         self.slots: list[list[str]] = []
         self.names: list[list[tuple[str, str]]] = []
-        self.relations: list[Json] = []
+        self.relations: list[RelationClaim] = []
         self.levels: list[str] = []
         self.derived: dict[str, str] = {}
-        self.attempts: list[Json] = []
-        self.provenance: Json = {}
+        self.attempts: list[trace.Attempt] = []
+        self.provenance = Provenance()
         self.written = self.is_follow_up = False
         spec = perturb(scene.server, cast.knobs, cast.others, self.chance)
         self.example = Example(
@@ -266,8 +267,8 @@ class Talk:
         self.slots.append(slots)
         self.names.append([name for each in said for name in each.names])
         for phrase, relation in [by for each in said for by in each.relations]:
-            at = {"turn": len(self.turns) - 1, "phrase": phrase}
-            self.relations.append({**at, **relation._asdict()})
+            turn = len(self.turns) - 1
+            self.relations.append(RelationClaim(turn=turn, phrase=phrase, **relation._asdict()))
         self.levels.append(self.level)
 
     def answer(self, goal: Goal) -> None:
@@ -325,17 +326,17 @@ class Talk:
 
     def finish(self) -> Example:
         """The example as it was played, not yet completed."""
-        provenance = {
-            "made": "offline",
-            "persona": self.persona,
-            "slots": self.slots,
-            "names": self.names,
-            "levels": self.levels,
-            **({"derived": self.derived} if self.derived else {}),
-            **({"attempts": self.attempts} if self.attempts else {}),
-            **({"relations": self.relations} if self.relations else {}),
-            **self.provenance,
-        }
+        provenance = put(
+            self.provenance,
+            made="offline",
+            persona=self.persona,
+            slots=tuple(map(tuple, self.slots)),
+            names=tuple(map(tuple, self.names)),
+            levels=tuple(self.levels),
+            derived=self.derived,
+            attempts=tuple(self.attempts),
+            relations=tuple(self.relations),
+        )
         path = Path(steps=tuple(self.steps))
         return put(self.example, turns=tuple(self.turns), paths=(path,), provenance=provenance)
 

@@ -33,7 +33,7 @@ from provegym.language.phrasing import Phrase, Voice, listed
 from provegym.language.things import FOREIGN_NOUN
 from provegym.language.values import leaves, normal
 from provegym.servers import people
-from provegym.trace import Example, Json, Path, Turn
+from provegym.trace import Example, Json, Path, Provenance, Turn
 
 WORLD = 0
 KINDS = ("multi_turn", "irrelevance")
@@ -341,13 +341,11 @@ def candidate(place: Place, shape: Shape) -> Example | None:
 def _small_talk(talk: ForeignTalk) -> Example:
     """What is said to anybody, whatever tools there are."""
     text = styled(draw_aside("smalltalk", talk.chance), talk.persona, [], talk.chance)
-    made = {"made": "offline", "persona": talk.persona, "slots": [[]], "levels": ["aside"]}
+    made = Provenance(
+        made="offline", persona=talk.persona, slots=((),), levels=("aside",), why="smalltalk"
+    )
     return put(
-        talk.example,
-        kind="irrelevance",
-        turns=(Turn(text=text),),
-        paths=(Path(),),
-        provenance={**made, "why": "smalltalk"},
+        talk.example, kind="irrelevance", turns=(Turn(text=text),), paths=(Path(),), provenance=made
     )
 
 

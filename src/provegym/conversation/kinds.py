@@ -20,7 +20,7 @@ from provegym.graph.chains import Chain, Sampler
 from provegym.graph.dependency import cached
 from provegym.language.personas import draw as draw_aside
 from provegym.language.personas import styled
-from provegym.trace import Example, Path, Turn
+from provegym.trace import Example, Path, Provenance, Turn
 
 SHARES = {"multi_turn": 10_895, "clarification": 1_500, "abstention": 806, "irrelevance": 316}
 ALONE = 0.4
@@ -120,8 +120,8 @@ def _hidden(
     if not converse(talk):
         return None
     example = talk.finish()
-    hid = {"would_serve": list(example.toolbox.hidden)}
-    return put(example, kind=kind, provenance={**example.provenance, **hid})
+    provenance = put(example.provenance, would_serve=example.toolbox.hidden)
+    return put(example, kind=kind, provenance=provenance)
 
 
 def abstention(place: Place, shape: Shape) -> Example | None:
@@ -147,8 +147,15 @@ def _asks_back(place: Place, shape: Shape) -> Example | None:
     if not converse(talk) or talk.turns[0].asks is None:
         return None
     example = talk.finish()
-    said = {"slots": talk.slots[:1], "names": talk.names[:1], "levels": talk.levels[:1]}
-    provenance = {"made": "offline", "persona": talk.persona, "why": "missing", **said}
+    said = example.provenance
+    provenance = Provenance(
+        made=said.made,
+        persona=said.persona,
+        slots=said.slots[:1],
+        names=said.names[:1],
+        levels=said.levels[:1],
+        why="missing",
+    )
     turns = (example.turns[0],)
     return put(example, kind="abstention", turns=turns, paths=(Path(),), provenance=provenance)
 
@@ -161,7 +168,7 @@ def _elsewhere(place: Place, shape: Shape, kind: str) -> Example | None:
     chain = Chain((chance.choice(writes),), ())
     cast = Cast(turns=(1, 1), held_out=place.held_out)
     talk = Talk(scene(other, place.world), f"{place.key} elsewhere", chain, cast)
-    if not converse(talk) or talk.attempts or "infeasible" in talk.provenance:
+    if not converse(talk) or talk.attempts or talk.provenance.infeasible:
         return None
     text, slots = talk.turns[0].text, talk.slots[0]
     return _nothing_fits(place, shape, text, "no_tool", (other, kind, slots, talk.persona))
@@ -197,15 +204,14 @@ def _nothing_fits(
     )
     if not persona:
         text = styled(text, talk.persona, [], talk.chance, later=False)
-    provenance = {
-        "made": "offline",
-        "persona": persona or talk.persona,
-        "slots": [slots],
-        "levels": ["aside"],
-        "why": why,
-    }
-    if elsewhere:
-        provenance["elsewhere"] = elsewhere
+    provenance = Provenance(
+        made="offline",
+        persona=persona or talk.persona,
+        slots=(tuple(slots),),
+        levels=("aside",),
+        why=why,
+        elsewhere=elsewhere,
+    )
     return put(
         talk.example, kind=kind, turns=(Turn(text=text),), paths=(Path(),), provenance=provenance
     )

@@ -7,10 +7,12 @@ its return type, from which the picture in the docs is drawn.
 from collections.abc import Callable
 from typing import Literal
 
+from msgspec.structs import replace as put
+
 from provegym.conversation.draft import MOST_LENGTH, Talk
 from provegym.conversation.recover import attempts, draw_refused
 from provegym.language.personas import draw as draw_aside
-from provegym.trace import Turn
+from provegym.trace import Attempt, Claim, Turn
 from provegym.verify.serving import serving
 
 MINUTES = (0, 0, 0, 5, 15, 60)
@@ -93,7 +95,7 @@ def recovery(talk: Talk) -> Literal["response"]:
     tried = talk.chance.choice(talk.tried)
     before = talk.start if tried.early else len(talk.steps) - 1
     talk.attempts.append(
-        {"before": before, "tool": tried.tool, "arguments": tried.arguments, "error": tried.error}
+        Attempt(before=before, tool=tried.tool, arguments=tried.arguments, error=tried.error)
     )
     talk.tried = []
     return "response"
@@ -110,11 +112,9 @@ def refusal(talk: Talk) -> Literal["response", "dropped"]:
     talk.say([refused.goal.said])
     for number, read in enumerate(refused.road):
         talk.call(read.tool, read.arguments, refused.answers if number == refused.shows else ())
-    talk.provenance["infeasible"] = {
-        "turn": len(talk.turns) - 1,
-        "tool": refused.goal.tool,
-        "arguments": refused.goal.arguments,
-    }
+    goal = refused.goal
+    claim = Claim(turn=len(talk.turns) - 1, tool=goal.tool, arguments=goal.arguments)
+    talk.provenance = put(talk.provenance, infeasible=claim)
     talk.refused = None
     return "response"
 
@@ -144,11 +144,8 @@ def unserved(talk: Talk) -> Literal["response", "dropped"]:
     talk.hide(tuple(sorted(also)))
     talk.level = "complete"
     talk.say([goal.said])
-    talk.provenance["unserved"] = {
-        "turn": len(talk.turns) - 1,
-        "tool": goal.tool,
-        "arguments": goal.arguments,
-    }
+    claim = Claim(turn=len(talk.turns) - 1, tool=goal.tool, arguments=goal.arguments)
+    talk.provenance = put(talk.provenance, unserved=claim)
     return "response"
 
 

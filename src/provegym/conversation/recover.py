@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from provegym.conversation.plan import TRIES, Goal, Planner
-from provegym.kernel import Session, Tool
+from provegym.kernel import Kind, Session, Tool
 from provegym.language.things import noun_of
 from provegym.language.values import is_said, leaves, normal
 from provegym.search import Read, Road
@@ -24,7 +24,7 @@ class Attempt(NamedTuple):
 
     tool: str
     arguments: Json
-    error: str
+    error: Kind
     early: bool
 
 
