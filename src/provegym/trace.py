@@ -15,6 +15,8 @@ import msgspec
 from provegym.kernel import Change, Kind
 
 SCHEMA = 1
+FROM = "$from"
+NESTED = (dict, list)
 
 Json = dict[str, Any]
 ExampleKind = Literal["multi_turn", "clarification", "abstention", "irrelevance"]
@@ -41,8 +43,19 @@ class Alternative(Data, frozen=True):
     arguments: Json = {}
 
 
+class Ref(Data, frozen=True):
+    """A value from the result of an earlier step: {"$from": [step, pointer], "literal": value}.
+
+    `source` is the number of that step and a JSON pointer into its result. `literal` is the value
+    that stood there when the example was made.
+    """
+
+    source: tuple[int, str] = msgspec.field(name=FROM)
+    literal: Any
+
+
 class Step(Data, frozen=True):
-    """One right call. An argument may be {"$from": [step, pointer], "literal": value}.
+    """One right call. Its arguments are JSON, in which a `Ref` may stand for a value at any depth.
 
     `answers` points to the values in its result that answer the user, where it is the goal itself.
     """
@@ -54,6 +67,14 @@ class Step(Data, frozen=True):
     answers: tuple[str, ...] = ()
     needs: tuple[Edge, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Turn references that were read from JSON into `Ref` objects; msgspec calls this."""
+        for value in self.arguments.values():
+            if isinstance(value, NESTED):
+                arguments = {name: _with_refs(value) for name, value in self.arguments.items()}
+                msgspec.structs.force_setattr(self, "arguments", arguments)
+                return
 
 
 class Path(Data, frozen=True):
@@ -84,6 +105,91 @@ class ToolboxSpec(Data, frozen=True):
     schemas: tuple[Json, ...] = ()
 
 
+class Attempt(Data, frozen=True):
+    """A call of the teacher that fails: the step it is made right before, and its error."""
+
+    before: int
+    tool: str
+    arguments: Json
+    error: Kind
+
+
+class Claim(Data, frozen=True):
+    """The call that a turn asks for and that the assistant cannot make."""
+
+    turn: int
+    tool: str
+    arguments: Json
+
+
+class RelationClaim(Data, frozen=True):
+    """A phrase of a turn names a thing by its relation to another: "the account of my blue card".
+
+    `key` is the thing, `owner` the record that holds this key in `field`. Where the field is a list
+    of several, `at` is "first" or "last"; otherwise it is empty.
+    """
+
+    turn: int
+    phrase: str
+    key: str
+    owner: str
+    field: str
+    at: str
+
+
+class Mention(Data, frozen=True):
+    """A turn names a record by the value of a field that no other record of its table shares."""
+
+    turn: int
+    table: str
+    field: str
+    value: str
+
+
+class Provenance(Data, frozen=True):
+    """How an example was made, and what it claims of itself; `provegym verify` checks the claims.
+
+    No model sees it in training. Every field may be empty:
+
+    - `made`: "offline", with a model as the teacher "llm" or "rephrased", "imported", "by hand"
+    - `persona`: the manner in which the user speaks
+    - `slots`: per turn, the phrases that carry values, letter by letter
+    - `names`: per turn, the things called by name, as pairs of phrase and key
+    - `levels`: per turn, how much is said: "complete", "missing", "minimal", "answer" or "aside"
+    - `derived`: the user's words for a value, by step and argument: {"2.since": "last Monday"}
+    - `attempts`: calls of the teacher that fail before the right one
+    - `relations`: things named by their relation to another
+    - `infeasible`: the call that a rule of the world refuses, so that the assistant gives up
+    - `unserved`: the call that only a hidden tool could serve
+    - `would_serve`: the hidden tools that could serve it
+    - `why`: why there is nothing to call: "no_tool", "missing", "knowledge", "beyond", "smalltalk"
+    - `elsewhere`: the server that could serve a request which no tool here serves
+    - `mentions`: records named by the value of one of their fields
+    - `model`, `tokens`: the model that was the teacher, and the tokens it wrote for this example
+    - `transcript`: the conversation as chat messages, where a teacher or a source gave one
+    - `first_turn_of`: the id of the longer example that this one is the first turn of
+    """
+
+    made: str = ""
+    persona: str = ""
+    slots: tuple[tuple[str, ...], ...] = ()
+    names: tuple[tuple[tuple[str, str], ...], ...] = ()
+    levels: tuple[str, ...] = ()
+    derived: dict[str, str] = {}
+    attempts: tuple[Attempt, ...] = ()
+    relations: tuple[RelationClaim, ...] = ()
+    infeasible: Claim | None = None
+    unserved: Claim | None = None
+    would_serve: tuple[str, ...] = ()
+    why: str = ""
+    elsewhere: str = ""
+    mentions: tuple[Mention, ...] = ()
+    model: str = ""
+    tokens: int | None = None
+    transcript: tuple[Json, ...] = ()
+    first_turn_of: str = ""
+
+
 class Example(Data, frozen=True, tag_field="schema", tag=SCHEMA):
     """A conversation with known right calls, on a world that can be drawn again.
 
@@ -105,7 +211,7 @@ class Example(Data, frozen=True, tag_field="schema", tag=SCHEMA):
     drift: tuple[str, ...] = ()
     toolbox: ToolboxSpec = ToolboxSpec()
     knobs: tuple[str, ...] = ()
-    provenance: Json = {}
+    provenance: Provenance = Provenance()
 
 
 class ToolCall(Data, frozen=True):
@@ -184,6 +290,35 @@ class Rollout(Data, frozen=True, tag_field="schema", tag=SCHEMA):
     reward: Reward | None = None
 
 
+def _with_refs(value: Any) -> Any:
+    """A JSON value with a `Ref` in the place of each reference."""
+    if isinstance(value, list):
+        return [_with_refs(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if FROM not in value:
+        return {name: _with_refs(part) for name, part in value.items()}
+    try:
+        return msgspec.convert(value, Ref)
+    except msgspec.ValidationError as problem:
+        # msgspec adds the place of the step to a ValueError, and to no other error.
+        raise ValueError(f"Malformed reference: {problem}") from None
+
+
+def literal(value: Any) -> Any:
+    """A JSON value with the literal of each `Ref` in its place."""
+    if isinstance(value, Ref):
+        return value.literal
+    if isinstance(value, dict):
+        return {name: literal(part) for name, part in value.items()}
+    return [literal(part) for part in value] if isinstance(value, list) else value
+
+
+def literals(arguments: Json) -> Json:
+    """Arguments with the literal of each `Ref` in its place."""
+    return {name: literal(value) for name, value in arguments.items()}
+
+
 def point(value: Any, pointer: str) -> tuple[bool, Any]:
     """Whether a JSON pointer leads to something in a value, and to what."""
     for part in pointer.split("/")[1:]:
@@ -240,6 +375,8 @@ def read_some(path: File, kind: type[T]) -> Iterator[T]:
 def _read_line(decoder: "msgspec.json.Decoder[T]", line: bytes, where: str) -> T:
     try:
         return decoder.decode(line)
+    except RecursionError:
+        raise BadFile(f"{where} is nested too deeply") from None
     except msgspec.DecodeError as problem:
         other, told = OTHER[decoder.type]
         with suppress(msgspec.DecodeError):

@@ -109,10 +109,11 @@ def test_clarifications_hide_what_serves() -> None:
     turns: Counter[int] = Counter()
     for each in candidates("clarification"):
         example, hidden = each.example, each.example.toolbox.hidden
-        claim = example.provenance["unserved"]
-        assert claim["tool"] in hidden
-        assert example.provenance["would_serve"] == list(hidden)
-        assert not [step for step in example.paths[0].steps if step.turn == claim["turn"]]
+        claim = example.provenance.unserved
+        assert claim is not None
+        assert claim.tool in hidden
+        assert example.provenance.would_serve == hidden
+        assert not [step for step in example.paths[0].steps if step.turn == claim.turn]
         assert not {step.tool for step in example.paths[0].steps} & set(hidden)
         turns[len(example.turns)] += 1
     assert turns.keys() == {1, 2, 3}
@@ -126,7 +127,7 @@ def test_clarifications_keep_the_contract() -> None:
 
 def reason(example: Example) -> str:
     """Why there is nothing to call."""
-    return "hidden" if "unserved" in example.provenance else str(example.provenance["why"])
+    return "hidden" if example.provenance.unserved else example.provenance.why
 
 
 def test_abstentions_have_nothing_to_call_for_five_reasons() -> None:
@@ -199,7 +200,7 @@ def test_what_belongs_elsewhere_is_served_by_no_distractor(monkeypatch: pytest.M
             if made is None or reason(made) != "no_tool":
                 continue
             elsewhere, here = visited
-            assert (here, made.provenance["elsewhere"]) == (name, elsewhere)
+            assert (here, made.provenance.elsewhere) == (name, elsewhere)
             assert elsewhere in strangers(name, names())
             foreign = {all_tools()[tool].server for tool in made.toolbox.distractors}
             assert foreign <= set(strangers(elsewhere, names()))

@@ -123,7 +123,7 @@ def test_words_for_relations_are_for_fields_that_hand_something_on(name: str) ->
 
 
 def test_conversations_speak_of_things_by_relation() -> None:
-    example = next(verified("multi_turn", lambda e: e.provenance.get("relations")))
-    claim = example.provenance["relations"][0]
-    assert claim["phrase"] in example.turns[claim["turn"]].text
-    assert noun_of(load(example.server), claim["key"]) or "/" in claim["key"]
+    example = next(verified("multi_turn", lambda e: e.provenance.relations))
+    claim = example.provenance.relations[0]
+    assert claim.phrase in example.turns[claim.turn].text
+    assert noun_of(load(example.server), claim.key) or "/" in claim.key

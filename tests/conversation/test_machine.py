@@ -9,13 +9,14 @@ import pytest
 from conversation.talks import Candidate, candidates
 from provegym.conversation import machine
 from provegym.conversation.draft import LEVELS, MOST_LENGTH, Cast, Draft
-from provegym.language.personas import PERSONAS
 from provegym.conversation.ground import scene
 from provegym.conversation.kinds import chain_of
 from provegym.conversation.machine import STATES, converse
-from provegym.language.values import is_said, literals, normal
+from provegym.language.personas import PERSONAS
+from provegym.language.values import is_said, normal
 from provegym.servers import names
 from provegym.toolbox import Toolbox
+from provegym.trace import literals
 
 ENDS = {"end", "dropped"}
 WIDE = 10
@@ -37,9 +38,7 @@ def drafts() -> Iterator[Draft]:
             Cast(hidden=(write,), turns=(1, 3)),
         )
         for number, cast in enumerate(casts):
-            yield Draft.begin(
-                scene(name, 0), f"{name} {number}", chain_of(name, 2 * number), cast
-            )
+            yield Draft.begin(scene(name, 0), f"{name} {number}", chain_of(name, 2 * number), cast)
 
 
 def test_each_state_leads_only_where_it_says_and_each_is_reached(
@@ -106,12 +105,12 @@ def test_levels_come_at_their_shares() -> None:
     levels = Counter(each.shape.level for each in multi_turn())
     for level, share in LEVELS.items():
         assert 100 * levels[level] / levels.total() == pytest.approx(100 * share, abs=WIDE)
-    first = Counter(each.example.provenance["levels"][0] for each in multi_turn())
+    first = Counter(each.example.provenance.levels[0] for each in multi_turn())
     assert first["missing"] <= levels["missing"]
 
 
 def test_every_persona_speaks() -> None:
-    spoken = Counter(each.example.provenance["persona"] for each in multi_turn())
+    spoken = Counter(each.example.provenance.persona for each in multi_turn())
     assert spoken.keys() == set(PERSONAS)
 
 
@@ -120,12 +119,12 @@ def test_asking_turns_are_followed_by_the_answer() -> None:
     for each in multi_turn():
         example, said = each.example, each.example.provenance
         for number, turn in enumerate(example.turns):
-            assert (turn.asks is not None) == (said["levels"][number] == "missing")
+            assert (turn.asks is not None) == (said.levels[number] == "missing")
             if turn.asks is None:
                 continue
             asked += 1
-            (answer,) = said["slots"][number + 1]
-            assert said["levels"][number + 1] == "answer"
+            (answer,) = said.slots[number + 1]
+            assert said.levels[number + 1] == "answer"
             assert example.turns[number + 1].minutes == 0
             assert answer in example.turns[number + 1].text
             assert normal(answer) not in normal(turn.text)
@@ -140,8 +139,8 @@ def test_asking_turns_are_followed_by_the_answer() -> None:
 def test_slots_come_through_every_persona_letter_by_letter() -> None:
     for each in multi_turn():
         example, said = each.example, each.example.provenance
-        assert len(said["slots"]) == len(said["names"]) == len(said["levels"]) == len(example.turns)
-        for turn, slots, named in zip(example.turns, said["slots"], said["names"], strict=True):
+        assert len(said.slots) == len(said.names) == len(said.levels) == len(example.turns)
+        for turn, slots, named in zip(example.turns, said.slots, said.names, strict=True):
             for slot in slots:
                 assert slot in turn.text
             for name, _ in named:
@@ -151,7 +150,7 @@ def test_slots_come_through_every_persona_letter_by_letter() -> None:
 def test_an_aside_has_no_calls_and_stands_where_the_knob_is_turned() -> None:
     asides = 0
     for each in multi_turn():
-        levels = each.example.provenance["levels"]
+        levels = each.example.provenance.levels
         assert levels.count("aside") == ("irrelevance" in each.shape.knobs)
         if "aside" in levels:
             asides += 1

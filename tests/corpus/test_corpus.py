@@ -23,7 +23,7 @@ from provegym.corpus import near_copies
 from provegym.corpus.corpus import Corpus, Made, Order, Saved, shape_of
 from provegym.corpus.quotas import Quotas, share_out
 from provegym.servers import load
-from provegym.trace import BadFile, Example, line, read
+from provegym.trace import Attempt, BadFile, Example, Provenance, line, read
 from provegym.verify import verify
 from provegym.workers import Workers
 
@@ -113,7 +113,7 @@ def test_held_out_tools_and_topics_occur_nowhere_in_training(base: Base) -> None
         for path in example.paths:
             for step in path.steps:
                 tools |= {step.tool, *(other.tool for other in step.alternatives)}
-        tools |= {tried["tool"] for tried in said.get("attempts", ())}
+        tools |= {tried.tool for tried in said.attempts}
         assert not tools & apart
         assert example.server not in HELD_OUT
         assert example.seed < 900
@@ -528,10 +528,10 @@ def test_what_runs_dry_midway_keeps_what_it_has(
 
 def test_too_many_failed_attempts_are_dropped(base: Base) -> None:
     example = next(e for e in base.train if len(e.paths[0].steps) == 2)
-    tried = {"before": 0, "tool": "x", "arguments": {}, "error": "rejected"}
+    tried = Attempt(before=0, tool="x", arguments={}, error="rejected")
     put = msgspec.structs.replace
     for count, rate in ((0, 0.0), (1, 1 / 3), (2, 0.5)):
-        failed = put(example, provenance={**example.provenance, "attempts": [tried] * count})
+        failed = put(example, provenance=Provenance(attempts=(tried,) * count))
         assert making._error_rate(failed) == pytest.approx(rate)
 
 

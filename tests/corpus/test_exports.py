@@ -12,7 +12,7 @@ from examples import pay_example
 from provegym.corpus.exports import FORMS, export, from_row, shards
 from provegym.corpus.transcript import transcript
 from provegym.toolbox import Toolbox
-from provegym.trace import BadFile, Example, line, read, write
+from provegym.trace import Attempt, BadFile, Claim, Example, Provenance, line, read, write
 
 DATA = Path(__file__).parents[1] / "data" / "banking.jsonl"
 VERL = ("data_source", "prompt", "ability", "reward_model", "extra_info")
@@ -69,8 +69,10 @@ def test_openai_rows_keep_texts_and_mark_what_is_not_to_be_learnt(tmp_path: Path
     for row, example in zip(exported("openai", tmp_path), read(DATA, Example), strict=True):
         assert list(row) == ["messages", "tools", "parallel_tool_calls"]
         assert row["messages"] == transcript(example).messages
-    attempt = {"before": 2, "tool": "pay_payee", "arguments": {"amount": -1}, "error": "x"}
-    failing = pay_example(provenance={"attempts": [attempt]})
+    attempt = Attempt(
+        before=2, tool="pay_payee", arguments={"amount": -1}, error="invalid_argument"
+    )
+    failing = pay_example(provenance=Provenance(attempts=(attempt,)))
     messages = FORMS["openai"].make(failing, 0, "train")["messages"]
     marked = [message for message in messages if "weight" in message]
     assert [message["weight"] for message in marked] == [0]
@@ -78,9 +80,10 @@ def test_openai_rows_keep_texts_and_mark_what_is_not_to_be_learnt(tmp_path: Path
 
 
 def test_a_row_of_datasets_is_an_example_again() -> None:
-    example = pay_example(provenance={"fees": [1.95, {"far": 20148.83}], "none": 3})
+    claim = Claim(turn=0, tool="pay", arguments={"fees": [1.95, {"far": 20148.83}], "none": 3})
+    example = pay_example(provenance=Provenance(infeasible=claim))
     row = json.loads(line(example).replace(b"1.95", b"1.9500000000000002"))
-    assert row["provenance"]["fees"][0] != 1.95
+    assert row["provenance"]["infeasible"]["arguments"]["fees"][0] != 1.95
     fields = dict.fromkeys(Example.__struct_fields__)
     assert from_row({**fields, **row}) == example
 

@@ -9,7 +9,18 @@ from msgspec.structs import replace
 from examples import pay_example
 from provegym.corpus.figures import figures, mask
 from provegym.servers import load
-from provegym.trace import Alternative, Edge, Example, Path, Step, Turn, read
+from provegym.trace import (
+    Alternative,
+    Attempt,
+    Claim,
+    Edge,
+    Example,
+    Path,
+    Provenance,
+    Step,
+    Turn,
+    read,
+)
 
 DATA = File(__file__).parents[1] / "data"
 
@@ -61,14 +72,14 @@ def test_knobs_are_shared_over_all_and_over_those_with_a_task() -> None:
 
 def test_openings_ids_and_masked_turns() -> None:
     texts = ["Pay Ada 20 now.", "Pay ada 20 please.", "Pay Bo 30.", "Close acc_12 for me."]
-    made = [small_talk(text, provenance={"slots": [[text.split()[1]]]}) for text in texts]
+    made = [small_talk(text, provenance=Provenance(slots=((text.split()[1],),))) for text in texts]
     known = told(*made)
     assert value(known, "commonest opening of a turn") == 0.5
     assert value(known, "turns with internal ids") == 0.25
     assert value(known, "distinct turns, slots masked") == 1
     same = [
-        small_talk("Pay Ada 20.", provenance={"slots": [["Ada", "20"]]}),
-        small_talk("Pay Bo 35.", provenance={"slots": [["Bo", "35"]]}),
+        small_talk("Pay Ada 20.", provenance=Provenance(slots=(("Ada", "20"),))),
+        small_talk("Pay Bo 35.", provenance=Provenance(slots=(("Bo", "35"),))),
     ]
     assert value(told(*same), "distinct turns, slots masked") == 0.5
     assert mask("Ada Ada Long", ["Ada", "Ada Long"]) == "_ _"
@@ -84,8 +95,10 @@ def test_follow_ups_count_if_a_step_needs_an_earlier_turn() -> None:
 
 
 def test_recoveries_and_parallel_calls() -> None:
-    tried = pay_example(provenance={"attempts": [{"before": 0}]})
-    given_up = pay_example(provenance={"infeasible": {"turn": 0}})
+    attempt = Attempt(before=0, tool="pay_payee", arguments={}, error="rejected")
+    claim = Claim(turn=0, tool="pay_payee", arguments={})
+    tried = pay_example(provenance=Provenance(attempts=(attempt,)))
+    given_up = pay_example(provenance=Provenance(infeasible=claim))
     known = told(tried, given_up, pay_example(), small_talk())
     assert value(known, "recoveries") == 0.5
     assert value(known, "parallel calls") == 1
@@ -94,7 +107,8 @@ def test_recoveries_and_parallel_calls() -> None:
 
 
 def test_levels_and_personas() -> None:
-    made = {"levels": ["complete", "missing", "complete", "complete"], "persona": "terse"}
+    levels = ("complete", "missing", "complete", "complete")
+    made = Provenance(levels=levels, persona="terse")
     known = told(pay_example(provenance=made))
     assert known["levels"] == {"complete": 0.75, "missing": 0.25}
     assert known["personas"] == {"terse": 1}

@@ -18,7 +18,7 @@ from provegym.corpus.near_copies import MOST_SEQUENCE, MOST_TOOL, NEAR_COPY, Kee
 from provegym.corpus.quotas import SLACK, Part, Quotas, share_out, spread
 from provegym.graph.dependency import cached
 from provegym.servers import load, names
-from provegym.trace import Example, Path, Step, Turn
+from provegym.trace import Example, Path, Ref, Step, Turn
 
 MANY = 1_000_000
 PAPER = {"multi_turn": 10_895, "clarification": 1_500, "abstention": 806, "irrelevance": 316}
@@ -153,7 +153,7 @@ def test_exactly_seven_tenths_is_a_near_copy() -> None:
 
 def test_arguments_are_compared_whatever_their_order_and_origin() -> None:
     keeper = Keeper()
-    one = {"a": 1, "b": {"$from": [0, "/id"], "literal": "x"}}
+    one = {"a": 1, "b": Ref(source=(0, "/id"), literal="x")}
     two = {"b": "x", "a": 1}
     for number, arguments in enumerate((one, two)):
         steps = (Step(turn=0, tool="t", arguments=arguments),)

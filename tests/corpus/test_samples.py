@@ -9,7 +9,7 @@ import pytest
 
 from examples import pay_example
 from provegym.corpus.samples import SHOWN, WIDTH, sample, shortened, tell
-from provegym.trace import Example, ToolboxSpec, Turn, line, read
+from provegym.trace import Attempt, Example, Provenance, ToolboxSpec, Turn, line, read
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -68,9 +68,10 @@ def test_calls_that_go_out_together_stand_together() -> None:
 
 def test_a_failed_attempt_is_marked() -> None:
     wanted = pay_example().paths[0].steps[2].arguments
-    attempt = {"before": 2, "tool": "pay_payee", "error": "rejected"}
-    attempt["arguments"] = {**wanted, "amount": 900_000}
-    text = told(pay_example(provenance={"attempts": [attempt], "persona": "terse"}))
+    attempt = Attempt(
+        before=2, tool="pay_payee", arguments={**wanted, "amount": 900_000}, error="rejected"
+    )
+    text = told(pay_example(provenance=Provenance(attempts=(attempt,), persona="terse")))
     assert "persona terse" in text
     assert text.count("(fails, and is not to be learnt)") == 1
     assert text.index("900000") < text.index("not to be learnt") < text.index('"rejected"')

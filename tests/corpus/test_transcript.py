@@ -16,7 +16,20 @@ from provegym.players.scripted import Script
 from provegym.rewards.success import succeeded
 from provegym.rollout import play_script
 from provegym.servers import load, load_all
-from provegym.trace import BadFile, Edge, Example, Path, Rollout, Step, Turn, read
+from provegym.trace import (
+    Attempt,
+    BadFile,
+    Claim,
+    Edge,
+    Example,
+    Path,
+    Provenance,
+    Ref,
+    Rollout,
+    Step,
+    Turn,
+    read,
+)
 from provegym.verify.complete import complete
 
 DATA = File(__file__).parents[1] / "data"
@@ -48,18 +61,16 @@ def replayed(example: Example, messages: list[dict[str, Any]]) -> Rollout:
     return rollout
 
 
-def failing_pay(**provenance: Any) -> Example:
-    """The payment, with provenance."""
-    return pay_example(provenance=provenance)
+def failing_pay(attempt: Attempt) -> Example:
+    """The payment, after an attempt that fails."""
+    return pay_example(provenance=Provenance(attempts=(attempt,)))
 
 
-TOO_MUCH = {"before": 2, "tool": "pay_payee", "error": "rejected"}
-
-
-def too_much() -> dict[str, Any]:
+def too_much() -> Attempt:
     """An attempt to pay more than there is."""
     wanted = pay_example().paths[0].steps[2].arguments
-    return {**TOO_MUCH, "arguments": {**wanted, "amount": 900_000}}
+    arguments = {**wanted, "amount": 900_000}
+    return Attempt(before=2, tool="pay_payee", arguments=arguments, error="rejected")
 
 
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.jsonl")), ids=lambda path: path.stem)
@@ -99,7 +110,7 @@ def test_at_most_five_calls_go_out_at_once_and_answers_wait_for_changes() -> Non
 
 
 def test_a_failed_attempt_is_played_and_not_to_be_learnt() -> None:
-    example = failing_pay(attempts=[too_much()])
+    example = failing_pay(too_much())
     messages, learn = transcript(example)
     tried = next(at for at, m in enumerate(messages) if "900000" in str(m.get("tool_calls")))
     assert msgspec.json.decode(messages[tried + 1]["content"])["error"] == "rejected"
@@ -113,7 +124,8 @@ def test_a_failed_attempt_is_played_and_not_to_be_learnt() -> None:
 
 
 def test_what_should_fail_and_works_is_reported() -> None:
-    example = failing_pay(attempts=[{**too_much(), "arguments": {}, "tool": "list_accounts"}])
+    works = msgspec.structs.replace(too_much(), tool="list_accounts", arguments={})
+    example = failing_pay(works)
     with pytest.raises(BadFile, match="list_accounts works, and is there to fail"):
         transcript(example)
     step = Step(turn=0, tool="close_account", arguments={"account_id": "acc_0"}, writes=True)
@@ -142,21 +154,24 @@ def test_an_answer_names_what_is_pointed_to() -> None:
     assert f"or {first['name']}, the balance is {spoken(first['balance'])}" in picked
 
 
+UNSERVED = Claim(turn=0, tool="pay_payee", arguments={})
+
+
 @pytest.mark.parametrize(
     ("provenance", "kind", "table"),
     [
-        ({"why": "knowledge"}, "abstention", "knowledge"),
-        ({"why": "smalltalk"}, "irrelevance", "chat"),
-        ({"why": "no_tool"}, "irrelevance", "missing"),
-        ({"levels": ["aside"]}, "multi_turn", "aside"),
-        ({"levels": ["complete"], "unserved": {"turn": 0}}, "multi_turn", "missing"),
-        ({}, "irrelevance", "chat"),
-        ({}, "clarification", "missing"),
-        ({}, "multi_turn", "noted"),
+        (Provenance(why="knowledge"), "abstention", "knowledge"),
+        (Provenance(why="smalltalk"), "irrelevance", "chat"),
+        (Provenance(why="no_tool"), "irrelevance", "missing"),
+        (Provenance(levels=("aside",)), "multi_turn", "aside"),
+        (Provenance(levels=("complete",), unserved=UNSERVED), "multi_turn", "missing"),
+        (Provenance(), "irrelevance", "chat"),
+        (Provenance(), "clarification", "missing"),
+        (Provenance(), "multi_turn", "noted"),
     ],
 )
 def test_a_turn_without_calls_is_answered_by_its_reason(
-    provenance: dict[str, Any], kind: str, table: str
+    provenance: Provenance, kind: str, table: str
 ) -> None:
     turns = (Turn(text="Do that thing."),)
     example = pay_example(turns=turns, paths=(Path(),), kind=kind, provenance=provenance)
@@ -166,36 +181,31 @@ def test_a_turn_without_calls_is_answered_by_its_reason(
 def test_a_refusal_is_explained_with_names_and_without_the_call() -> None:
     steps = pay_example().paths[0].steps
     read_only = Path(steps=(msgspec.structs.replace(steps[0], answers=("/items/0/balance",)),))
-    infeasible = {"turn": 0, "tool": "pay_payee", "arguments": too_much()["arguments"]}
+    infeasible = Claim(turn=0, tool="pay_payee", arguments=too_much().arguments)
     example = pay_example(
         turns=(Turn(text="Pay Harbour 900000 from Freelance."),),
         paths=(read_only,),
-        provenance={"infeasible": infeasible},
+        provenance=Provenance(infeasible=infeasible),
     )
     messages, _ = transcript(example)
     assert sum("tool_calls" in message for message in messages) == 1
-    refused = Session([load("banking")], example.seed).call(**call_of(infeasible))
+    refused = Session([load("banking")], example.seed).call(infeasible.tool, infeasible.arguments)
     assert refused.error == "rejected"
     told = messages[-1]["content"]
     assert "funds" in told
     assert "acc_" not in told
 
 
-def call_of(infeasible: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of `Session.call` for a call that cannot work."""
-    return {"name": infeasible["tool"], "arguments": infeasible["arguments"]}
-
-
 def test_a_teachers_own_transcript_is_kept() -> None:
     bad = {"id": "1", "type": "function", "function": {"name": "x", "arguments": "{}"}}
-    messages = [
+    messages = (
         {"role": "user", "content": "Hello"},
         {"role": "assistant", "content": "", "tool_calls": [bad]},
         {"role": "tool", "tool_call_id": "1", "content": '{"error":"rejected","message":"no"}'},
         {"role": "assistant", "content": "Hi"},
-    ]
-    told = transcript(pay_example(provenance={"transcript": messages}))
-    assert told.messages == messages
+    )
+    told = transcript(pay_example(provenance=Provenance(transcript=messages)))
+    assert told.messages == [*messages]
     assert told.learn == [False, False, False, True]
 
 
@@ -217,7 +227,7 @@ def test_ids_of_new_records_come_from_the_live_result() -> None:
             ),
         )
     )
-    assert "$from" in opened.paths[0].steps[1].arguments["account_id"]
+    assert isinstance(opened.paths[0].steps[1].arguments["account_id"], Ref)
     messages, _ = transcript(opened)
     made = msgspec.json.decode(next(m for m in messages if m["role"] == "tool")["content"])
     assert made["id"] in str(messages[-3]["tool_calls"])

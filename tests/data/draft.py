@@ -16,7 +16,7 @@ import msgspec
 from provegym.kernel import Session
 from provegym.servers import load
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, ExampleKind, Step, ToolboxSpec, Turn, write
+from provegym.trace import Example, ExampleKind, Provenance, Step, ToolboxSpec, Turn, write
 from provegym.trace import Path as Road
 from provegym.verify import verify
 from provegym.verify.complete import complete
@@ -42,7 +42,7 @@ class Draft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: ExampleKind = "multi_turn"
     steps: tuple[Wanted, ...] = ()
     toolbox: ToolboxSpec = ToolboxSpec()
-    provenance: dict[str, Any] = {}
+    provenance: Provenance = Provenance()
 
 
 def make(server: str, draft: Draft) -> Example:
@@ -59,7 +59,7 @@ def make(server: str, draft: Draft) -> Example:
         turns=draft.turns,
         toolbox=draft.toolbox,
         knobs=_knobs(draft.toolbox),
-        provenance={"made": "by hand", **draft.provenance},
+        provenance=msgspec.structs.replace(draft.provenance, made="by hand"),
     )
     return complete(msgspec.structs.replace(example, paths=(_road(example, draft),)))
 

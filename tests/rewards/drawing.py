@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from provegym.trace import Alternative, Call, Checks, Edge, Step
+from provegym.trace import Alternative, Call, Checks, Edge, Ref, Step
 
 TOOLS = ("look", "take", "give")
 VALUES = st.sampled_from([1, 2, "a", " A ", True, None, [1], {"k": 1}])
@@ -23,7 +23,7 @@ def steps(draw: st.DrawFn, most: int = 5) -> tuple[Step, ...]:
         arguments: dict[str, Any] = draw(ARGUMENTS)
         if at and draw(st.booleans()):
             origin = draw(st.integers(0, at - 1))
-            arguments["x"] = {"$from": [origin, "/id"], "literal": draw(VALUES)}
+            arguments["x"] = Ref(source=(origin, "/id"), literal=draw(VALUES))
         others = draw(st.lists(st.sampled_from(TOOLS), max_size=1))
         made.append(
             Step(

@@ -18,6 +18,7 @@ from provegym.trace import (
     Edge,
     Example,
     Path,
+    Ref,
     Reward,
     Rollout,
     Step,
@@ -183,7 +184,7 @@ def test_ids_that_shift_cost_nothing_beyond_the_extra_write() -> None:
         Step(
             turn=0,
             tool="use",
-            arguments={"id": {"$from": [0, "/id"], "literal": "x_1"}},
+            arguments={"id": Ref(source=(0, "/id"), literal="x_1")},
             needs=(Edge(step=0, kind="explicit"),),
         ),
     ]

@@ -45,7 +45,7 @@ def test_every_plan_is_said_anew_or_counted(folder: Path) -> None:
     taught = list(read(folder / "train-00000.jsonl", Example))
     assert counts.total() == 6
     assert counts["kept"] + counts[NO_TRANSCRIPT] == len(taught)
-    assert all(example.provenance["model"] == "fake" for example in taught)
+    assert all(example.provenance.model == "fake" for example in taught)
 
 
 def test_lessons_go_on_where_they_were_stopped(

@@ -31,14 +31,14 @@ from provegym.teacher.teacher import (
 )
 from provegym.teacher.wording import Ask, kept, objections, withheld
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Path, line, read
+from provegym.trace import Example, Path, Provenance, line, read
 from provegym.verify import verify
 from teacher.fake_endpoint import TOKENS, Answer, Body, Failure, fake_model, in_turn
 
 DATA = File(__file__).parents[1] / "data"
 FIRST = "Could you send 20 over to Harbour Energy? Take it out of my Freelance Account."
 SECOND = "Lovely. The card ending in 6289 should be frozen as well."
-SLOTS = [["Harbour Energy", "20", "Freelance Account"], ["6289", "frozen"]]
+SLOTS = (("Harbour Energy", "20", "Freelance Account"), ("6289", "frozen"))
 Taught = tuple[Example | None, str]
 
 
@@ -49,7 +49,7 @@ def example(name: str = "banking/pay-and-freeze") -> Example:
 
 def planned(**more: Any) -> Example:
     """The same example as synthesis makes it, with its slots."""
-    return put(example(), provenance={"made": "offline", "slots": SLOTS, **more})
+    return put(example(), provenance=Provenance(made="offline", slots=SLOTS, **more))
 
 
 def asks_for_words(body: Body) -> bool:
@@ -113,11 +113,11 @@ def test_good_words_and_a_good_rollout_are_kept(rephrase: bool) -> None:
     assert [turn.minutes for turn in taught.turns] == [0, 5]
     assert verify(taught) == []
     made = taught.provenance
-    assert made["made"] == ("rephrased" if rephrase else "llm")
-    assert made["slots"] == SLOTS
-    assert (made["model"], made["tokens"]) == ("fake-1", TOKENS * len(seen))
-    assert [m["content"] for m in made["transcript"] if m["role"] == "user"] == [FIRST, SECOND]
-    assert made["transcript"][0]["content"] == taught.system
+    assert made.made == ("rephrased" if rephrase else "llm")
+    assert made.slots == SLOTS
+    assert (made.model, made.tokens) == ("fake-1", TOKENS * len(seen))
+    assert [m["content"] for m in made.transcript if m["role"] == "user"] == [FIRST, SECOND]
+    assert made.transcript[0]["content"] == taught.system
     assert not teacher.refused
     assert json.loads(line(taught))["provenance"]["transcript"][-1]["role"] == "assistant"
 
@@ -130,11 +130,11 @@ def test_the_assistant_is_told_how_to_work() -> None:
 
 
 def test_an_example_whose_rollouts_fail_is_kept_without_a_transcript() -> None:
-    before = planned(transcript=[{"role": "user", "content": "in the old words"}])
+    before = planned(transcript=({"role": "user", "content": "in the old words"},))
     taught, amiss, teacher, _ = learn(good, before)
     assert taught is not None
     assert amiss == NO_TRANSCRIPT
-    assert "transcript" not in taught.provenance
+    assert not taught.provenance.transcript
     assert teacher.refused == {"the rollout did not do what was asked": 3}
 
 
@@ -188,7 +188,7 @@ def test_a_call_is_no_words() -> None:
 
 
 def test_words_that_pass_and_prove_nothing_are_dropped() -> None:
-    loose = put(planned(), provenance={"made": "offline", "slots": [[], []]})
+    loose = put(planned(), provenance=Provenance(made="offline", slots=((), ())))
     answer = in_turn("Pay somebody something, please.", "And do the card as well, will you?")
     assert learn(answer, loose)[:2] == (None, BROKEN)
 
@@ -251,7 +251,7 @@ def test_a_tool_may_be_called_as_people_talk(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_phrase_may_begin_a_sentence() -> None:
-    slots = put(planned(), provenance={"slots": [["my Freelance Account"], []]})
+    slots = put(planned(), provenance=Provenance(slots=(("my Freelance Account",), ())))
     assert not list(objections("My Freelance Account should pay Harbour Energy.", Ask(slots, 0)))
 
 
@@ -263,7 +263,8 @@ def test_nothing_is_said_twice() -> None:
 def test_without_slots_the_values_names_and_numbers_are_kept() -> None:
     assert kept(example(), 0) == ["Freelance Account", "Harbour Energy", "20"]
     assert kept(example(), 1) == ["frozen", "6289"]
-    derived = put(example(), provenance={"derived": {"4.card_id": "the card", "2.amount": "all"}})
+    words = {"4.card_id": "the card", "2.amount": "all"}
+    derived = put(example(), provenance=Provenance(derived=words))
     assert kept(derived, 1) == ["frozen", "the card", "6289"]
     without_calls = put(example(), paths=(Path(),))
     assert set(kept(without_calls, 0)) == {"Freelance Account", "Harbour Energy", "20"}

@@ -5,7 +5,7 @@ import pytest
 
 from examples import pay_example
 from provegym import servers
-from provegym.trace import Example
+from provegym.trace import Example, Provenance
 from provegym.train.data import CHUNK, keep_out, spread
 from provegym.train.prefetch import Ahead
 
@@ -18,7 +18,7 @@ def test_what_belongs_to_held_out_servers_is_left_out() -> None:
     assert kept is not None
     assert kept.toolbox.distractors == ("list_files",)
     assert keep_out(msgspec.structs.replace(EXAMPLE, server="crm")) is None
-    about = {**EXAMPLE.provenance, "why": "no_tool", "elsewhere": "payments"}
+    about = Provenance(why="no_tool", elsewhere="payments")
     assert keep_out(msgspec.structs.replace(EXAMPLE, provenance=about)) is None
 
 

@@ -16,7 +16,7 @@ from provegym.corpus.transcript import transcript
 from provegym.models.codec import Codec
 from provegym.models.dialects import hermes
 from provegym.players.local import Limits, opening
-from provegym.trace import Example, ToolboxSpec, Turn
+from provegym.trace import Attempt, Example, Provenance, ToolboxSpec, Turn
 from provegym.trace import Path as Road
 from provegym.train import sft
 from provegym.train.data import show
@@ -33,8 +33,8 @@ SHOWN = ToolboxSpec(limit=4)
 
 def tried() -> Example:
     """An example whose teacher first makes a call in vain."""
-    attempt = {"before": 2, "tool": "pay_payee", "arguments": WRONG, "error": "not_found"}
-    return pay_example(provenance={"attempts": [attempt]}, toolbox=SHOWN)
+    attempt = Attempt(before=2, tool="pay_payee", arguments=WRONG, error="not_found")
+    return pay_example(provenance=Provenance(attempts=(attempt,)), toolbox=SHOWN)
 
 
 def quiet(number: int) -> Example:
@@ -105,11 +105,11 @@ def test_a_transcript_that_is_too_long_ends_after_a_whole_reply(codec: Codec) ->
 
 def test_a_tool_that_is_no_longer_shown_is_not_tried() -> None:
     example = tried()
-    attempt = {"before": 0, "tool": "list_disputes", "arguments": {}, "error": "rejected"}
-    provenance = {"attempts": [*example.provenance["attempts"], attempt]}
+    attempt = Attempt(before=0, tool="list_disputes", arguments={}, error="rejected")
+    provenance = Provenance(attempts=(*example.provenance.attempts, attempt))
     example = msgspec.structs.replace(example, provenance=provenance)
-    kept = show(example, 4).provenance["attempts"]
-    assert [each["tool"] for each in kept] == ["pay_payee"]
+    kept = show(example, 4).provenance.attempts
+    assert [each.tool for each in kept] == ["pay_payee"]
 
 
 RECIPE = Recipe(

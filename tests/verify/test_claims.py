@@ -10,9 +10,9 @@ from provegym import servers
 from provegym.kernel import Session
 from provegym.language import dates
 from provegym.language.things import survey
-from provegym.language.values import leaves, literals, normal
+from provegym.language.values import leaves, normal
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Path, ToolboxSpec
+from provegym.trace import Claim, Example, Path, ToolboxSpec, literals
 from provegym.verify import verify
 from provegym.verify.claims import unserved, world_at
 from provegym.verify.replay import replay
@@ -21,13 +21,12 @@ from verify.test_serving import drawer
 
 def first(kind: str, claim: str) -> Example:
     """A verified example that makes a claim."""
-    return next(verified(kind, lambda example: example.provenance.get(claim)))
+    return next(verified(kind, lambda example: getattr(example.provenance, claim)))
 
 
 def claiming(example: Example, **claims: Any) -> Example:
-    """The example with other claims; those that are None are dropped."""
-    said = {**example.provenance, **claims}
-    return put(example, provenance={n: v for n, v in said.items() if v is not None})
+    """The example with other claims."""
+    return put(example, provenance=put(example.provenance, **claims))
 
 
 def objects(example: Example, *said: str) -> None:
@@ -39,23 +38,23 @@ def objects(example: Example, *said: str) -> None:
 
 def named(example: Example) -> tuple[int, str, str]:
     """The first thing an example calls by name: the turn, the name, the key."""
-    names = example.provenance["names"]
+    names = example.provenance.names
     return next((at, *each) for at, some in enumerate(names) for each in some)
 
 
 def with_name(example: Example, name: str, key: str) -> Example:
     """The example with another first name, or the same for another thing."""
     at = named(example)[0]
-    names = [list(some) for some in example.provenance["names"]]
-    names[at][0] = [name, key]
-    return claiming(example, names=names)
+    names = list(example.provenance.names)
+    names[at] = ((name, key), *names[at][1:])
+    return claiming(example, names=tuple(names))
 
 
 def naming() -> Example:
     """An example whose first named thing is not the only one of its kind."""
 
     def has_others(example: Example) -> bool:
-        if not any(example.provenance["names"]):
+        if not any(example.provenance.names):
             return False
         at, _, key = named(example)
         seen = survey(world_at(example, at), example.server)
@@ -92,50 +91,50 @@ def test_names_are_those_of_the_world_at_that_turn() -> None:
 
     def names_news(example: Example) -> bool:
         start = survey(world_at(example, 0), example.server).things
-        names = example.provenance["names"]
+        names = example.provenance.names
         return any(key not in start for some in names[1:] for _, key in some)
 
     example = next(verified("multi_turn", names_news), None)
     if example is None:
         pytest.skip("no thing that was just made is called by its name")
-    turns = example.provenance["names"]
-    objects(claiming(example, names=[[n for some in turns for n in some]]), "is not the name of")
+    together = tuple(name for some in example.provenance.names for name in some)
+    objects(claiming(example, names=(together,)), "is not the name of")
 
 
 def test_an_attempt_that_succeeds_is_found() -> None:
     example = first("multi_turn", "attempts")
-    (tried, *_) = example.provenance["attempts"]
-    step = example.paths[0].steps[tried["before"]]
-    works = {**tried, "tool": step.tool, "arguments": literals(step.arguments)}
+    (tried, *_) = example.provenance.attempts
+    step = example.paths[0].steps[tried.before]
+    works = put(tried, tool=step.tool, arguments=literals(step.arguments))
     objects(
-        claiming(example, attempts=[works]),
-        f"trying {step.tool} comes to success, not to {tried['error']}",
+        claiming(example, attempts=(works,)),
+        f"trying {step.tool} comes to success, not to {tried.error}",
     )
 
 
 def test_an_attempt_that_fails_for_another_reason_is_found() -> None:
     example = first("multi_turn", "attempts")
-    (tried, *_) = example.provenance["attempts"]
-    other = "denied" if tried["error"] != "denied" else "rejected"
+    (tried, *_) = example.provenance.attempts
+    other = "denied" if tried.error != "denied" else "rejected"
     objects(
-        claiming(example, attempts=[{**tried, "error": other}]),
-        f"trying {tried['tool']} comes to {tried['error']}, not to {other}",
+        claiming(example, attempts=(put(tried, error=other),)),
+        f"trying {tried.tool} comes to {tried.error}, not to {other}",
     )
 
 
 @pytest.mark.parametrize("before", [-1, 99])
 def test_an_attempt_before_nothing_is_found(before: int) -> None:
     example = first("multi_turn", "attempts")
-    (tried, *_) = example.provenance["attempts"]
-    wrong = claiming(example, attempts=[{**tried, "before": before}])
-    objects(wrong, f"nothing comes after the attempt at {tried['tool']}")
+    (tried, *_) = example.provenance.attempts
+    wrong = claiming(example, attempts=(put(tried, before=before),))
+    objects(wrong, f"nothing comes after the attempt at {tried.tool}")
 
 
 def test_a_feasible_goal_that_is_called_infeasible_is_found() -> None:
     example = next(verified("multi_turn", lambda e: e.turns[0].asks is None))
     played = replay(example, example.paths[0]).played
     goal = next(each for each in played if each.step.writes)
-    claim = {"turn": goal.step.turn, "tool": goal.step.tool, "arguments": goal.arguments}
+    claim = Claim(turn=goal.step.turn, tool=goal.step.tool, arguments=goal.arguments)
     objects(
         claiming(example, infeasible=claim),
         f"{goal.step.tool} comes to success, so it is not infeasible",
@@ -145,15 +144,15 @@ def test_a_feasible_goal_that_is_called_infeasible_is_found() -> None:
 
 def test_a_give_up_whose_read_shows_nothing_is_found() -> None:
     example = first("multi_turn", "infeasible")
-    claim = example.provenance["infeasible"]
-    assert world_at(example, claim["turn"]).call(claim["tool"], claim["arguments"]).error
+    claim = example.provenance.infeasible
+    assert world_at(example, claim.turn).call(claim.tool, claim.arguments).error
     steps = tuple(
-        put(step, answers=()) if step.turn == claim["turn"] else step
+        put(step, answers=()) if step.turn == claim.turn else step
         for step in example.paths[0].steps
     )
     objects(
         put(example, paths=(Path(steps=steps),)),
-        f"turn {claim['turn']} is infeasible, and no read of it shows why",
+        f"turn {claim.turn} is infeasible, and no read of it shows why",
     )
 
 
@@ -161,7 +160,7 @@ def test_a_shown_tool_that_serves_as_well_is_found(monkeypatch: pytest.MonkeyPat
     """Where two tools do the same, hiding one of them is not enough."""
     monkeypatch.setitem(servers._added, drawer.name, drawer)
     key = Session([drawer], 0).call("list_pens", {}).value["items"][0]["id"]
-    claim = {"turn": 0, "tool": "rename_pen", "arguments": {"pen_id": key, "title": "Quill"}}
+    claim = Claim(turn=0, tool="rename_pen", arguments={"pen_id": key, "title": "Quill"})
     example = claiming(put(hidden_alone(), server=drawer.name, seed=0), unserved=claim)
     for hidden, said in (
         (("rename_pen",), ["label_pen serves turn 0 as well, and is not hidden"]),
@@ -178,7 +177,7 @@ def hidden_alone() -> Example:
 
 def test_the_very_tool_that_serves_is_found_if_it_is_shown() -> None:
     example = hidden_alone()
-    tool = example.provenance["unserved"]["tool"]
+    tool = example.provenance.unserved.tool
     shown = put(example, toolbox=put(example.toolbox, hidden=()))
     objects(shown, f"{tool} would serve turn 0 and is not hidden")
     assert tool in Toolbox.of(shown).tools
@@ -186,15 +185,15 @@ def test_the_very_tool_that_serves_is_found_if_it_is_shown() -> None:
 
 def test_a_request_that_no_tool_could_serve_is_found() -> None:
     example = hidden_alone()
-    claim = example.provenance["unserved"]
-    wrong = claiming(example, unserved={**claim, "arguments": {}})
-    objects(wrong, f"turn 0 could not be served by {claim['tool']} either")
+    claim = example.provenance.unserved
+    wrong = claiming(example, unserved=put(claim, arguments={}))
+    objects(wrong, f"turn 0 could not be served by {claim.tool} either")
 
 
 def test_an_unserved_turn_with_right_calls_is_found() -> None:
     example = next(verified("clarification", lambda e: e.paths[0].steps))
-    claim, at = example.provenance["unserved"], example.paths[0].steps[0].turn
-    wrong = claiming(example, unserved={**claim, "turn": at})
+    claim, at = example.provenance.unserved, example.paths[0].steps[0].turn
+    wrong = claiming(example, unserved=put(claim, turn=at))
     objects(wrong, f"turn {at} is not to be served, and has right calls")
 
 
@@ -215,7 +214,7 @@ def derived(is_date: bool) -> Derived:
         )
 
     def some(example: Example) -> list[Derived]:
-        said = example.provenance.get("derived", {}).items()
+        said = example.provenance.derived.items()
         return [(example, *each) for each in said if wanted(example, *each)]
 
     return some(next(verified("multi_turn", some)))[0]
@@ -229,7 +228,7 @@ def reworded(example: Example, old: str, new: str) -> Example:
 
 def test_a_derivation_from_words_that_nobody_said_is_found() -> None:
     example, place, _ = derived(is_date=False)
-    words = {**example.provenance["derived"], place: "in a blue moon"}
+    words = {**example.provenance.derived, place: "in a blue moon"}
     objects(claiming(example, derived=words), "'in a blue moon', which nobody said")
 
 
@@ -247,7 +246,7 @@ def test_a_derived_date_that_means_another_day_is_found() -> None:
     said, meant = "12 March 2031", "2031-03-12"
     if "T" in value:
         said, meant = f"{said} at 07:10", f"{meant}T07:10:00Z"
-    claims = {**example.provenance["derived"], place: said}
+    claims = {**example.provenance.derived, place: said}
     objects(
         claiming(reworded(example, words, said), derived=claims),
         f"step {at}: {name} is {value!r}, but {said!r} means {meant!r}",
@@ -257,7 +256,7 @@ def test_a_derived_date_that_means_another_day_is_found() -> None:
 def test_a_value_without_its_derivation_is_found() -> None:
     example, place, _ = derived(is_date=False)
     at, _, name = place.partition(".")
-    rest = {n: words for n, words in example.provenance["derived"].items() if n != place}
+    rest = {n: words for n, words in example.provenance.derived.items() if n != place}
     objects(claiming(example, derived=rest), f"step {at}: nothing says that {name} is")
 
 
@@ -283,10 +282,10 @@ def test_the_world_at_a_turn_has_the_calls_and_the_time_before_it() -> None:
 
 def test_a_relation_that_is_not_said_or_not_so_is_found() -> None:
     example = first("multi_turn", "relations")
-    claim = example.provenance["relations"][0]
+    claim = example.provenance.relations[0]
     assert not verify(example)
-    silent = {**claim, "phrase": "the moon of that planet"}
-    objects(claiming(example, relations=[silent]), "does not say 'the moon of that planet'")
+    silent = put(claim, phrase="the moon of that planet")
+    objects(claiming(example, relations=(silent,)), "does not say 'the moon of that planet'")
     for field, other in (("key", "x_1"), ("owner", "x_1"), ("field", "moon_id")):
-        wrong = {**claim, field: other}
-        objects(claiming(example, relations=[wrong]), "alone")
+        wrong = put(claim, **{field: other})
+        objects(claiming(example, relations=(wrong,)), "alone")

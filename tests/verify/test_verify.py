@@ -11,11 +11,22 @@ from provegym.kernel import Change
 from provegym.players.scripted import oracle
 from provegym.rewards.success import same_outcome, succeeded
 from provegym.rollout import play_script
-from provegym.trace import Alternative, Edge, Example, Path, Step, ToolboxSpec, Turn
+from provegym.trace import (
+    Alternative,
+    Edge,
+    Example,
+    Mention,
+    Path,
+    Provenance,
+    Step,
+    ToolboxSpec,
+    Turn,
+)
 from provegym.verify import verify
 from provegym.verify.audit import Auditor
 
 put = msgspec.structs.replace
+NOBODY = Mention(turn=0, table="payees", field="name", value="Nobody")
 
 
 def good(name: str) -> Example:
@@ -111,12 +122,7 @@ BROKEN: list[tuple[str, Callable[[Example], Example], str]] = [
     ),
     (
         "a name for nobody",
-        lambda e: put(
-            e,
-            provenance={
-                "mentions": [{"turn": 0, "table": "payees", "field": "name", "value": "Nobody"}]
-            },
-        ),
+        lambda e: put(e, provenance=Provenance(mentions=(NOBODY,))),
         "'Nobody' names 0 of payees",
     ),
     ("no write", lambda e: with_step(e, 2, writes=False), "is marked as a read"),
@@ -134,7 +140,7 @@ def test_what_breaks_the_contract_is_named(
 def test_a_tool_that_would_serve_must_be_hidden() -> None:
     shown = put(good("no-disputes"), toolbox=ToolboxSpec())
     assert "dispute_transaction would serve the request and is not hidden" in verify(shown)
-    unnamed = put(good("no-disputes"), provenance={})
+    unnamed = put(good("no-disputes"), provenance=Provenance())
     assert any("names, as would_serve" in problem for problem in verify(unnamed))
 
 

@@ -1,12 +1,13 @@
 """One example or rollout in full: its right calls played, what served what, and what is amiss."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from provegym.trace import Example, Rollout, Step, Turn, line
+from provegym.trace import Example, Ref, Rollout, Step, Turn, line
 from provegym.trace import Path as Road
 from provegym.view.item import show_item
 from provegym.view.library import Library
@@ -119,19 +120,12 @@ def test_what_is_not_ours_is_shown_without_playing_it(
         assert told["gold"][2]["arguments"]["amount"] == 20
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"$from": 3},
-        {"$from": [0]},
-        {"$from": [99, "/id"], "literal": 1},
-        {"$from": [-1, "/id"], "literal": 1},
-        {"$from": ["0", "/id"], "literal": 1},
-        {"$from": [0, 7], "literal": 1},
-        [{"deep": {"$from": None, "literal": 2}}],
-    ],
-)
-def test_references_that_lead_nowhere_are_told(tmp_path: Path, value: object) -> None:
+@pytest.mark.parametrize("step", [99, -1])
+@pytest.mark.parametrize("wrap", [lambda ref: ref, lambda ref: [{"deep": ref}]])
+def test_references_that_lead_nowhere_are_told(
+    tmp_path: Path, step: int, wrap: Callable[[Ref], object]
+) -> None:
+    value = wrap(Ref(source=(step, "/id"), literal=1))
     steps = example_of().paths[0].steps
     bad = replace(steps[2], arguments={**steps[2].arguments, "amount": value})
     example = example_of(paths=(Road(steps=(*steps[:2], bad, steps[3])),))
@@ -139,9 +133,17 @@ def test_references_that_lead_nowhere_are_told(tmp_path: Path, value: object) ->
     assert shown(tmp_path, replace(played("oracle"), example=example))["served"]
 
 
+def test_a_malformed_reference_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(line(example_of()).replace(b'"amount":20', b'"amount":{"$from":3}'))
+    source = Library([path]).settle().rows(0)
+    with pytest.raises(Missing, match=r"cannot be shown in full.*Malformed reference"):
+        show_item(source, 0)
+
+
 def test_a_reference_is_shown_as_the_value_it_stands_for(tmp_path: Path) -> None:
     steps = example_of().paths[0].steps
-    linked = {"$from": [0, "/items/0/id"], "literal": steps[2].arguments["account_id"]}
+    linked = Ref(source=(0, "/items/0/id"), literal=steps[2].arguments["account_id"])
     changed = replace(steps[2], arguments={**steps[2].arguments, "account_id": linked})
     item = shown(tmp_path, example_of(paths=(Road(steps=(*steps[:2], changed, steps[3])),)))
     assert item["gold"][2]["arguments"]["account_id"] == steps[2].arguments["account_id"]
@@ -201,14 +203,11 @@ def test_what_another_version_wrote_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_what_is_nested_too_deeply_is_a_sentence(tmp_path: Path) -> None:
-    deep: object = 1
-    for _ in range(400):
-        deep = [{"a": deep}]
-    steps = (Step(turn=0, tool="list_accounts", arguments={"name": deep}),)
+    deep = b'[{"a":' * 400 + b"1" + b"}]" * 400
     path = tmp_path / "deep.jsonl"
-    path.write_bytes(line(example_of(paths=(Road(steps=steps),))))
+    path.write_bytes(line(example_of()).replace(b'"amount":20', b'"amount":' + deep))
     source = Library([path]).settle().rows(0)
-    with pytest.raises(Missing, match="nested too deeply"):
+    with pytest.raises(Missing, match=r"cannot be shown in full.*recursion"):
         show_item(source, 0)
 
 

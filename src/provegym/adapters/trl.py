@@ -20,7 +20,7 @@ from provegym.models.dialects import openai
 from provegym.players.scripted import oracle, tool_call
 from provegym.rollout import Player, play_script, replay
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Json, Path, ToolboxSpec
+from provegym.trace import Example, Json, Path, Provenance, ToolboxSpec
 from provegym.verify import verify
 
 check("trl", "1.16")
@@ -63,7 +63,7 @@ def first_turn(example: Example) -> Example | None:
     if not all(path.steps for path in paths):
         return None
     fields = {"id": f"{example.id}-1", "turns": example.turns[:1], "paths": tuple(paths)}
-    made = {"provenance": {"first_turn_of": example.id}, "drift": ()}
+    made = {"provenance": Provenance(first_turn_of=example.id), "drift": ()}
     first = msgspec.structs.replace(example, **fields, **made)
     first = msgspec.structs.replace(first, outcome=play_script(first, oracle).outcome)
     return None if verify(first) else first

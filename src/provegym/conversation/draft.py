@@ -167,7 +167,9 @@ class Draft:
     def tools(self, *, writes: bool) -> list[Tool]:
         """The server's tools that are shown and write, or only read."""
         hidden = self.example.toolbox.hidden
-        return [t for t in self.server.tools.values() if t.writes == writes and t.name not in hidden]
+        return [
+            t for t in self.server.tools.values() if t.writes == writes and t.name not in hidden
+        ]
 
     def without_due(self, what: str) -> Self:
         """The draft in which something is no longer due."""
@@ -340,6 +342,4 @@ def _asked_for(server: AnyServer, chain: Chain, chance: Random) -> tuple[str, ..
 
 def _system(seed: int, session: Session) -> str:
     user = people.acting_user(Seed(seed))
-    return (
-        f"You act for {user.name}, with the tools given. It is {session.now:%A, %Y-%m-%d %H:%M} UTC."
-    )
+    return f"You act for {user.name}, with the tools given. It is {session.now:%A, %Y-%m-%d %H:%M} UTC."

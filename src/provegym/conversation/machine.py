@@ -35,9 +35,7 @@ def state(function: State) -> State:
 
 
 @state
-def query(
-    draft: Draft,
-) -> tuple[Literal["turn", "aside", "unserved", "refusal", "dropped"], Draft]:
+def query(draft: Draft) -> tuple[Literal["turn", "aside", "unserved", "refusal", "dropped"], Draft]:
     """Some time passes; the user has something in mind that works, or cannot work, now."""
     draft = draft.open_turn(draft.chance.choice(MINUTES) if draft.turns else 0)
     if draft.is_due("aside"):

@@ -138,7 +138,7 @@ def judge(wanted: Shape, example: Example | None) -> Made:
 
 def _error_rate(example: Example) -> float:
     """The share of a teacher's calls that fail: those it tried first, of all it made."""
-    failed = len(example.provenance.get("attempts", ()))
+    failed = len(example.provenance.attempts)
     return failed / (failed + len(example.paths[0].steps))
 
 
@@ -354,7 +354,7 @@ class Corpus:
 
 def shape_of(example: Example) -> Shape:
     """The shape an example was drawn for."""
-    levels = example.provenance.get("levels", ("",))
+    levels = example.provenance.levels
     level = next((level for level in levels if level in ("complete", "missing", "minimal")), "")
     return Shape(example.kind, example.knobs, level if example.kind == "multi_turn" else "")
 

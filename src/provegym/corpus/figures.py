@@ -9,8 +9,8 @@ from provegym import servers
 from provegym.corpus.transcript import together
 from provegym.graph.dependency import cached
 from provegym.kernel import Session
-from provegym.language.values import leaves, literals
-from provegym.trace import Example, Json, Step
+from provegym.language.values import leaves
+from provegym.trace import Example, Json, Step, literals
 
 ID = re.compile(r"\b[a-z]+_\d+\b")
 TALKS = ("multi_turn", "clarification")
@@ -74,16 +74,16 @@ class Tally:
         for knob in example.knobs:
             self.knobs[knob][example.kind] += 1
         made = example.provenance
-        self.personas[made.get("persona", "none")] += 1
-        self.levels.update(made.get("levels", ()))
-        self.seen["recoveries"] += bool(made.get("attempts") or made.get("infeasible"))
+        self.personas[made.persona or "none"] += 1
+        self.levels.update(made.levels)
+        self.seen["recoveries"] += bool(made.attempts or made.infeasible)
         self._hear(example)
         if steps := example.paths[0].steps:
             self._follow(example, steps)
 
     def _hear(self, example: Example) -> None:
         """Count what the user says, and how."""
-        slots: Sequence[Sequence[str]] = example.provenance.get("slots", ())
+        slots = example.provenance.slots
         for number, turn in enumerate(example.turns):
             words = tuple(re.findall(r"[\w']+", turn.text.casefold()))
             self.seen["turns"] += 1

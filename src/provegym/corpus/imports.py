@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from provegym.trace import BadFile, Example, Json, ToolboxSpec, Turn, line
+from provegym.trace import BadFile, Example, Json, Provenance, ToolboxSpec, Turn, line
 
 SYSTEM = "You are a helpful assistant. Use the tools given where one of them fits."
 CALL = "<TOOLCALL>"
@@ -96,13 +96,11 @@ def _decoded(text: bytes, where: str) -> Any:
 
 def _example(key: str, row: Row) -> Example:
     asked, answer, tools = row
-    provenance: Json = {"made": "imported"}
-    if answer:
-        provenance["transcript"] = [
-            {"role": "system", "content": SYSTEM},
-            {"role": "user", "content": asked},
-            {"role": "assistant", "content": answer},
-        ]
+    messages = (
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": asked},
+        {"role": "assistant", "content": answer},
+    )
     return Example(
         id=key,
         kind="abstention",
@@ -113,7 +111,7 @@ def _example(key: str, row: Row) -> Example:
         system=SYSTEM,
         turns=(Turn(text=asked),),
         toolbox=ToolboxSpec(schemas=tuple(schema(_object(tool, "tools")) for tool in tools)),
-        provenance=provenance,
+        provenance=Provenance(made="imported", transcript=messages if answer else ()),
     )
 
 

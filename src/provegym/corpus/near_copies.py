@@ -9,8 +9,7 @@ from math import ceil
 
 import msgspec
 
-from provegym.language.values import literals
-from provegym.trace import Example
+from provegym.trace import Example, literals
 
 NEAR_COPY = 0.70
 MOST_SEQUENCE = 0.02

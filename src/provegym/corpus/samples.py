@@ -61,11 +61,12 @@ def facts(example: Example) -> Iterator[str]:
     made = example.provenance
     yield example.kind
     yield f"{example.server}, world {example.seed}" if example.server else "no server"
-    for name in ("persona", "why"):
-        if name in made:
-            yield f"{name} {made[name]}"
-    if "levels" in made:
-        yield f"information {', '.join(made['levels'])}"
+    if made.persona:
+        yield f"persona {made.persona}"
+    if made.why:
+        yield f"why {made.why}"
+    if made.levels:
+        yield f"information {', '.join(made.levels)}"
     yield f"knobs {', '.join(example.knobs) or 'none'}"
     if hidden := example.toolbox.hidden:
         yield f"hidden {', '.join(f'`{tool}`' for tool in hidden)}"

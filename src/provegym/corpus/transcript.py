@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from provegym.language.replies import Done, Scene, words
-from provegym.language.values import literals
 from provegym.players.scripted import Plan, Script, tool_call
 from provegym.rollout import Caps, Player
 from provegym.trace import BadFile, Call, Example, Json, Reply, Step, ToolCall
@@ -29,7 +28,7 @@ class Transcript(NamedTuple):
 
 def transcript(example: Example) -> Transcript:
     """The teacher's own transcript, or one made by playing the first path."""
-    messages = example.provenance.get("transcript") or play_gold(example)
+    messages = example.provenance.transcript or play_gold(example)
     return Transcript(list(messages), lessons(messages))
 
 
@@ -66,9 +65,8 @@ def _is_error(message: Json) -> bool:
 def plan(example: Example) -> Plan:
     """Per user turn the messages of the first path, each failed attempt before its step."""
     attempts: dict[int, list[ToolCall]] = defaultdict(list)
-    for attempt in example.provenance.get("attempts", ()):
-        call = tool_call(attempt["tool"], literals(attempt["arguments"]))
-        attempts[attempt["before"]].append(call)
+    for attempt in example.provenance.attempts:
+        attempts[attempt.before].append(tool_call(attempt.tool, attempt.arguments))
     planned: Plan = []
     for turn in range(len(example.turns)):
         planned.append([])
@@ -133,12 +131,12 @@ class Assistant:
 
     def _refusal(self, turn: int) -> str:
         """Why what the user wants cannot be done, found out on a fork of the world."""
-        wanted = self.player.example.provenance.get("infeasible")
-        if wanted is None or wanted["turn"] != turn:
+        wanted = self.player.example.provenance.infeasible
+        if wanted is None or wanted.turn != turn:
             return ""
-        outcome = self.player.session.fork().call(wanted["tool"], literals(wanted["arguments"]))
+        outcome = self.player.session.fork().call(wanted.tool, wanted.arguments)
         if outcome.ok:
-            raise BadFile(f"{self.player.example.id}: {wanted['tool']} works, and is there to fail")
+            raise BadFile(f"{self.player.example.id}: {wanted.tool} works, and is there to fail")
         return str(outcome.value["message"])
 
 

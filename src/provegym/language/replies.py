@@ -76,12 +76,11 @@ def words(scene: Scene, toolbox: Toolbox) -> str:
 def _reason(scene: Scene) -> str:
     """Which phrases suit a turn without calls, by why there is nothing to call."""
     made = scene.example.provenance
-    if "why" in made:
-        return WHYS.get(made["why"], "missing")
-    levels = made.get("levels", ())
-    if scene.turn < len(levels) and levels[scene.turn] == "aside":
+    if made.why:
+        return WHYS.get(made.why, "missing")
+    if scene.turn < len(made.levels) and made.levels[scene.turn] == "aside":
         return "aside"
-    unserved = made.get("unserved", {}).get("turn") == scene.turn
+    unserved = made.unserved is not None and made.unserved.turn == scene.turn
     return KINDS.get(scene.example.kind, "missing") if not unserved else "missing"
 
 

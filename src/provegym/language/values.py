@@ -12,7 +12,6 @@ import msgspec
 from provegym.kernel import Session, State
 from provegym.kernel.state import ENCODE
 from provegym.language import dates
-from provegym.trace import Json
 
 Scalar = str | int | float | bool
 Words = dict[str, list[tuple[str, str]]]
@@ -141,17 +140,3 @@ def _index(records: bytes) -> Words:
             if first := re.search(r"\w+", form):
                 index[first[0]].append((form, leaf))
     return index
-
-
-def literal(value: Any) -> Any:
-    """A gold value with its literals in the place of references to earlier steps."""
-    if isinstance(value, dict):
-        if "$from" in value:
-            return value["literal"]
-        return {name: literal(part) for name, part in value.items()}
-    return [literal(part) for part in value] if isinstance(value, list) else value
-
-
-def literals(arguments: Json) -> Json:
-    """Arguments with every reference replaced by its literal."""
-    return {name: literal(value) for name, value in arguments.items()}

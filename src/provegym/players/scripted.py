@@ -9,10 +9,9 @@ from typing import Any
 
 import msgspec
 
-from provegym.language.values import literals
 from provegym.rewards.align import resolve
 from provegym.toolbox import Toolbox
-from provegym.trace import Call, Checks, Example, Json, Reply, Step, ToolCall
+from provegym.trace import Call, Checks, Example, Json, Reply, Step, ToolCall, literals
 
 Plan = list[list[list[int | ToolCall]]]
 

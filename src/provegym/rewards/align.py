@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from provegym.rewards.equality import equal
-from provegym.trace import Call, Json, Step, point
+from provegym.trace import Call, Json, Ref, Step, point
 
 MOST_CANDIDATES = 12
 MOST_NODES = 20_000
 NOWHERE = 1_000_000
 DIGITS = 9
 PAGE = 10
+# What may hold a reference, or is one.
+RESOLVED = (dict, list, Ref)
 
 
 class Alignment(NamedTuple):
@@ -99,7 +101,7 @@ def share(
     same = 0
     for name, value in step.arguments.items():
         known, gold = (
-            resolve(value, calls, served) if isinstance(value, dict | list) else (True, value)
+            resolve(value, calls, served) if isinstance(value, RESOLVED) else (True, value)
         )
         same += known and equal(gold, given[name])
     return same / len(step.arguments)
@@ -113,17 +115,17 @@ def resolve(value: Any, calls: Sequence[Call], served: Sequence[int | None]) -> 
     if isinstance(value, list):
         parts = [resolve(part, calls, served) for part in value]
         return all(known for known, _ in parts), [part for _, part in parts]
-    if not isinstance(value, dict):
-        return True, value
-    if "$from" not in value:
+    if isinstance(value, dict):
         fields = {name: resolve(part, calls, served) for name, part in value.items()}
         return all(k for k, _ in fields.values()), {
             name: part for name, (_, part) in fields.items()
         }
-    step, pointer = value["$from"]
+    if not isinstance(value, Ref):
+        return True, value
+    step, pointer = value.source
     call = served[step]
     if call is None:
-        return True, value["literal"]
+        return True, value.literal
     return _point(calls[call], pointer)
 
 
@@ -224,7 +226,7 @@ class _Search:
         if not self.candidates[at]:
             return 0, 0, 0.0, 0
         most = 1.0
-        if not any(isinstance(value, dict | list) for value in self.steps[at].arguments.values()):
+        if not any(isinstance(value, RESOLVED) for value in self.steps[at].arguments.values()):
             most = max(self._alone(at, call) for call in self.candidates[at])
         return 1, 1, most, int(any(self.calls[call].checks.ran for call in self.candidates[at]))
 

@@ -16,12 +16,12 @@ from typing import Protocol
 from msgspec.structs import replace as put
 
 from provegym import servers
-from provegym.language.values import is_said, leaves, literals
+from provegym.language.values import is_said, leaves
 from provegym.models.endpoint import Endpoint, EndpointError
 from provegym.rewards.success import succeeded
 from provegym.rollout import AHEAD, play
 from provegym.teacher.wording import Ask, Objection, kept, objections
-from provegym.trace import Example, Json, Reply, Rollout
+from provegym.trace import Example, Json, Reply, Rollout, literals
 from provegym.verify import verify
 from provegym.verify.complete import complete
 
@@ -145,11 +145,13 @@ async def teach(example: Example, teacher: LLM, *, rephrase: bool) -> tuple[Exam
     if verify(taught):
         return None, BROKEN
     messages = await teacher.transcript(taught)
-    made = {**example.provenance, "made": "rephrased" if rephrase else "llm"}
-    made |= {"model": teacher.model, "tokens": teacher.spent[example.id]}
-    made.pop("transcript", None)
-    if messages is not None:
-        made["transcript"] = list(messages)
+    made = put(
+        example.provenance,
+        made="rephrased" if rephrase else "llm",
+        model=teacher.model,
+        tokens=teacher.spent[example.id],
+        transcript=messages or (),
+    )
     taught = put(taught, provenance=made)
     return taught, "" if messages is not None else NO_TRANSCRIPT
 
@@ -218,7 +220,7 @@ def opening(ask: Ask) -> list[Json]:
     """The messages that ask a model for the words of a turn."""
     made = ask.example.provenance
     slots = {
-        "manner": manner(made.get("persona", "plain")),
+        "manner": manner(made.persona or "plain"),
         "level": manner(_level(ask)),
         "said": data("\n".join(ask.said)),
         "plain": data(ask.plain),
@@ -233,7 +235,7 @@ def opening(ask: Ask) -> list[Json]:
 
 
 def _level(ask: Ask) -> str:
-    levels = ask.example.provenance.get("levels", ())
+    levels = ask.example.provenance.levels
     return levels[ask.turn] if ask.turn < len(levels) else "missing" if ask.asks else "complete"
 
 
@@ -249,11 +251,11 @@ def _goals(ask: Ask) -> Iterator[str]:
         for step in ask.example.paths[0].steps
         if step.turn in turns and (step.writes or step.answers)
     ]
-    for refused in (made.get("infeasible"), made.get("unserved")):
-        if refused is not None and refused["turn"] == ask.turn:
-            calls.append((refused["tool"], refused["arguments"]))
-    if not calls and "unserved" not in made and _level(ask) != "aside":
-        calls = [(tool, {}) for tool in made.get("would_serve", ())]
+    for refused in (made.infeasible, made.unserved):
+        if refused is not None and refused.turn == ask.turn:
+            calls.append((refused.tool, refused.arguments))
+    if not calls and made.unserved is None and _level(ask) != "aside":
+        calls = [(tool, {}) for tool in made.would_serve]
     for tool, arguments in calls:
         yield servers.load(ask.example.server).tools[tool].description
         for name, value in arguments.items():

@@ -8,18 +8,9 @@ import msgspec
 
 from provegym import servers
 from provegym.kernel import Session
-from provegym.language.values import (
-    Scalar,
-    is_said,
-    leaves,
-    literal,
-    literals,
-    normal,
-    numbers,
-    spoken_values,
-)
+from provegym.language.values import Scalar, is_said, leaves, normal, numbers, spoken_values
 from provegym.toolbox import Toolbox
-from provegym.trace import Example
+from provegym.trace import Example, literal, literals
 
 MOST_ADDED = 300
 FEW_WORDS = 3
@@ -133,13 +124,13 @@ def kept(example: Example, turn: int) -> list[str]:
     The plan knows them; where it does not say, they are the right values, the words that others are
     derived from, the world's names and whatever has a digit in it.
     """
-    slots = example.provenance.get("slots")
-    if slots is not None:
+    slots = example.provenance.slots
+    if slots:
         return list(slots[turn]) if turn < len(slots) else []
     text = example.turns[turn].text
     steps = [step for path in example.paths for step in path.steps]
     gold = (leaf for step in steps for leaf in leaves(literals(step.arguments)))
-    told = (*gold, *example.provenance.get("derived", {}).values())
+    told = (*gold, *example.provenance.derived.values())
     values = [leaf for leaf in told if isinstance(leaf, str) and is_said(leaf, text)]
     values += names(example, text)
     found = [re.search(re.escape(value), text, re.IGNORECASE) for value in values]

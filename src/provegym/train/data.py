@@ -49,7 +49,7 @@ def keep_out(example: Example) -> Example | None:
 
     A request that no tool serves says in its provenance where else it would belong.
     """
-    if {example.server, example.provenance.get("elsewhere")} & set(HELD_OUT):
+    if {example.server, example.provenance.elsewhere} & set(HELD_OUT):
         return None
     apart = {tool for name in HELD_OUT for tool in servers.load(name).tools}
     kept = tuple(tool for tool in example.toolbox.distractors if tool not in apart)
@@ -88,9 +88,9 @@ def show(example: Example, limit: int | None) -> Example:
         return example
     spec = msgspec.structs.replace(example.toolbox, limit=limit)
     shorter = msgspec.structs.replace(example, toolbox=spec)
-    if attempts := example.provenance.get("attempts"):
+    if attempts := example.provenance.attempts:
         shown = Toolbox.of(shorter).tools
-        kept = [attempt for attempt in attempts if attempt["tool"] in shown]
-        provenance = {**example.provenance, "attempts": kept}
+        kept = tuple(attempt for attempt in attempts if attempt.tool in shown)
+        provenance = msgspec.structs.replace(example.provenance, attempts=kept)
         shorter = msgspec.structs.replace(shorter, provenance=provenance)
     return shorter

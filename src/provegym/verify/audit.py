@@ -12,13 +12,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from provegym.language.values import literals
 from provegym.players.scripted import Script, guess, in_turn, tool_call
 from provegym.rewards import PAPER, Scheme
 from provegym.rewards.success import succeeded
 from provegym.rollout import play_script
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Json, Rollout, ToolCall
+from provegym.trace import Example, Json, Rollout, ToolCall, literals
 
 ROUNDS = 60
 BEST = 1.3

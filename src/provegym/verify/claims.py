@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from provegym import servers
 from provegym.kernel import Session
 from provegym.language.things import Relation, relations, survey
-from provegym.language.values import is_said, literals, normal
+from provegym.language.values import is_said, normal
 from provegym.toolbox import Toolbox
-from provegym.trace import Example
+from provegym.trace import Example, literals
 from provegym.verify.replay import Replay
 from provegym.verify.serving import serving
 
@@ -25,7 +25,7 @@ def world_at(example: Example, turn: int) -> Session:
 
 def names(example: Example) -> Iterator[str]:
     """Every thing a turn names is there, and is the only one of its kind with that name."""
-    for number, named in enumerate(example.provenance.get("names", ())):
+    for number, named in enumerate(example.provenance.names):
         things = survey(world_at(example, number), example.server).things if named else {}
         for phrase, key in named:
             if not is_said(phrase, example.turns[number].text):
@@ -38,22 +38,22 @@ def names(example: Example) -> Iterator[str]:
 def relations_hold(example: Example, gold: Replay) -> Iterator[str]:
     """What a turn speaks of by what it is to another, some result has shown to be just that."""
     server = servers.load(example.server)
-    for claim in example.provenance.get("relations", ()):
-        relation = Relation(**{name: claim[name] for name in Relation._fields})
-        if not is_said(claim["phrase"], example.turns[claim["turn"]].text):
-            yield f"turn {claim['turn']} does not say {claim['phrase']!r}"
-        results = [p.outcome.value for p in gold.played if p.step.turn <= claim["turn"]]
+    for claim in example.provenance.relations:
+        relation = Relation(claim.key, claim.owner, claim.field, claim.at)
+        if not is_said(claim.phrase, example.turns[claim.turn].text):
+            yield f"turn {claim.turn} does not say {claim.phrase!r}"
+        results = [p.outcome.value for p in gold.played if p.step.turn <= claim.turn]
         shown = {each for r in results for each in relations(server, (relation.key,), r)}
         own = {each for each in shown if each[1:] == relation[1:]}
         if own != {relation}:
-            yield f"turn {claim['turn']}: {claim['phrase']!r} is not {relation.key} alone"
+            yield f"turn {claim.turn}: {claim.phrase!r} is not {relation.key} alone"
 
 
 def aside(example: Example) -> Iterator[str]:
     """Where a turn is said to be beside the point, there is one without right calls."""
     if "irrelevance" not in example.knobs:
         return
-    levels = example.provenance.get("levels", ())
+    levels = example.provenance.levels
     called = {step.turn for step in example.paths[0].steps}
     if not any(level == "aside" and at not in called for at, level in enumerate(levels)):
         yield "no turn is beside the point, as the irrelevance knob says"
@@ -61,40 +61,40 @@ def aside(example: Example) -> Iterator[str]:
 
 def attempts(example: Example, gold: Replay) -> Iterator[str]:
     """What is said to have been tried first fails, and for the reason that is given."""
-    for tried in example.provenance.get("attempts", ()):
-        if not 0 <= tried["before"] < len(gold.played):
-            yield f"nothing comes after the attempt at {tried['tool']}"
+    for tried in example.provenance.attempts:
+        if not 0 <= tried.before < len(gold.played):
+            yield f"nothing comes after the attempt at {tried.tool}"
             continue
-        session = gold.played[tried["before"]].before.fork()
-        error = session.call(tried["tool"], tried["arguments"]).error
-        if error != tried["error"]:
-            yield f"trying {tried['tool']} comes to {error or 'success'}, not to {tried['error']}"
+        session = gold.played[tried.before].before.fork()
+        error = session.call(tried.tool, tried.arguments).error
+        if error != tried.error:
+            yield f"trying {tried.tool} comes to {error or 'success'}, not to {tried.error}"
 
 
 def infeasible(example: Example) -> Iterator[str]:
     """What cannot be done is refused by a rule, and a read of that turn shows why."""
-    claim = example.provenance.get("infeasible")
+    claim = example.provenance.infeasible
     if claim is None:
         return
-    outcome = world_at(example, claim["turn"]).call(claim["tool"], claim["arguments"])
+    outcome = world_at(example, claim.turn).call(claim.tool, claim.arguments)
     if outcome.error != "rejected":
-        yield f"{claim['tool']} comes to {outcome.error or 'success'}, so it is not infeasible"
-    steps = [step for step in example.paths[0].steps if step.turn == claim["turn"]]
+        yield f"{claim.tool} comes to {outcome.error or 'success'}, so it is not infeasible"
+    steps = [step for step in example.paths[0].steps if step.turn == claim.turn]
     if any(step.writes for step in steps) or not any(step.answers for step in steps):
-        yield f"turn {claim['turn']} is infeasible, and no read of it shows why"
+        yield f"turn {claim.turn} is infeasible, and no read of it shows why"
 
 
 def unserved(example: Example) -> Iterator[str]:
     """What is asked for in vain would work with a tool that is hidden, and with no other."""
-    claim = example.provenance.get("unserved")
+    claim = example.provenance.unserved
     if claim is None:
         return
-    toolbox, world = Toolbox.of(example), world_at(example, claim["turn"])
-    if claim["tool"] in toolbox.tools:
-        yield f"{claim['tool']} would serve turn {claim['turn']} and is not hidden"
-    if not world.fork().call(claim["tool"], claim["arguments"]).ok:
-        yield f"turn {claim['turn']} could not be served by {claim['tool']} either"
-    for tool in sorted(serving(world, toolbox, claim["tool"], claim["arguments"])):
-        yield f"{tool} serves turn {claim['turn']} as well, and is not hidden"
-    if any(step.turn == claim["turn"] for step in example.paths[0].steps):
-        yield f"turn {claim['turn']} is not to be served, and has right calls"
+    toolbox, world = Toolbox.of(example), world_at(example, claim.turn)
+    if claim.tool in toolbox.tools:
+        yield f"{claim.tool} would serve turn {claim.turn} and is not hidden"
+    if not world.fork().call(claim.tool, claim.arguments).ok:
+        yield f"turn {claim.turn} could not be served by {claim.tool} either"
+    for tool in sorted(serving(world, toolbox, claim.tool, claim.arguments)):
+        yield f"{tool} serves turn {claim.turn} as well, and is not hidden"
+    if any(step.turn == claim.turn for step in example.paths[0].steps):
+        yield f"turn {claim.turn} is not to be served, and has right calls"

@@ -11,12 +11,12 @@ from msgspec.structs import replace as put
 
 from provegym import servers
 from provegym.kernel import Session
-from provegym.language.values import is_said, leaves, literals, normal
+from provegym.language.values import is_said, leaves, normal
 from provegym.rewards.equality import equal
 from provegym.rewards.success import fingerprints
 from provegym.search import Read, Road, Seeker, find_answer
 from provegym.toolbox import Toolbox
-from provegym.trace import Alternative, Edge, Example, Path, Step, point
+from provegym.trace import Alternative, Edge, Example, Path, Ref, Step, literals, point
 from provegym.verify import proofs
 from provegym.verify.replay import Replay, replay
 
@@ -83,9 +83,7 @@ def _from_created(value: Any, at: int, gold: Replay) -> Any:
     if isinstance(value, list):
         return [_from_created(part, at, gold) for part in value]
     if isinstance(value, dict):
-        return (
-            value if _is_from(value) else {n: _from_created(v, at, gold) for n, v in value.items()}
-        )
+        return {n: _from_created(v, at, gold) for n, v in value.items()}
     if not isinstance(value, str) or is_said(value, gold.played[at].known.text):
         return value
     for number, played in enumerate(gold.played[:at]):
@@ -93,7 +91,7 @@ def _from_created(value: Any, at: int, gold: Replay) -> Any:
         if any(value in leaves(record) for record in made):
             pointer = _pointer_to(value, played.outcome.value)
             if pointer is not None:
-                return {"$from": [number, pointer], "literal": value}
+                return Ref(source=(number, pointer), literal=value)
     return value
 
 
@@ -173,7 +171,3 @@ def _with_answers(example: Example, path: Path, gold: Replay) -> Path:
                 steps[at] = put(steps[at], answers=tuple(pointers))
                 break
     return Path(steps=tuple(steps))
-
-
-def _is_from(value: Any) -> bool:
-    return isinstance(value, dict) and "$from" in value

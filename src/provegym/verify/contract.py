@@ -102,7 +102,7 @@ def world(example: Example) -> Iterator[str]:
         yield f"{tool} is needed and not shown"
     if example.kind != "clarification":
         return
-    serving = example.provenance.get("would_serve", ())
+    serving = example.provenance.would_serve
     if not serving or not set(serving) <= set(example.toolbox.hidden):
         yield "a clarification names, as would_serve, the hidden tools its request is for"
     for tool in serving:

@@ -21,7 +21,7 @@ MOST_PATHS = 8
 
 def derivable(example: Example, gold: Replay) -> Iterator[str]:
     """Every gold value was said, returned by an earlier step, a default, or follows from words."""
-    named = example.provenance.get("derived", {})
+    named = example.provenance.derived
     for at, played in enumerate(gold.played):
         tool = played.before.tools[played.step.tool][0]
         for name, value in played.arguments.items():
@@ -217,7 +217,7 @@ def _derived(example: Example, gold: Replay, played: Played) -> Iterator[Scalar]
     """The values of a step that are named derivations."""
     at = gold.played.index(played)
     for name, value in played.arguments.items():
-        if f"{at}.{name}" in example.provenance.get("derived", {}):
+        if f"{at}.{name}" in example.provenance.derived:
             yield from leaves(value)
 
 
@@ -345,18 +345,16 @@ def _calls(played: list[Played], turn: int, road: Road, place: int) -> list[Call
 
 def mentions(example: Example, session: Session) -> Iterator[str]:
     """Every entity a turn names exists in the world and is the only one of that name."""
-    for mention in example.provenance.get("mentions", ()):
+    for mention in example.provenance.mentions:
         state = session.state(next(s for s in session.servers if s.name == example.server))
-        rows = getattr(state, mention["table"])
+        rows = getattr(state, mention.table)
         same = [
-            row
-            for row in rows
-            if normal(str(getattr(row, mention["field"]))) == normal(mention["value"])
+            row for row in rows if normal(str(getattr(row, mention.field))) == normal(mention.value)
         ]
         if len(same) != 1:
-            yield f"{mention['value']!r} names {len(same)} of {mention['table']}"
-        if not is_said(mention["value"], example.turns[mention["turn"]].text):
-            yield f"turn {mention['turn']} does not say {mention['value']!r}"
+            yield f"{mention.value!r} names {len(same)} of {mention.table}"
+        if not is_said(mention.value, example.turns[mention.turn].text):
+            yield f"turn {mention.turn} does not say {mention.value!r}"
 
 
 def answers(gold: Replay) -> Iterator[str]:

@@ -15,7 +15,19 @@ from provegym.rewards.equality import equal
 from provegym.rewards.explain import explain
 from provegym.rewards.success import succeeded
 from provegym.toolbox import Toolbox, all_tools
-from provegym.trace import Call, Example, Json, Path, Reward, Rollout, Served, Step, Turn
+from provegym.trace import (
+    Call,
+    Example,
+    Json,
+    Path,
+    Ref,
+    Reward,
+    Rollout,
+    Served,
+    Step,
+    Turn,
+    literals,
+)
 from provegym.verify.replay import replay
 from provegym.view.glance import is_sound
 from provegym.view.sources import Missing, Rows
@@ -187,15 +199,9 @@ def is_plain(value: Any, steps: int) -> bool:
     """Whether a gold value holds only references that can be followed."""
     if isinstance(value, list):
         return all(is_plain(part, steps) for part in value)
-    if not isinstance(value, dict):
-        return True
-    if "$from" not in value:
+    if isinstance(value, dict):
         return all(is_plain(part, steps) for part in value.values())
-    source = value["$from"]
-    if not (isinstance(source, list) and len(source) == 2 and "literal" in value):
-        return False
-    step, pointer = source
-    return type(step) is int and 0 <= step < steps and isinstance(pointer, str)
+    return not isinstance(value, Ref) or 0 <= value.source[0] < steps
 
 
 def show_gold(example: Example, path: Path) -> tuple[list[Json], list[str]]:
@@ -216,7 +222,7 @@ def show_gold(example: Example, path: Path) -> tuple[list[Json], list[str]]:
             "step": at,
             "turn": step.turn,
             "tool": step.tool,
-            "arguments": {name: literal(value) for name, value in step.arguments.items()},
+            "arguments": literals(step.arguments),
             "writes": step.writes,
             "answers": step.answers,
             "needs": step.needs,
@@ -230,17 +236,6 @@ def show_gold(example: Example, path: Path) -> tuple[list[Json], list[str]]:
 
 def _in_bounds(turn: Turn) -> bool:
     return 0 <= turn.minutes <= MAX_MINUTES and len(turn.text) <= LONGEST_TURN
-
-
-def literal(value: Any) -> Any:
-    """A gold value as written at synthesis: a reference gives the value it stood for."""
-    if isinstance(value, list):
-        return [literal(part) for part in value]
-    if not isinstance(value, dict):
-        return value
-    if "$from" in value and "literal" in value:
-        return value["literal"]
-    return {name: literal(part) for name, part in value.items()}
 
 
 def why_not_played(example: Example, path: Path) -> str:
