@@ -203,7 +203,7 @@ class Draft:
         return replace(opened.speak_as(voice), level=self.next_level())
 
     def next_level(self) -> str:
-        """How much the user says in the next turn: the cast decides the first, chance the others."""
+        """How much the user says next: the cast decides the first turn, chance the others."""
         level = self.level
         if self.has_asked:
             level = self.chance.choices(list(LEVELS), list(LEVELS.values()))[0]
@@ -342,4 +342,5 @@ def _asked_for(server: AnyServer, chain: Chain, chance: Random) -> tuple[str, ..
 
 def _system(seed: int, session: Session) -> str:
     user = people.acting_user(Seed(seed))
-    return f"You act for {user.name}, with the tools given. It is {session.now:%A, %Y-%m-%d %H:%M} UTC."
+    now = f"{session.now:%A, %Y-%m-%d %H:%M} UTC"
+    return f"You act for {user.name}, with the tools given. It is {now}."

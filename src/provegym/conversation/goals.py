@@ -1,4 +1,4 @@
-"""The goals of a turn: one or two that work now, and the lookups that an assistant needs for them."""
+"""The goals of a turn: one or two that work now, and the lookups they need."""
 
 from dataclasses import replace
 
