@@ -1,4 +1,4 @@
-"""A retail bank as one customer sees it: accounts, payees, cards, standing orders, bookings."""
+"""A retail bank as one customer sees it: accounts, payees, cards, standing orders, transactions."""
 
 from . import seed, tools
 from .state import server

@@ -1,4 +1,4 @@
-"""What the bank knows about one customer, and what is always true of it."""
+"""The records of the bank, the rules that several tools share, standing orders, invariants."""
 
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -85,7 +85,7 @@ class Bank(State):
     transactions: Table[Transaction] = table(Transaction, "trx", look_up="search_transactions")
 
     def owned(self, account_id: str) -> Account:
-        """An open account the customer may act on."""
+        """An open account that the customer may act on."""
         account = self.accounts[account_id]
         if account.access == "viewer":
             raise Denied(f"you may look at {account.name} but not act on it; only its owner can")
@@ -94,78 +94,102 @@ class Bank(State):
         return account
 
     def spendable(self, account_id: str, amount: Decimal) -> Account:
-        """The account, if so much may leave it now."""
+        """The account, if this amount may leave it now."""
         account = self.owned(account_id)
         if account.matures and account.matures > self.now.date():
             raise Rejected(f"{account.name} is fixed until {account.matures}")
         if account.kind == "savings" and self.withdrawals_left(account_id) == 0:
             raise Rejected(f"{account.name} has no withdrawals left this month")
-        if (available := account.balance + account.overdraft) < amount:
+        available = account.balance + account.overdraft
+        if amount > available:
             raise Rejected(f"insufficient funds: {account.name} has {available} available")
         return account
 
     def withdrawals_left(self, account_id: str) -> int:
-        """How often money may still leave a savings account this calendar month."""
-        month = (self.now.year, self.now.month)
-        debits = [
-            entry for entry in self.transactions.where(account_id=account_id) if entry.amount < 0
-        ]
-        used = sum((entry.at.year, entry.at.month) == month for entry in debits)
+        """How often money may still leave a savings account in this calendar month."""
+        used = 0
+        for entry in self.transactions.where(account_id=account_id):
+            this_month = (entry.at.year, entry.at.month) == (self.now.year, self.now.month)
+            if this_month and entry.amount < 0:
+                used += 1
         return max(0, MONTHLY_WITHDRAWALS - used)
 
     def limit_left(self, account: Account) -> Decimal:
-        """What may still go from an account to payees today."""
-        payments = self.transactions.where(account_id=account.id, kind="payment")
+        """How much may still go from an account to payees today."""
         today = self.now.date()
-        return account.daily_limit + sum(p.amount for p in payments if p.at.date() == today)
+        payments = self.transactions.where(account_id=account.id, kind="payment")
+        paid_today = sum(-payment.amount for payment in payments if payment.at.date() == today)
+        return account.daily_limit - paid_today
 
     def book(self, account_id: str, amount: Decimal, **entry: object) -> Transaction:
-        """Change a balance and write down why."""
+        """Change a balance and record the transaction; it happens now unless `at` says when."""
         balance = self.accounts[account_id].balance + amount
         self.accounts.update(account_id, balance=balance)
-        entry = {"at": self.now, **entry}
+        entry.setdefault("at", self.now)
         return self.transactions.add(account_id=account_id, amount=amount, balance=balance, **entry)
 
     def next_event(self) -> datetime | None:
-        """Standing orders run at six in the morning of their day."""
+        """Standing orders are paid at six in the morning of their day."""
         days = [order.next_date for order in self.orders if order.status == "active"]
-        return datetime.combine(min(days), time(6), self.now.tzinfo) if days else None
+        if not days:
+            return None
+        return datetime.combine(min(days), time(6), self.now.tzinfo)
 
     def happen(self) -> None:
-        """Pay the standing orders of the day; one that is not covered is missed."""
+        """Pay the standing orders that are due."""
         for order in self.orders.where(status="active"):
-            if order.next_date > self.now.date():
-                continue
-            changes: dict[str, object] = {"next_date": following(order.next_date, order.interval)}
-            try:
-                self.spendable(order.account_id, order.amount)
-                entry = {"kind": "standing_order", "counterparty": order.payee_name}
-                self.book(order.account_id, -order.amount, **entry)
-            except Rejected:
-                changes["missed"] = order.missed + 1
-            self.orders.update(order.id, **changes)
+            if order.next_date <= self.now.date():
+                self._pay(order)
+
+    def _pay(self, order: StandingOrder) -> None:
+        """Pay a standing order once; if a rule of the bank forbids it, count it as missed."""
+        missed = order.missed
+        try:
+            self.spendable(order.account_id, order.amount)
+            self.book(
+                order.account_id,
+                -order.amount,
+                kind="standing_order",
+                counterparty=order.payee_name,
+            )
+        except Rejected:
+            missed += 1
+        next_date = following(order.next_date, order.interval)
+        self.orders.update(order.id, next_date=next_date, missed=missed)
 
     def check(self) -> None:
-        """Balances add up, nobody is below the overdraft, nothing hangs on a closed account."""
+        """Balances add up, and no card or standing order in use draws on a closed account."""
+        self._check_accounts()
+        self._check_orders()
+        self._check_cards()
+        ibans = {payee.iban for payee in self.payees}
+        assert len(ibans) == len(self.payees)
+
+    def _check_accounts(self) -> None:
         for account in self.accounts:
             entries = self.transactions.where(account_id=account.id)
             assert account.balance == account.opening + sum(entry.amount for entry in entries)
             assert account.balance >= -account.overdraft
-            assert account.status != "closed" or account.balance == 0
+            if account.status == "closed":
+                assert account.balance == 0
+
+    def _check_orders(self) -> None:
         for order in self.orders.where(status="active"):
             assert order.payee_id in self.payees
             assert self.accounts[order.account_id].status != "closed"
+
+    def _check_cards(self) -> None:
         for card in self.cards:
-            assert card.status == "cancelled" or self.accounts[card.account_id].status != "closed"
-        assert len({payee.iban for payee in self.payees}) == len(self.payees)
+            if card.status != "cancelled":
+                assert self.accounts[card.account_id].status != "closed"
 
 
 def following(day: date, interval: str) -> date:
-    """The next day of a series; a monthly one stays within the first 28 days."""
+    """The next day of a series; a monthly one stays within the first 28 days of the month."""
     if interval == "weekly":
         return day + timedelta(days=7)
-    year, month = divmod(day.year * 12 + day.month, 12)
-    return date(year, month + 1, min(day.day, 28))
+    in_next_month = day.replace(day=1) + timedelta(days=31)
+    return in_next_month.replace(day=min(day.day, 28))
 
 
 about = "Bank accounts, payees, cards, standing orders and bookings of one customer."

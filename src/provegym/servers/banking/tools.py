@@ -1,4 +1,4 @@
-"""What can be done at the bank."""
+"""The tools of the bank."""
 
 from datetime import date, timedelta
 from decimal import Decimal
@@ -33,8 +33,11 @@ def list_accounts(bank: Bank, /, name: str = "", kind: AccountKind | None = None
         name: Only accounts whose name contains this, e.g. "Checking".
         kind: Only accounts of this kind.
     """
-    found = [account for account in bank.accounts if name.lower() in account.name.lower()]
-    return [a for a in found if a.status != "closed" and kind in (None, a.kind)]
+    found = [account for account in bank.accounts if account.status != "closed"]
+    found = [account for account in found if name.lower() in account.name.lower()]
+    if kind is not None:
+        found = [account for account in found if account.kind == kind]
+    return found
 
 
 @server.read
@@ -45,9 +48,15 @@ def get_account(bank: Bank, /, account_id: str) -> AccountDetails:
         account_id: The account, e.g. "acc_4711".
     """
     account = bank.accounts[account_id]
-    left = bank.withdrawals_left(account_id) if account.kind == "savings" else None
-    available = account.balance + account.overdraft
-    return AccountDetails(account, available, bank.limit_left(account), left)
+    withdrawals_left = None
+    if account.kind == "savings":
+        withdrawals_left = bank.withdrawals_left(account_id)
+    return AccountDetails(
+        account=account,
+        available=account.balance + account.overdraft,
+        left_of_daily_limit=bank.limit_left(account),
+        withdrawals_left=withdrawals_left,
+    )
 
 
 @server.read
@@ -100,7 +109,8 @@ def list_cards(bank: Bank, /, account_id: str | None = None) -> list[Card]:
     """
     if account_id is None:
         return list(bank.cards)
-    return bank.cards.where(account_id=bank.accounts[account_id].id)
+    account = bank.accounts[account_id]
+    return bank.cards.where(account_id=account.id)
 
 
 @server.read
@@ -128,7 +138,8 @@ def transfer_funds(
         amount: How much, in the currency of both accounts.
         note: A reference for both transactions.
     """
-    source, target = bank.spendable(source_id, amount), bank.accounts[target_id]
+    source = bank.spendable(source_id, amount)
+    target = bank.accounts[target_id]
     if source_id == target_id:
         raise Rejected("source and target are the same account; choose two")
     if target.status != "open":
@@ -153,12 +164,15 @@ def pay_payee(
         amount: How much, in the currency of the account.
         note: What the payment is for.
     """
-    payee, account = bank.payees[payee_id], bank.spendable(account_id, amount)
+    payee = bank.payees[payee_id]
+    account = bank.spendable(account_id, amount)
     if account.kind != "checking":
         raise Rejected(f"payees are paid from checking accounts; {account.name} is {account.kind}")
-    if amount > NEW_PAYEE_CAP and bank.now - payee.added < timedelta(hours=24):
+    is_new = bank.now - payee.added < timedelta(hours=24)
+    if is_new and amount > NEW_PAYEE_CAP:
         raise Rejected(f"{payee.name} is new: at most {NEW_PAYEE_CAP} in the first 24 hours")
-    if (left := bank.limit_left(account)) < amount:
+    left = bank.limit_left(account)
+    if amount > left:
         raise Rejected(f"over the daily limit of {account.name}: {left} left today")
     return bank.book(account_id, -amount, kind="payment", counterparty=payee.name, reference=note)
 
@@ -176,7 +190,8 @@ def add_payee(bank: Bank, /, name: Label, iban: Sensitive[str]) -> Payee:
         raise Rejected("the check digits of that account number are wrong; ask for it again")
     if any(account.iban == iban for account in bank.accounts):
         raise Rejected("that is an account of your own; use transfer_funds")
-    if known := bank.payees.where(iban=iban):
+    known = bank.payees.where(iban=iban)
+    if known:
         raise Rejected(f"that account number is already on the list as {known[0].name}")
     return bank.payees.add(name=name, iban=iban, added=bank.now)
 
@@ -189,7 +204,8 @@ def remove_payee(bank: Bank, /, payee_id: str) -> Payee:
         payee_id: Whom to remove, e.g. "pay_310".
     """
     payee = bank.payees[payee_id]
-    if orders := bank.orders.where(payee_id=payee_id, status="active"):
+    orders = bank.orders.where(payee_id=payee_id, status="active")
+    if orders:
         raise Rejected(f"standing order {orders[0].id} still pays {payee.name}; cancel it first")
     bank.payees.remove(payee_id)
     return payee
@@ -214,17 +230,25 @@ def create_standing_order(
         interval: How often.
         first_date: Day of the first payment, from tomorrow to a year ahead, e.g. "2026-04-01".
     """
-    account, name = bank.owned(account_id), bank.payees[payee_id].name
+    account = bank.owned(account_id)
+    payee = bank.payees[payee_id]
+    today = bank.now.date()
     if account.kind != "checking":
         raise Rejected(f"standing orders need a checking account; {account.name} is not one")
-    if not timedelta(0) < first_date - bank.now.date() <= timedelta(days=366):
-        raise Rejected(f"the first payment must fall within a year after {bank.now.date()}")
+    if not today < first_date <= today + timedelta(days=366):
+        raise Rejected(f"the first payment must fall within a year after {today}")
     if amount > account.daily_limit:
         raise Rejected(f"over the daily limit of {account.name}, {account.daily_limit}")
     if bank.orders.where(account_id=account_id, payee_id=payee_id, status="active"):
-        raise Rejected(f"a standing order from {account.name} to {name} already runs")
-    order = {"payee_id": payee_id, "payee_name": name, "interval": interval}
-    return bank.orders.add(account_id=account_id, amount=amount, next_date=first_date, **order)
+        raise Rejected(f"a standing order from {account.name} to {payee.name} already runs")
+    return bank.orders.add(
+        account_id=account_id,
+        payee_id=payee_id,
+        payee_name=payee.name,
+        amount=amount,
+        interval=interval,
+        next_date=first_date,
+    )
 
 
 @server.write(destructive=True)
@@ -234,7 +258,8 @@ def cancel_standing_order(bank: Bank, /, standing_order_id: str) -> StandingOrde
     Args:
         standing_order_id: The standing order, e.g. "sto_88"; not cancelled yet.
     """
-    if bank.orders[standing_order_id].status == "cancelled":
+    order = bank.orders[standing_order_id]
+    if order.status == "cancelled":
         raise Rejected(f"{standing_order_id} is already cancelled")
     return bank.orders.update(standing_order_id, status="cancelled")
 
@@ -290,7 +315,7 @@ def open_account(
     """
     if any(account.name.lower() == name.lower() for account in bank.accounts):
         raise Rejected(f"there is already an account called {name!r}; choose another name")
-    if sum(a.status == "open" and a.kind == kind for a in bank.accounts) >= 8:
+    if len(bank.accounts.where(status="open", kind=kind)) >= 8:
         raise Rejected(f"you hold eight {kind} accounts already; close one first")
     iban = make_iban(10**17 + len(bank.accounts))
     return bank.accounts.add(name=name, kind=kind, currency=currency, iban=iban, balance=money(0))
@@ -308,6 +333,7 @@ def close_account(bank: Bank, /, account_id: str) -> Account:
         raise Rejected(f"{account.name} still holds {account.balance}; move the money first")
     if bank.orders.where(account_id=account_id, status="active"):
         raise Rejected(f"standing orders are paid from {account.name}; cancel them first")
-    if any(card.status != "cancelled" for card in bank.cards.where(account_id=account_id)):
+    cards = bank.cards.where(account_id=account_id)
+    if any(card.status != "cancelled" for card in cards):
         raise Rejected(f"cards draw on {account.name}; cancel them first")
     return bank.accounts.update(account_id, status="closed")

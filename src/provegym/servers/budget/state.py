@@ -1,14 +1,14 @@
-"""What a household's budget knows, how months follow each other, and what always adds up."""
+"""The records of a household's budget, the change of months, recurring costs, invariants."""
 
 from collections import defaultdict
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
-from provegym.kernel import Record, Rejected, Server, State, Table, forbid, money, table
+from provegym.kernel import Record, Rejected, Server, State, Table, money, table
 
 Rollover = Literal["carry", "sweep"]
-NIL = money(0)
+ZERO = money(0)
 
 
 class Envelope(Record, frozen=True):
@@ -85,105 +85,164 @@ class Budget(State):
     lines: Table[MonthLine] = table(MonthLine, key="key", most=10_000)
 
     def buffer(self) -> Envelope:
-        """The envelope that soft ones borrow of."""
+        """The envelope that soft ones borrow from."""
         return self.envelopes.where(kind="buffer")[0]
 
     def open_expense(self, expense_id: str) -> Expense:
-        """An expense of the open month; closed months stay as they are."""
-        expense, month = self.expenses[expense_id], month_of(self.now)
-        forbid(month_of(expense.spent_on) != month, f"only {month} is open; choose one of its own")
+        """An expense of the open month; expenses of closed months cannot be changed."""
+        expense = self.expenses[expense_id]
+        month = month_of(self.now)
+        if month_of(expense.spent_on) != month:
+            raise Rejected(f"only {month} is open; choose one of its own")
         return expense
 
-    def book(self, envelope_id: str, spent: Decimal, moved: Decimal = NIL) -> Envelope:
-        """Change what an envelope holds by an expense or a move, never to below nothing."""
-        held = self.envelopes[envelope_id]
-        left = held.balance + moved - spent
-        forbid(left < 0, f"{held.name} holds only {held.balance}; move money into it first")
-        sums = {"spent": held.spent + spent, "moved": held.moved + moved, "balance": left}
-        return self.envelopes.update(held.id, **sums)
+    def book(self, envelope_id: str, *, spent: Decimal = ZERO, moved: Decimal = ZERO) -> Envelope:
+        """Book an expense or a move on an envelope; its balance never falls below zero."""
+        envelope = self.envelopes[envelope_id]
+        balance = envelope.balance + moved - spent
+        if balance < 0:
+            raise Rejected(
+                f"{envelope.name} holds only {envelope.balance}; move money into it first"
+            )
+        return self.envelopes.update(
+            envelope.id, balance=balance, moved=envelope.moved + moved, spent=envelope.spent + spent
+        )
 
     def spend(self, envelope_id: str, amount: Decimal) -> Envelope:
-        """Take an amount out of an envelope; a soft one borrows what it lacks."""
-        held, buffer = self.envelopes[envelope_id], self.buffer()
-        forbid(held.id == buffer.id, f"{held.name} only lends; book it on another envelope")
-        short = amount - held.balance
-        if short > 0 and held.kind == "soft":
-            self.book(buffer.id, NIL, -short)
-            self.book(held.id, NIL, short)
-            self.envelopes.update(held.id, borrowed=held.borrowed + short)
-        return self.book(held.id, amount)
+        """Take an amount out of an envelope; a soft one borrows what it lacks from the buffer."""
+        envelope = self.envelopes[envelope_id]
+        buffer = self.buffer()
+        if envelope.id == buffer.id:
+            raise Rejected(f"{envelope.name} only lends; book it on another envelope")
+        short = amount - envelope.balance
+        if short > 0 and envelope.kind == "soft":
+            self.book(buffer.id, moved=-short)
+            self.book(envelope.id, moved=short)
+            self.envelopes.update(envelope.id, borrowed=envelope.borrowed + short)
+        return self.book(envelope.id, spent=amount)
 
-    def add_expense(self, envelope_id: str, amount: Decimal, **fields: Any) -> Expense:
-        """Spend an amount and write down on what."""
-        name = self.spend(envelope_id, amount).name
-        fields |= {"envelope_id": envelope_id, "envelope_name": name}
-        return self.expenses.add(amount=amount, **fields)
+    def add_expense(
+        self,
+        envelope_id: str,
+        amount: Decimal,
+        place: str,
+        spent_on: date,
+        split_from_id: str | None = None,
+    ) -> Expense:
+        """Spend an amount and record the expense."""
+        envelope = self.spend(envelope_id, amount)
+        return self.expenses.add(
+            envelope_id=envelope_id,
+            envelope_name=envelope.name,
+            place=place,
+            amount=amount,
+            spent_on=spent_on,
+            split_from_id=split_from_id,
+        )
 
-    def line(self, held: Envelope, month: str) -> MonthLine:
-        """An envelope's month as it stands."""
-        fields: dict[str, Any] = {"key": f"{month} {held.id}", "envelope_id": held.id}
-        fields |= {"opening": held.opening, "moved": held.moved, "spent": held.spent}
-        return MonthLine(month=month, envelope_name=held.name, left=held.balance, **fields)
+    def line(self, envelope: Envelope, month: str) -> MonthLine:
+        """What an envelope's month looks like at present."""
+        return MonthLine(
+            key=f"{month} {envelope.id}",
+            month=month,
+            envelope_id=envelope.id,
+            envelope_name=envelope.name,
+            opening=envelope.opening,
+            moved=envelope.moved,
+            spent=envelope.spent,
+            left=envelope.balance,
+        )
 
     def next_event(self) -> datetime:
         """At midnight a month begins, or a recurring cost or the deadline of a goal is due."""
-        days = [plan.next_date for plan in self.plans if plan.status == "active"]
+        days = [following(self.now.date().replace(day=1))]
+        days += [plan.next_date for plan in self.plans if plan.status == "active"]
         days += [goal.deadline for goal in self.goals if goal.status == "saving"]
-        first = following(self.now.date().replace(day=1))
-        return datetime.combine(min([first, *days]), time(), UTC)
+        return datetime.combine(min(days), time(), UTC)
 
     def happen(self) -> None:
-        """Begin the month, book what recurs, and give up on goals whose day has come."""
-        if self.now.day == 1:
-            self._begin_month(month_of(self.now - timedelta(days=1)))
+        """Begin the month, book recurring costs, and end the goals whose deadline has come."""
+        today = self.now.date()
+        if today.day == 1:
+            self._begin_month()
         for plan in self.plans.where(status="active"):
-            if plan.next_date <= self.now.date():
+            if plan.next_date <= today:
                 self._book_plan(plan)
         for goal in self.goals.where(status="saving"):
-            if goal.deadline <= self.now.date():
-                self.book(self.buffer().id, NIL, goal.saved)
-                self.goals.update(goal.id, status="missed", saved=NIL)
+            if goal.deadline <= today:
+                self.book(self.buffer().id, moved=goal.saved)
+                self.goals.update(goal.id, status="missed", saved=ZERO)
 
-    def _begin_month(self, last: str) -> None:
-        """Write the last month down, carry or sweep what is left, and hand out the new money."""
-        extra = NIL
-        for held in list(self.envelopes):
-            self.lines.put(self.line(held, last))
-            carried = held.balance if held.rollover == "carry" else NIL
-            repaid = min(held.borrowed, held.limit)
-            extra += held.balance - carried + repaid
-            sums = {"opening": carried + held.limit - repaid, "borrowed": held.borrowed - repaid}
-            zero = {"moved": NIL, "spent": NIL}
-            self.envelopes.update(held.id, balance=sums["opening"], **sums, **zero)
+    def _begin_month(self) -> None:
+        """Record the last month, carry or sweep what is left, and hand out the new money."""
+        last_month = month_of(self.now - timedelta(days=1))
+        to_buffer = ZERO
+        for envelope in list(self.envelopes):
+            self.lines.put(self.line(envelope, last_month))
+            carried = envelope.balance if envelope.rollover == "carry" else ZERO
+            swept = envelope.balance - carried
+            repaid = min(envelope.borrowed, envelope.limit)
+            to_buffer += swept + repaid
+            opening = carried + envelope.limit - repaid
+            self.envelopes.update(
+                envelope.id,
+                opening=opening,
+                balance=opening,
+                moved=ZERO,
+                spent=ZERO,
+                borrowed=envelope.borrowed - repaid,
+            )
         buffer = self.buffer()
-        sums = {"opening": buffer.opening + extra, "balance": buffer.balance + extra}
-        self.envelopes.update(buffer.id, **sums)
+        self.envelopes.update(
+            buffer.id, opening=buffer.opening + to_buffer, balance=buffer.balance + to_buffer
+        )
 
     def _book_plan(self, plan: RecurringCost) -> None:
+        """Book a recurring cost once; if its envelope cannot pay, count it as missed."""
         missed = plan.missed
         try:
-            fields = {"place": plan.place, "spent_on": plan.next_date}
-            self.add_expense(plan.envelope_id, plan.amount, **fields)
+            self.add_expense(plan.envelope_id, plan.amount, plan.place, plan.next_date)
         except Rejected:
             missed += 1
         self.plans.update(plan.id, next_date=following(plan.next_date), missed=missed)
 
     def check(self) -> None:
-        """Every month adds up, closed or open, and what was moved is still there."""
+        """Every month adds up, and money that was moved is in an envelope or a goal."""
+        this_month = month_of(self.now)
+        open_lines = [self.line(envelope, this_month) for envelope in self.envelopes]
+        lines = [*self.lines, *open_lines]
+        self._check_lines(lines)
+        self._check_expenses(lines)
+        self._check_goals()
+        self._check_envelopes()
+        assert sum(line.moved for line in lines) + sum(goal.saved for goal in self.goals) == 0
+
+    def _check_lines(self, lines: list[MonthLine]) -> None:
+        for line in lines:
+            assert line.left == line.opening + line.moved - line.spent
+            assert line.left >= 0
+
+    def _check_expenses(self, lines: list[MonthLine]) -> None:
+        """The expenses of a month and envelope add up to its line; none is left without a line."""
         spent: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
         for expense in self.expenses:
             spent[month_of(expense.spent_on), expense.envelope_id] += expense.amount
-        lines = [*self.lines, *(self.line(held, month_of(self.now)) for held in self.envelopes)]
-        assert all(line.left == line.opening + line.moved - line.spent >= 0 for line in lines)
-        assert all(line.spent == spent.pop((line.month, line.envelope_id), 0) for line in lines)
+        for line in lines:
+            assert line.spent == spent.pop((line.month, line.envelope_id), ZERO)
         assert not spent
-        assert sum(line.moved for line in lines) + sum(goal.saved for goal in self.goals) == 0
+
+    def _check_goals(self) -> None:
         for goal in self.goals:
             assert 0 <= goal.saved <= goal.target
             assert (goal.status == "reached") == (goal.saved == goal.target)
-            assert goal.status != "missed" or goal.saved == 0
-        assert [held.kind for held in self.envelopes].count("buffer") == 1
-        assert all(held.limit >= 0 and held.borrowed >= 0 for held in self.envelopes)
+            if goal.status == "missed":
+                assert goal.saved == 0
+
+    def _check_envelopes(self) -> None:
+        assert len(self.envelopes.where(kind="buffer")) == 1
+        for envelope in self.envelopes:
+            assert envelope.limit >= 0
+            assert envelope.borrowed >= 0
 
 
 def month_of(day: date) -> str:
@@ -192,8 +251,9 @@ def month_of(day: date) -> str:
 
 
 def following(day: date) -> date:
-    """The same day of the next month; plans keep to the first 28 days."""
-    return (day.replace(day=1) + timedelta(days=32)).replace(day=day.day)
+    """The same day of the next month; recurring costs fall on one of the first 28 days."""
+    in_next_month = day.replace(day=1) + timedelta(days=31)
+    return in_next_month.replace(day=day.day)
 
 
 about = "A household's budget in envelopes: monthly limits, expenses, recurring costs, goals."

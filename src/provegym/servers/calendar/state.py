@@ -1,8 +1,8 @@
-"""What the calendar knows, how a rule becomes occurrences, and what is always true of it."""
+"""The records of the calendar, the times of a series, rules about rooms, invariants."""
 
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -10,12 +10,22 @@ from provegym.kernel import Denied, Record, Rejected, Server, State, Table, tabl
 
 # Zones of our own with offsets that never change, so that no world depends on a zone database.
 Zone = Literal["Lisbon", "Berlin", "Athens", "Nairobi", "Mumbai", "Tokyo", "New York", "Denver"]
-MINUTES_EAST = (0, 60, 120, 180, 330, 540, -300, -420)
-OFFSETS = {z: timedelta(minutes=m) for z, m in zip(get_args(Zone), MINUTES_EAST, strict=True)}
+OFFSETS: dict[Zone, timedelta] = {
+    "Lisbon": timedelta(hours=0),
+    "Berlin": timedelta(hours=1),
+    "Athens": timedelta(hours=2),
+    "Nairobi": timedelta(hours=3),
+    "Mumbai": timedelta(hours=5, minutes=30),
+    "Tokyo": timedelta(hours=9),
+    "New York": timedelta(hours=-5),
+    "Denver": timedelta(hours=-7),
+}
 Frequency = Literal["daily", "weekly", "monthly"]
 Scope = Literal["this", "following"]
 Answer = Literal["pending", "accepted", "tentative", "declined"]
-OPENS, CLOSES, YEAR = timedelta(hours=9), timedelta(hours=17), timedelta(days=366)
+OPENS = timedelta(hours=9)
+CLOSES = timedelta(hours=17)
+YEAR = timedelta(days=366)
 
 
 class Calendar(Record, frozen=True):
@@ -37,8 +47,11 @@ class Attendee(Record, frozen=True):
     def works(self, starts: datetime, ends: datetime) -> bool:
         """Whether all of a time lies between nine and five of a working day of theirs."""
         local = starts + OFFSETS[self.zone]
-        day = local.replace(hour=0, minute=0)
-        return local.weekday() < 5 and day + OPENS <= local <= day + CLOSES - (ends - starts)
+        midnight = local.replace(hour=0, minute=0)
+        is_working_day = local.weekday() < 5
+        starts_in_time = midnight + OPENS <= local
+        ends_in_time = local + (ends - starts) <= midnight + CLOSES
+        return is_working_day and starts_in_time and ends_in_time
 
 
 class Room(Record, frozen=True):
@@ -71,7 +84,16 @@ class Event(Record, frozen=True):
 
     def said(self, attendee_id: str) -> Answer | None:
         """What somebody answered, if they were asked."""
-        return next((i.answer for i in self.invitees if i.attendee_id == attendee_id), None)
+        for invitee in self.invitees:
+            if invitee.attendee_id == attendee_id:
+                return invitee.answer
+        return None
+
+    def takes_time_of(self, attendee_id: str) -> bool:
+        """Whether somebody organises the event or said yes or maybe to it."""
+        if attendee_id == self.organiser_id:
+            return True
+        return self.said(attendee_id) in ("accepted", "tentative")
 
 
 class Occurrence(Record, frozen=True):
@@ -105,10 +127,11 @@ class Diary(State):
 
     def coming(self, event_id: str) -> list[Occurrence]:
         """The times of an event that have not begun, by start; there must be one."""
-        title, times = self.events[event_id].title, self.occurrences.where(event_id=event_id)
-        times = [row for row in times if row.starts > self.now and row.status == "confirmed"]
+        event = self.events[event_id]
+        times = self.occurrences.where(event_id=event_id, status="confirmed")
+        times = [row for row in times if row.starts > self.now]
         if not times:
-            raise Rejected(f"{title!r} is cancelled or has begun; choose an event to come")
+            raise Rejected(f"{event.title!r} is cancelled or has begun; choose an event to come")
         return sorted(times, key=lambda row: row.starts)
 
     def own(self, event_id: str) -> list[Occurrence]:
@@ -119,9 +142,10 @@ class Diary(State):
         return self.coming(event_id)
 
     def chosen(self, occurrence_id: str, scope: Scope) -> list[Occurrence]:
-        """The times a change by the organiser is for; a single one of a series is an exception."""
+        """The times that the organiser wants to change; one time of a series is an exception."""
         row = self.occurrences[occurrence_id]
-        event, times = self.events[row.event_id], self.own(row.event_id)
+        event = self.events[row.event_id]
+        times = self.own(row.event_id)
         if row not in times:
             raise Rejected(f"{row.title!r} at {row.starts} is cancelled or has begun")
         if scope == "this" and event.repeat:
@@ -129,87 +153,122 @@ class Diary(State):
         return times[times.index(row) :]
 
     def require_soon(self, starts: datetime) -> None:
-        """Events start after now and within a year."""
+        """Refuse a start that is not after now and within a year."""
         if not self.now < starts <= self.now + YEAR:
             raise Rejected(f"an event must start within a year after {self.now:%Y-%m-%d %H:%M} UTC")
 
     def schedule(self, times: list[datetime], minutes: int, **fields: Any) -> Event:
-        """Add an event and its times."""
-        event, length = self.events.add(**fields), timedelta(minutes=minutes)
-        for at in times:
-            when = {"starts": at, "ends": at + length}
-            self.occurrences.add(event_id=event.id, title=event.title, **when)
+        """Add an event with these fields, and an occurrence for each of its times."""
+        event = self.events.add(**fields)
+        length = timedelta(minutes=minutes)
+        for starts in times:
+            self.occurrences.add(
+                event_id=event.id, title=event.title, starts=starts, ends=starts + length
+            )
         return event
 
     def hold(self, event_id: str) -> Event:
-        """Refuse what was done to an event if its room is now too small or taken twice."""
-        event, row = self.events[event_id], self.coming(event_id)[0]
-        room, heads = self.rooms.get(row.room_id or ""), 1 + len(event.invitees)
-        if room and heads > room.seats:
+        """Refuse a change to an event if its room is now too small or taken twice."""
+        event = self.events[event_id]
+        room_id = self.coming(event_id)[0].room_id
+        if room_id is None:
+            return event
+        room = self.rooms[room_id]
+        heads = 1 + len(event.invitees)
+        if heads > room.seats:
             raise Rejected(f"{room.name} seats {room.seats}, not {heads}; book a larger room")
-        if room and (pair := self.clash(room.id)):
-            other = pair[pair[0].event_id == event_id]
+        pair = self.clash(room.id)
+        if pair:
+            first, second = pair
+            other = second if first.event_id == event_id else first
             raise Rejected(f"{room.name} is taken by {other.title!r} at {other.starts}")
         return event
 
     def clash(self, room_id: str) -> tuple[Occurrence, Occurrence] | None:
-        """Two events that would be in a room at the same time."""
+        """Two occurrences that would be in a room at the same time, if there are any."""
         times = sorted(self.occurrences.where(room_id=room_id), key=lambda row: row.starts)
-        return next((pair for pair in pairwise(times) if pair[1].starts < pair[0].ends), None)
+        for first, second in pairwise(times):
+            if second.starts < first.ends:
+                return first, second
+        return None
 
     def invite(self, event: Event, attendee_id: str) -> Event:
-        """Ask somebody to an event."""
+        """Invite somebody who does not take part yet."""
         person = self.attendees[attendee_id]
         if person.id == event.organiser_id or event.said(person.id):
             raise Rejected(f"{person.name} takes part in {event.title!r} already; invite others")
-        asked = (*event.invitees, Invitee(person.id, person.name))
-        return self.events.update(event.id, invitees=asked)
+        invitees = (*event.invitees, Invitee(person.id, person.name))
+        return self.events.update(event.id, invitees=invitees)
 
     def between(self, since: datetime, days: int) -> list[Occurrence]:
-        """What takes place within so many days of a moment, by start."""
-        times = [t for t in self.occurrences if t.ends > since and t.status == "confirmed"]
-        return sorted((t for t in times if (t.starts - since).days < days), key=lambda t: t.starts)
+        """The occurrences within so many days after a moment, by start."""
+        times = [row for row in self.occurrences.where(status="confirmed") if row.ends > since]
+        times = [row for row in times if row.starts - since < timedelta(days=days)]
+        return sorted(times, key=lambda row: row.starts)
 
     def taken(self, people: list[Attendee], since: datetime, days: int) -> list[Occurrence]:
-        """What any of these people organise or said yes or maybe to, within so many days."""
-        who, sure = [person.id for person in people], ("accepted", "tentative")
-        roles = ((e, i) for e in self.events for i in who)
-        going = {e.id for e, i in roles if i == e.organiser_id or e.said(i) in sure}
-        return [row for row in self.between(since, days) if row.event_id in going]
+        """The occurrences within so many days that take the time of any of these people."""
+        taken = []
+        for row in self.between(since, days):
+            event = self.events[row.event_id]
+            if any(event.takes_time_of(person.id) for person in people):
+                taken.append(row)
+        return taken
 
     def next_event(self) -> datetime | None:
-        """Reminders go off."""
-        return min((row.remind_at for row in self.occurrences if row.remind_at), default=None)
+        """The next thing to happen is a reminder."""
+        reminders = [row.remind_at for row in self.occurrences if row.remind_at]
+        return min(reminders, default=None)
 
     def happen(self) -> None:
         """Deliver the reminders that are due."""
-        for row in [row for row in self.occurrences if row.remind_at and row.remind_at <= self.now]:
-            self.occurrences.update(row.id, remind_at=None, reminded_at=self.now)
+        for row in list(self.occurrences):
+            if row.remind_at and row.remind_at <= self.now:
+                self.occurrences.update(row.id, remind_at=None, reminded_at=self.now)
 
     def check(self) -> None:
-        """No room holds two events or too many people; nothing dangles; reminders are set right."""
-        assert all(self.clash(room.id) is None for room in self.rooms)
+        """Rooms are not taken twice or too small; events and reminders are consistent."""
+        for room in self.rooms:
+            assert self.clash(room.id) is None
         for event in self.events:
-            heads = {event.organiser_id, *(invitee.attendee_id for invitee in event.invitees)}
-            kind, mine = self.calendars[event.calendar_id].kind, event.organiser_id == self.me.id
-            assert not (mine and kind == "shared")
-            assert sum(who in self.attendees for who in heads) == 1 + len(event.invitees)
+            self._check_event(event)
         for row in self.occurrences:
-            event, room = self.events[row.event_id], self.rooms.get(row.room_id or "")
-            assert event.repeat or not row.exception
-            assert row.status == "confirmed" or not room
-            assert row.starts <= self.now or not room or len(event.invitees) < room.seats
-            assert not row.remind_at or (row.status == "confirmed" and row.remind_at <= row.starts)
-            assert not row.remind_at or event.said(self.me.id) != "declined"
+            self._check_occurrence(row, self.events[row.event_id])
+
+    def _check_event(self, event: Event) -> None:
+        attendee_ids = [event.organiser_id, *(invitee.attendee_id for invitee in event.invitees)]
+        assert len(set(attendee_ids)) == len(attendee_ids)
+        assert all(attendee_id in self.attendees for attendee_id in attendee_ids)
+        calendar = self.calendars[event.calendar_id]
+        if event.organiser_id == self.me.id:
+            assert calendar.kind != "shared"
+
+    def _check_occurrence(self, row: Occurrence, event: Event) -> None:
+        if row.exception:
+            assert event.repeat
+        if row.room_id:
+            room = self.rooms[row.room_id]
+            assert row.status == "confirmed"
+            assert row.starts <= self.now or len(event.invitees) < room.seats
+        if row.remind_at:
+            assert row.status == "confirmed"
+            assert row.remind_at <= row.starts
+            assert event.said(self.me.id) != "declined"
 
 
 def series(first: datetime, repeat: Frequency | None, interval: int, count: int) -> list[datetime]:
-    """The starts a rule gives; a monthly one falls on one of the first 28 days."""
+    """The starts of a series; a monthly one must start on one of the first 28 days of a month."""
+    if repeat is None:
+        return [first]
     if repeat == "monthly":
-        months = [first.year * 12 + first.month - 1 + step * interval for step in range(count)]
-        return [first.replace(year=month // 12, month=month % 12 + 1) for month in months]
-    days = interval * (7 if repeat == "weekly" else 1)
-    return [first + timedelta(days=number * days) for number in range(count if repeat else 1)]
+        return [_add_months(first, number * interval) for number in range(count)]
+    step = timedelta(weeks=interval) if repeat == "weekly" else timedelta(days=interval)
+    return [first + number * step for number in range(count)]
+
+
+def _add_months(moment: datetime, months: int) -> datetime:
+    year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
+    return moment.replace(year=year, month=month + 1)
 
 
 about = "The user's calendars: events, series, invitations, meeting rooms, reminders."

@@ -1,4 +1,4 @@
-"""What can be done with the calendar."""
+"""The tools of the calendar."""
 
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -8,8 +8,20 @@ from msgspec.structs import replace
 
 from provegym.kernel import Denied, Label, Rejected, Time
 
-from . import state as kept
-from .state import OFFSETS, Attendee, Calendar, Diary, Event, Occurrence, Room, Scope, server
+from .state import (
+    OFFSETS,
+    Answer,
+    Attendee,
+    Calendar,
+    Diary,
+    Event,
+    Frequency,
+    Occurrence,
+    Room,
+    Scope,
+    series,
+    server,
+)
 
 Days = Annotated[int, Meta(ge=1, le=62)]
 Length = Annotated[int, Meta(ge=5, le=720)]
@@ -45,8 +57,8 @@ def list_calendar_events(
         since: From when on, e.g. "2026-03-02T00:00:00Z"; now if left out.
         days: How many days to look at.
     """
-    name, found = title.lower(), diary.between(since or diary.now, days)
-    return [row for row in found if name in row.title.lower()]
+    found = diary.between(since or diary.now, days)
+    return [row for row in found if title.lower() in row.title.lower()]
 
 
 @server.read
@@ -70,7 +82,7 @@ def list_attendees(diary: Diary, /, name: str = "") -> list[Attendee]:
 
 
 @server.read
-def list_event_invitations(diary: Diary, /, answer: kept.Answer = "pending") -> list[Event]:
+def list_event_invitations(diary: Diary, /, answer: Answer = "pending") -> list[Event]:
     """List the calendar events that others invite the user to, by what the user answered.
 
     Args:
@@ -88,9 +100,11 @@ def list_meeting_rooms(diary: Diary, /, name: str = "", free_at: Time | None = N
         name: Only rooms whose name contains this.
         free_at: Only rooms that are free at this time, e.g. "2026-03-02T14:00:00Z".
     """
-    taken = [r.room_id for r in diary.occurrences if free_at and r.starts <= free_at < r.ends]
-    found = [room for room in diary.rooms if room.id not in taken]
-    return [room for room in found if name.lower() in room.name.lower()]
+    found = [room for room in diary.rooms if name.lower() in room.name.lower()]
+    if free_at is not None:
+        taken = [row.room_id for row in diary.occurrences if row.starts <= free_at < row.ends]
+        found = [room for room in found if room.id not in taken]
+    return found
 
 
 @server.read
@@ -117,11 +131,19 @@ def find_free_slots(diary: Diary, /, attendee_ids: Ids, minutes: Length, since: 
     """
     diary.require_soon(since)
     people = [diary.me, *(diary.attendees[attendee_id] for attendee_id in attendee_ids)]
-    busy, first = diary.taken(people, since, 5), since.replace(minute=0, second=0, microsecond=0)
-    starts = [first + timedelta(minutes=30 * half) for half in range(5 * 48)]
-    slots = [Slot(at, at + timedelta(minutes=minutes)) for at in starts if at >= since]
-    slots = [s for s in slots if all(person.works(s.starts, s.ends) for person in people)]
-    return [s for s in slots if not any(b.starts < s.ends and b.ends > s.starts for b in busy)]
+    busy = diary.taken(people, since, days=5)
+    length = timedelta(minutes=minutes)
+    first = since.replace(minute=0, second=0, microsecond=0)
+    slots = []
+    for half_hour in range(5 * 48):
+        starts = first + timedelta(minutes=30 * half_hour)
+        ends = starts + length
+        if starts < since:
+            continue
+        all_at_work = all(person.works(starts, ends) for person in people)
+        if all_at_work and not any(row.starts < ends and row.ends > starts for row in busy):
+            slots.append(Slot(starts, ends))
+    return slots
 
 
 @server.read
@@ -131,7 +153,8 @@ def list_event_notifications(diary: Diary, /, title: str = "") -> list[Occurrenc
     Args:
         title: Only events whose title contains this.
     """
-    return [t for t in diary.occurrences if t.reminded_at and title.lower() in t.title.lower()]
+    reminded = [row for row in diary.occurrences if row.reminded_at]
+    return [row for row in reminded if title.lower() in row.title.lower()]
 
 
 @server.write
@@ -143,7 +166,7 @@ def create_calendar_event(
     starts: Time,
     minutes: Length,
     attendee_ids: Ids | None = None,
-    repeat: kept.Frequency | None = None,
+    repeat: Frequency | None = None,
     interval: Annotated[int, Meta(ge=1, le=12)] = 1,
     count: Annotated[int, Meta(ge=2, le=30)] = 10,
 ) -> Event:
@@ -159,17 +182,25 @@ def create_calendar_event(
         interval: Every how many days, weeks or months it repeats.
         count: How many times it takes place, if it repeats.
     """
-    calendar, me = diary.calendars[calendar_id], diary.me
+    calendar = diary.calendars[calendar_id]
     if calendar.kind == "shared":
         raise Denied(f"{calendar.name} is only shared with you; use a calendar of your own")
     diary.require_soon(starts)
+    me = diary.me
     local = starts + OFFSETS[me.zone]
     if repeat == "monthly" and local.day > 28:
         raise Rejected("a monthly series must start on one of the first 28 days of a month")
-    times = [at - OFFSETS[me.zone] for at in kept.series(local, repeat, interval, count)]
-    who = {"organiser_id": me.id, "organiser_name": me.name, "calendar_id": calendar_id}
-    rule = {"repeat": repeat, "interval": interval if repeat else 1}
-    event = diary.schedule(times, minutes, title=title, **who, **rule)
+    local_times = series(local, repeat, interval, count)
+    event = diary.schedule(
+        [at - OFFSETS[me.zone] for at in local_times],
+        minutes,
+        calendar_id=calendar_id,
+        title=title,
+        organiser_id=me.id,
+        organiser_name=me.name,
+        repeat=repeat,
+        interval=interval if repeat else 1,
+    )
     for attendee_id in attendee_ids or ():
         event = diary.invite(event, attendee_id)
     return event
@@ -197,17 +228,24 @@ def update_calendar_event(
     if not (title or starts or minutes):
         raise Rejected("nothing would change; give a new title, start or length")
     times = diary.chosen(occurrence_id, scope)
-    old, event = times[0], diary.events[times[0].event_id]
-    shift = (starts or old.starts) - old.starts
+    old = times[0]
+    event = diary.events[old.event_id]
+    shift = starts - old.starts if starts else timedelta(0)
     length = timedelta(minutes=minutes) if minutes else old.ends - old.starts
     diary.require_soon(old.starts + shift)
     for row in times:
-        at, remind_at = row.starts + shift, row.remind_at and row.remind_at + shift
-        new = {"title": title or row.title, "starts": at, "ends": at + length}
-        diary.occurrences.update(row.id, remind_at=remind_at, **new)
-    asked = (replace(i, answer="pending") if starts or minutes else i for i in event.invitees)
-    name = event.title if times[0].exception else title or event.title
-    diary.events.update(event.id, invitees=tuple(asked), title=name)
+        diary.occurrences.update(
+            row.id,
+            title=title or row.title,
+            starts=row.starts + shift,
+            ends=row.starts + shift + length,
+            remind_at=row.remind_at + shift if row.remind_at else None,
+        )
+    if title and not old.exception:
+        diary.events.update(event.id, title=title)
+    if starts or minutes:
+        asked_again = tuple(replace(invitee, answer="pending") for invitee in event.invitees)
+        diary.events.update(event.id, invitees=asked_again)
     diary.hold(event.id)
     return diary.occurrences[occurrence_id]
 
@@ -234,7 +272,8 @@ def invite_attendee(diary: Diary, /, event_id: str, attendee_id: str) -> Event:
         attendee_id: Whom to invite, e.g. "att_310".
     """
     diary.own(event_id)
-    return diary.hold(diary.invite(diary.events[event_id], attendee_id).id)
+    diary.invite(diary.events[event_id], attendee_id)
+    return diary.hold(event_id)
 
 
 @server.write(destructive=True)
@@ -246,7 +285,8 @@ def remove_invitee(diary: Diary, /, event_id: str, attendee_id: str) -> Event:
         attendee_id: Who is no longer invited, e.g. "att_310".
     """
     diary.own(event_id)
-    event, person = diary.events[event_id], diary.attendees[attendee_id]
+    event = diary.events[event_id]
+    person = diary.attendees[attendee_id]
     if event.said(person.id) is None:
         raise Rejected(f"{person.name} is not invited to {event.title!r}; its details say who is")
     others = tuple(invitee for invitee in event.invitees if invitee.attendee_id != person.id)
@@ -254,20 +294,28 @@ def remove_invitee(diary: Diary, /, event_id: str, attendee_id: str) -> Event:
 
 
 @server.write(idempotent=True)
-def answer_event_invitation(diary: Diary, /, event_id: str, answer: kept.Answer) -> Event:
+def answer_event_invitation(diary: Diary, /, event_id: str, answer: Answer) -> Event:
     """Answer somebody's invitation to a calendar event to come; declining turns its reminder off.
 
     Args:
         event_id: The event, e.g. "evt_2210".
         answer: What the user says; "pending" takes an answer back.
     """
-    event, me, title = diary.events[event_id], diary.me.id, diary.coming(event_id)[0].title
-    if event.said(me) is None:
-        raise Rejected(f"you are not invited to {title!r}; list_event_invitations shows what is")
-    asked = tuple(replace(i, answer=answer) if i.attendee_id == me else i for i in event.invitees)
-    for row in diary.coming(event_id) if answer == "declined" else ():
-        diary.occurrences.update(row.id, remind_at=None)
-    return diary.events.update(event_id, invitees=asked)
+    event = diary.events[event_id]
+    times = diary.coming(event_id)
+    me = diary.me
+    if event.said(me.id) is None:
+        raise Rejected(
+            f"you are not invited to {times[0].title!r}; list_event_invitations shows what is"
+        )
+    if answer == "declined":
+        for row in times:
+            diary.occurrences.update(row.id, remind_at=None)
+    invitees = tuple(
+        replace(invitee, answer=answer) if invitee.attendee_id == me.id else invitee
+        for invitee in event.invitees
+    )
+    return diary.events.update(event_id, invitees=invitees)
 
 
 @server.write(idempotent=True)
@@ -278,14 +326,16 @@ def set_event_reminder(diary: Diary, /, event_id: str, minutes: Lead | None = No
         event_id: The event, e.g. "evt_2210".
         minutes: How long before the start; if left out, the reminder is turned off.
     """
-    times, event = diary.coming(event_id), diary.events[event_id]
+    times = diary.coming(event_id)
+    event = diary.events[event_id]
     if event.said(diary.me.id) == "declined":
         raise Rejected(f"you have declined {event.title!r}; accept it to be reminded")
     lead = timedelta(minutes=minutes or 0)
     if times[0].starts - lead <= diary.now:
         raise Rejected(f"{event.title!r} starts at {times[0].starts}; choose fewer minutes")
     for row in times:
-        diary.occurrences.update(row.id, remind_at=row.starts - lead if lead else None)
+        remind_at = row.starts - lead if minutes else None
+        diary.occurrences.update(row.id, remind_at=remind_at)
     return diary.occurrences[times[0].id]
 
 
@@ -297,7 +347,9 @@ def book_meeting_room(diary: Diary, /, event_id: str, room_id: str | None = None
         event_id: The event, e.g. "evt_2210".
         room_id: A room that is free and large enough, e.g. "rom_77"; if left out, it is given back.
     """
-    for row in (times := diary.own(event_id)):
-        diary.occurrences.update(row.id, room_id=diary.rooms[room_id].id if room_id else None)
+    times = diary.own(event_id)
+    room = diary.rooms[room_id] if room_id else None
+    for row in times:
+        diary.occurrences.update(row.id, room_id=room.id if room else None)
     diary.hold(event_id)
     return diary.occurrences[times[0].id]

@@ -1,4 +1,4 @@
-"""The customer relations of a sales team: leads, contacts, deals, quotes, activities."""
+"""A CRM, the customer relations of a sales team: leads, contacts, deals, quotes, activities."""
 
 from . import seed, tools
 from .state import server

@@ -1,18 +1,25 @@
-"""What the sales team knows, what the clock decides, and what is always true of it."""
+"""The records of the sales team, decisions on quotes, overdue activities, invariants."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Literal, TypeVar
 
-from provegym.kernel import Denied, Record, Server, State, Table, forbid, money, table
+from provegym.kernel import Denied, Record, Rejected, Server, State, Table, money, table
 
 Territory = Literal["north", "south", "east", "west"]
 LeadStatus = Literal["new", "working", "qualified", "disqualified", "converted"]
 Stage = Literal["discovery", "proposal", "negotiation", "won", "lost"]
 ActivityStatus = Literal["planned", "overdue", "done", "cancelled"]
-CLOSED, UNDONE, LIVE = ("won", "lost"), ("planned", "overdue"), ("pending", "approved")
-OWN_DISCOUNT, TOP_DISCOUNT, MOST_DISCOUNT = 10, 25, 40
-DECISION, VALIDITY = timedelta(hours=4), timedelta(days=14)
+CLOSED = ("won", "lost")
+UNDONE = ("planned", "overdue")
+LIVE = ("pending", "approved")
+# Discounts in percent: what a rep may give alone, what the manager approves, what may be asked for.
+OWN_DISCOUNT = 10
+TOP_DISCOUNT = 25
+MOST_DISCOUNT = 40
+# How long the manager takes to decide on a quote, and how long an approved one is valid.
+DECISION = timedelta(hours=4)
+VALIDITY = timedelta(days=14)
 
 
 class SalesRep(Record, frozen=True):
@@ -130,18 +137,31 @@ class Sales(State):
     def open_deal(self, deal_id: str) -> Deal:
         """A deal of the user's that is not closed."""
         deal = self.own(self.deals[deal_id])
-        forbid(deal.stage in CLOSED, f"{deal.name} is {deal.stage}; closed deals stay as they are")
+        if deal.stage in CLOSED:
+            raise Rejected(f"{deal.name} is {deal.stage}; closed deals stay as they are")
         return deal
 
+    def require_soon(self, day: date) -> None:
+        """Refuse a day that is not within a year from today."""
+        today = self.now.date()
+        if not today <= day <= today + timedelta(days=366):
+            raise Rejected("choose a day within the coming year")
+
     def offer(self, deal: Deal, percent: int, status: str, until: datetime | None) -> Quote:
-        """Write down a quote on a deal and until when its status lasts."""
-        amount, about = deal.amount or money(0), {"deal_id": deal.id, "deal_name": deal.name}
-        terms = {"list_amount": amount, "discount_percent": percent, "changes_at": until}
-        total = money(amount * (100 - percent) / 100)
-        return self.quotes.add(status=status, total=total, **terms, **about)
+        """Add a quote on a deal; its status lasts until the given moment."""
+        amount = deal.amount or money(0)
+        return self.quotes.add(
+            deal_id=deal.id,
+            deal_name=deal.name,
+            list_amount=amount,
+            discount_percent=percent,
+            total=money(amount * (100 - percent) / 100),
+            status=status,
+            changes_at=until,
+        )
 
     def settle_quote(self, deal_id: str, status: str) -> None:
-        """Say what becomes of the pending or approved quote of a deal, if there is one."""
+        """Give the pending or approved quote of a deal its final status, if there is one."""
         for quote in self.quotes.where(deal_id=deal_id):
             if quote.status in LIVE:
                 self.quotes.update(quote.id, status=status, changes_at=None)
@@ -149,49 +169,90 @@ class Sales(State):
     def next_event(self) -> datetime | None:
         """A decision on a quote, its expiry, or the midnight after an activity was due."""
         moments = [quote.changes_at for quote in self.quotes if quote.changes_at]
-        for day in [a.due_on for a in self.activities if a.due_on and a.status == "planned"]:
-            moments.append(datetime.combine(day + timedelta(days=1), time(), UTC))
+        for activity in self.activities.where(status="planned"):
+            if activity.due_on:
+                next_day = activity.due_on + timedelta(days=1)
+                moments.append(datetime.combine(next_day, time(), UTC))
         return min(moments, default=None)
 
     def happen(self) -> None:
-        """The manager decides, offers run out, and what was not done becomes overdue."""
-        for quote in [q for q in self.quotes if q.changes_at and q.changes_at <= self.now]:
-            verdict = "approved" if quote.discount_percent <= TOP_DISCOUNT else "declined"
-            status = verdict if quote.status == "pending" else "expired"
-            until = self.now + VALIDITY if status == "approved" else None
-            self.quotes.update(quote.id, status=status, changes_at=until)
+        """The manager decides, quotes expire, and activities that were not done become overdue."""
+        for quote in list(self.quotes):
+            if quote.changes_at and quote.changes_at <= self.now:
+                self._change_quote(quote)
         for activity in self.activities.where(status="planned"):
             if activity.due_on and activity.due_on < self.now.date():
                 self.activities.update(activity.id, status="overdue")
 
+    def _change_quote(self, quote: Quote) -> None:
+        """Decide on a pending quote; let an approved one expire."""
+        if quote.status != "pending":
+            self.quotes.update(quote.id, status="expired", changes_at=None)
+        elif quote.discount_percent <= TOP_DISCOUNT:
+            self.quotes.update(quote.id, status="approved", changes_at=self.now + VALIDITY)
+        else:
+            self.quotes.update(quote.id, status="declined", changes_at=None)
+
     def check(self) -> None:
-        """Nothing hangs in the air; stages, amounts, quotes and activities fit each other."""
+        """Records point to records that exist; stages, quotes and activities fit each other."""
         assert len(self.reps.where(is_me=True)) == 1
-        names = [rep.name for rep in self.reps]
-        assert all(one.owner in names for one in (*self.leads, *self.contacts, *self.deals))
-        for lead in self.leads:
-            assert (lead.status == "converted") == ((lead.deal_id or "") in self.deals)
-            assert (lead.status == "converted") == ((lead.contact_id or "") in self.contacts)
-        assert all(self.companies[c.company_id].name == c.company_name for c in self.contacts)
+        self._check_owners()
+        self._check_leads()
+        for contact in self.contacts:
+            assert self.companies[contact.company_id].name == contact.company_name
         for deal in self.deals:
-            assert self.contacts[deal.contact_id].company_id == deal.company_id
-            assert (deal.stage in CLOSED) == (deal.closed_at is not None) == bool(deal.close_reason)
-            assert deal.stage in ("discovery", "lost") or (deal.amount and deal.closes)
-            quotes = self.quotes.where(deal_id=deal.id)
-            bound = [quote for quote in quotes if quote.status in (*LIVE, "accepted")]
-            assert all(quote.list_amount == deal.amount for quote in bound)
-            assert len(bound) <= (deal.stage != "lost")
-            assert (deal.stage == "won") == any(quote.status == "accepted" for quote in bound)
+            self._check_deal(deal)
+            self._check_quotes_of(deal)
         for quote in self.quotes:
-            assert quote.deal_id in self.deals
-            assert quote.total == money(quote.list_amount * (100 - quote.discount_percent) / 100)
-            assert (quote.status in LIVE) == (quote.changes_at is not None)
+            self._check_quote(quote)
         for activity in self.activities:
-            assert activity.contact_id in self.contacts
-            assert (activity.status == "done") == (activity.done_at is not None)
-            if activity.status in UNDONE and activity.due_on:
-                assert (activity.status == "overdue") == (activity.due_on < self.now.date())
-                assert not activity.deal_id or self.deals[activity.deal_id].stage not in CLOSED
+            self._check_activity(activity)
+
+    def _check_owners(self) -> None:
+        names = [rep.name for rep in self.reps]
+        for record in (*self.leads, *self.contacts, *self.deals):
+            assert record.owner in names
+
+    def _check_leads(self) -> None:
+        for lead in self.leads:
+            is_converted = lead.status == "converted"
+            assert is_converted == ((lead.deal_id or "") in self.deals)
+            assert is_converted == ((lead.contact_id or "") in self.contacts)
+
+    def _check_deal(self, deal: Deal) -> None:
+        assert self.contacts[deal.contact_id].company_id == deal.company_id
+        is_closed = deal.stage in CLOSED
+        assert is_closed == (deal.closed_at is not None)
+        assert is_closed == bool(deal.close_reason)
+        if deal.stage not in ("discovery", "lost"):
+            assert deal.amount
+            assert deal.closes
+
+    def _check_quotes_of(self, deal: Deal) -> None:
+        """A deal has one binding quote at most; it is accepted when the deal is won."""
+        quotes = self.quotes.where(deal_id=deal.id)
+        binding = [quote for quote in quotes if quote.status in (*LIVE, "accepted")]
+        assert len(binding) <= 1
+        if deal.stage == "lost":
+            assert not binding
+        for quote in binding:
+            assert quote.list_amount == deal.amount
+        is_accepted = any(quote.status == "accepted" for quote in binding)
+        assert is_accepted == (deal.stage == "won")
+
+    def _check_quote(self, quote: Quote) -> None:
+        assert quote.deal_id in self.deals
+        assert quote.total == money(quote.list_amount * (100 - quote.discount_percent) / 100)
+        assert (quote.status in LIVE) == (quote.changes_at is not None)
+
+    def _check_activity(self, activity: Activity) -> None:
+        assert activity.contact_id in self.contacts
+        assert (activity.status == "done") == (activity.done_at is not None)
+        if activity.status in UNDONE and activity.due_on:
+            is_late = activity.due_on < self.now.date()
+            assert (activity.status == "overdue") == is_late
+            if activity.deal_id:
+                assert self.deals[activity.deal_id].stage not in CLOSED
 
 
 about = "Leads, contacts, deals, quotes and sales activities of a team, as one sales rep sees them."

@@ -1,26 +1,43 @@
-"""What a sales rep can look up and do."""
+"""The tools of the CRM, as one sales rep uses them."""
 
 from datetime import date
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from provegym.kernel import Amount, Label, Sensitive, forbid
+from provegym.kernel import Amount, Label, Rejected, Sensitive
 from provegym.servers import words
 
-from . import state
-from .state import Activity, Contact, Deal, Lead, LeadStatus, Quote, Sales, Stage, server
+from .state import (
+    CLOSED,
+    DECISION,
+    MOST_DISCOUNT,
+    OWN_DISCOUNT,
+    UNDONE,
+    VALIDITY,
+    Activity,
+    ActivityStatus,
+    Contact,
+    Deal,
+    Lead,
+    LeadStatus,
+    Quote,
+    Sales,
+    SalesRep,
+    Stage,
+    Territory,
+    server,
+)
 
 Percent = Annotated[int, Meta(ge=0, le=60)]
-Kind = Literal["call", "meeting", "task", "note"]
-Outcome = Literal["won", "lost"]
 Reason = Literal["best_fit", "relationship", "price", "competitor", "no_budget", "no_decision"]
-LeadStep = Literal["working", "qualified", "disqualified"]
-DealStep = Literal["discovery", "proposal", "negotiation"] | None
-Status = state.ActivityStatus | None
-Value = Amount | None
-Day = date | None
-STEPS, REASONS = words("crm")["steps"], words("crm")["reasons"]
+STEPS = words("crm")["steps"]
+REASONS = words("crm")["reasons"]
+
+
+def _is_called(record: Lead | Contact | Deal, name: str) -> bool:
+    """Whether the record's own name or its company's name contains this."""
+    return name.lower() in f"{record.name} {record.company_name}".lower()
 
 
 @server.read
@@ -31,8 +48,10 @@ def search_leads(crm: Sales, /, name: str = "", status: LeadStatus | None = None
         name: Only leads whose own or company name contains this.
         status: Only leads with this status.
     """
-    found = [o for o in crm.leads if name.lower() in f"{o.name} {o.company_name}".lower()]
-    return [lead for lead in found if status in (None, lead.status)]
+    found = [lead for lead in crm.leads if _is_called(lead, name)]
+    if status is not None:
+        found = [lead for lead in found if lead.status == status]
+    return found
 
 
 @server.read
@@ -42,7 +61,7 @@ def search_crm_contacts(crm: Sales, /, name: str = "") -> list[Contact]:
     Args:
         name: Only contacts whose own or company name contains this.
     """
-    return [c for c in crm.contacts if name.lower() in f"{c.name} {c.company_name}".lower()]
+    return [contact for contact in crm.contacts if _is_called(contact, name)]
 
 
 @server.read
@@ -53,8 +72,10 @@ def list_sales_deals(crm: Sales, /, name: str = "", stage: Stage | None = None) 
         name: Only deals whose own or company name contains this.
         stage: Only deals at this stage.
     """
-    found = [d for d in crm.deals if name.lower() in f"{d.name} {d.company_name}".lower()]
-    return [deal for deal in found if stage in (None, deal.stage)]
+    found = [deal for deal in crm.deals if _is_called(deal, name)]
+    if stage is not None:
+        found = [deal for deal in found if deal.stage == stage]
+    return found
 
 
 @server.read
@@ -64,23 +85,28 @@ def list_deal_quotes(crm: Sales, /, deal_id: str) -> list[Quote]:
     Args:
         deal_id: The deal, e.g. "dea_310".
     """
-    return crm.quotes.where(deal_id=crm.deals[deal_id].id)
+    deal = crm.deals[deal_id]
+    return crm.quotes.where(deal_id=deal.id)
 
 
 @server.read
-def list_sales_activities(crm: Sales, /, contact_id: str, status: Status = None) -> list[Activity]:
+def list_sales_activities(
+    crm: Sales, /, contact_id: str, status: ActivityStatus | None = None
+) -> list[Activity]:
     """List sales calls, meetings, tasks and notes about a contact, done and planned ones.
 
     Args:
         contact_id: The contact, e.g. "con_52".
         status: Only activities with this status.
     """
-    found = crm.activities.where(contact_id=crm.contacts[contact_id].id)
-    return [activity for activity in found if status in (None, activity.status)]
+    contact = crm.contacts[contact_id]
+    if status is None:
+        return crm.activities.where(contact_id=contact.id)
+    return crm.activities.where(contact_id=contact.id, status=status)
 
 
 @server.read
-def list_sales_reps(crm: Sales, /, name: str = "") -> list[state.SalesRep]:
+def list_sales_reps(crm: Sales, /, name: str = "") -> list[SalesRep]:
     """List the sales team: territories, who is away, and which of them the user is.
 
     Args:
@@ -91,7 +117,7 @@ def list_sales_reps(crm: Sales, /, name: str = "") -> list[state.SalesRep]:
 
 @server.write
 def create_lead(
-    crm: Sales, /, name: Label, email: Sensitive[str], company: Label, territory: state.Territory
+    crm: Sales, /, name: Label, email: Sensitive[str], company: Label, territory: Territory
 ) -> Lead:
     """Put a new lead into the CRM; one outside the user's territory goes to a rep there.
 
@@ -101,18 +127,35 @@ def create_lead(
         company: The company they work for.
         territory: Where that company is.
     """
-    email, me = email.strip().lower(), crm.me()
-    forbid("@" not in email.strip("@"), f"{email!r} is no mail address; ask for it again")
-    for lead in crm.leads:
-        forbid(lead.email == email, f"that address belongs to the lead {lead.name} already")
-    reps = [rep for rep in [me, *crm.reps.where(away=False)] if rep.territory == territory]
-    owner = (reps or [me])[0].name
-    facts = {"company_name": company, "territory": territory, "status": "new"}
-    return crm.leads.add(name=name, email=email, owner=owner, **facts)
+    email = email.strip().lower()
+    if "@" not in email.strip("@"):
+        raise Rejected(f"{email!r} is no mail address; ask for it again")
+    known = crm.leads.where(email=email)
+    if known:
+        raise Rejected(f"that address belongs to the lead {known[0].name} already")
+    owner = crm.me()
+    if owner.territory != territory:
+        local_reps = crm.reps.where(territory=territory, away=False)
+        if local_reps:
+            owner = local_reps[0]
+    return crm.leads.add(
+        name=name,
+        email=email,
+        company_name=company,
+        territory=territory,
+        owner=owner.name,
+        status="new",
+    )
 
 
 @server.write
-def update_lead(crm: Sales, /, lead_id: str, status: LeadStep, budget: Value = None) -> Lead:
+def update_lead(
+    crm: Sales,
+    /,
+    lead_id: str,
+    status: Literal["working", "qualified", "disqualified"],
+    budget: Amount | None = None,
+) -> Lead:
     """Move the user's own sales lead on, from new over working to qualified, or disqualify it.
 
     Args:
@@ -121,9 +164,12 @@ def update_lead(crm: Sales, /, lead_id: str, status: LeadStep, budget: Value = N
         budget: What they can spend, once that is known.
     """
     lead = crm.own(crm.leads[lead_id])
-    steps, budget = STEPS[lead.status], budget or lead.budget
-    forbid(status not in steps, f"{lead.name} is {lead.status}; next can be: {', '.join(steps)}")
-    forbid(status == "qualified" and not budget, "give the budget; qualified leads have one")
+    steps = STEPS[lead.status]
+    if status not in steps:
+        raise Rejected(f"{lead.name} is {lead.status}; next can be: {', '.join(steps)}")
+    budget = budget or lead.budget
+    if status == "qualified" and not budget:
+        raise Rejected("give the budget; qualified leads have one")
     return crm.leads.update(lead_id, status=status, budget=budget)
 
 
@@ -136,22 +182,47 @@ def convert_lead(crm: Sales, /, lead_id: str, deal_name: Label) -> Lead:
         deal_name: What to call the deal; new among all deals.
     """
     lead = crm.own(crm.leads[lead_id])
-    forbid(lead.status != "qualified", f"{lead.name} is {lead.status}; qualify the lead first")
-    taken = any(deal.name.lower() == deal_name.lower() for deal in crm.deals)
-    forbid(taken, f"a deal is already called {deal_name}; choose another name")
-    known = [c for c in crm.companies if c.name.lower() == lead.company_name.lower()]
-    company = (known or [crm.companies.add(name=lead.company_name, territory=lead.territory)])[0]
-    facts = {"owner": lead.owner, "company_id": company.id, "company_name": company.name}
-    met = crm.contacts.where(email=lead.email, company_id=company.id)
-    contact = (met or [crm.contacts.add(name=lead.name, email=lead.email, **facts)])[0]
-    sale = {"name": deal_name, "contact_id": contact.id, "amount": lead.budget}
-    deal = crm.deals.add(stage="discovery", **sale, **facts)
+    if lead.status != "qualified":
+        raise Rejected(f"{lead.name} is {lead.status}; qualify the lead first")
+    if any(deal.name.lower() == deal_name.lower() for deal in crm.deals):
+        raise Rejected(f"a deal is already called {deal_name}; choose another name")
+    company_name = lead.company_name.lower()
+    companies = [known for known in crm.companies if known.name.lower() == company_name]
+    if companies:
+        company = companies[0]
+    else:
+        company = crm.companies.add(name=lead.company_name, territory=lead.territory)
+    contacts = crm.contacts.where(email=lead.email, company_id=company.id)
+    if contacts:
+        contact = contacts[0]
+    else:
+        contact = crm.contacts.add(
+            name=lead.name,
+            email=lead.email,
+            company_id=company.id,
+            company_name=company.name,
+            owner=lead.owner,
+        )
+    deal = crm.deals.add(
+        name=deal_name,
+        company_id=company.id,
+        company_name=company.name,
+        contact_id=contact.id,
+        owner=lead.owner,
+        stage="discovery",
+        amount=lead.budget,
+    )
     return crm.leads.update(lead_id, status="converted", contact_id=contact.id, deal_id=deal.id)
 
 
 @server.write
 def update_deal(
-    crm: Sales, /, deal_id: str, stage: DealStep = None, amount: Value = None, closes: Day = None
+    crm: Sales,
+    /,
+    deal_id: str,
+    stage: Literal["discovery", "proposal", "negotiation"] | None = None,
+    amount: Amount | None = None,
+    closes: date | None = None,
 ) -> Deal:
     """Change stage, amount or closing day of the user's own open sales deal, one stage at a time.
 
@@ -161,17 +232,23 @@ def update_deal(
         amount: What it is worth before discounts; a new one withdraws the present quote.
         closes: Day it should close, within a year, e.g. "2026-05-31".
     """
-    deal, today = crm.open_deal(deal_id), crm.now.date()
-    forbid(not (stage or amount or closes), "say what to change: stage, amount or closing day")
+    deal = crm.open_deal(deal_id)
+    if not (stage or amount or closes):
+        raise Rejected("say what to change: stage, amount or closing day")
     steps = STEPS[deal.stage]
-    forbid(stage and stage not in steps, f"{deal.name} can only move to {' or '.join(steps)}")
-    forbid(closes and not 0 <= (closes - today).days <= 366, "choose a day within the coming year")
+    if stage and stage not in steps:
+        raise Rejected(f"{deal.name} can only move to {' or '.join(steps)}")
+    if closes:
+        crm.require_soon(closes)
     if amount and amount != deal.amount:
         crm.settle_quote(deal_id, "withdrawn")
-    amount, closes = amount or deal.amount, closes or deal.closes
-    forbid(stage == "proposal" and not (amount and closes), "give amount and closing day as well")
+    amount = amount or deal.amount
+    closes = closes or deal.closes
+    if stage == "proposal" and not (amount and closes):
+        raise Rejected("give amount and closing day as well")
     approved = crm.quotes.where(deal_id=deal_id, status="approved")
-    forbid(stage == "negotiation" and not approved, "a negotiation needs an approved quote")
+    if stage == "negotiation" and not approved:
+        raise Rejected("a negotiation needs an approved quote")
     return crm.deals.update(deal_id, stage=stage or deal.stage, amount=amount, closes=closes)
 
 
@@ -183,18 +260,23 @@ def create_deal_quote(crm: Sales, /, deal_id: str, discount_percent: Percent) ->
         deal_id: The deal, e.g. "dea_310"; an approved quote of it is withdrawn.
         discount_percent: Up to 10 is approved at once, up to 40 the manager decides in 4 hours.
     """
-    deal, most = crm.open_deal(deal_id), state.MOST_DISCOUNT
-    forbid(deal.stage == "discovery", f"{deal.name} is in discovery; move it to proposal first")
-    forbid(crm.quotes.where(deal_id=deal_id, status="pending"), "a quote is still pending; wait")
-    forbid(discount_percent > most, f"nobody may give more than {most} percent off")
+    deal = crm.open_deal(deal_id)
+    if deal.stage == "discovery":
+        raise Rejected(f"{deal.name} is in discovery; move it to proposal first")
+    if crm.quotes.where(deal_id=deal_id, status="pending"):
+        raise Rejected("a quote is still pending; wait")
+    if discount_percent > MOST_DISCOUNT:
+        raise Rejected(f"nobody may give more than {MOST_DISCOUNT} percent off")
     crm.settle_quote(deal_id, "withdrawn")
-    if discount_percent <= state.OWN_DISCOUNT:
-        return crm.offer(deal, discount_percent, "approved", crm.now + state.VALIDITY)
-    return crm.offer(deal, discount_percent, "pending", crm.now + state.DECISION)
+    if discount_percent <= OWN_DISCOUNT:
+        return crm.offer(deal, discount_percent, "approved", crm.now + VALIDITY)
+    return crm.offer(deal, discount_percent, "pending", crm.now + DECISION)
 
 
 @server.write
-def close_deal(crm: Sales, /, deal_id: str, outcome: Outcome, reason: Reason) -> Deal:
+def close_deal(
+    crm: Sales, /, deal_id: str, outcome: Literal["won", "lost"], reason: Reason
+) -> Deal:
     """Close the user's own sales deal for good; its quote is settled, its activities cancelled.
 
     Args:
@@ -202,13 +284,17 @@ def close_deal(crm: Sales, /, deal_id: str, outcome: Outcome, reason: Reason) ->
         outcome: How it ended.
         reason: Why, fitting the outcome; the price may be a reason for both.
     """
-    deal, won, reasons = crm.open_deal(deal_id), outcome == "won", REASONS[outcome]
-    forbid(reason not in reasons, f"a deal is {outcome} for one of: {', '.join(reasons)}")
-    ready = deal.stage == "negotiation" and crm.quotes.where(deal_id=deal_id, status="approved")
-    forbid(won and not ready, f"{deal.name} has no approved quote in negotiation")
-    crm.settle_quote(deal_id, "accepted" if won else "withdrawn")
+    deal = crm.open_deal(deal_id)
+    reasons = REASONS[outcome]
+    if reason not in reasons:
+        raise Rejected(f"a deal is {outcome} for one of: {', '.join(reasons)}")
+    approved = crm.quotes.where(deal_id=deal_id, status="approved")
+    is_ready = deal.stage == "negotiation" and approved
+    if outcome == "won" and not is_ready:
+        raise Rejected(f"{deal.name} has no approved quote in negotiation")
+    crm.settle_quote(deal_id, "accepted" if outcome == "won" else "withdrawn")
     for activity in crm.activities.where(deal_id=deal_id):
-        if activity.status in state.UNDONE:
+        if activity.status in UNDONE:
             crm.activities.update(activity.id, status="cancelled")
     return crm.deals.update(deal_id, stage=outcome, closed_at=crm.now, close_reason=reason)
 
@@ -221,19 +307,29 @@ def reassign_deal(crm: Sales, /, deal_id: str, sales_rep_id: str) -> Deal:
         deal_id: The deal, e.g. "dea_310"; not while a quote of it is pending.
         sales_rep_id: Who takes over, e.g. "rep_12"; nobody who is away.
     """
-    deal, rep = crm.open_deal(deal_id), crm.reps[sales_rep_id]
+    deal = crm.open_deal(deal_id)
+    rep = crm.reps[sales_rep_id]
     territory = crm.companies[deal.company_id].territory
-    forbid(rep.is_me, f"{deal.name} is yours already")
-    forbid(rep.away, f"{rep.name} is away; choose another rep")
-    forbid(rep.territory != territory, f"{deal.company_name} is {territory}; {rep.name} is not")
-    forbid(crm.quotes.where(deal_id=deal_id, status="pending"), "a quote is still pending; wait")
+    if rep.is_me:
+        raise Rejected(f"{deal.name} is yours already")
+    if rep.away:
+        raise Rejected(f"{rep.name} is away; choose another rep")
+    if rep.territory != territory:
+        raise Rejected(f"{deal.company_name} is {territory}; {rep.name} is not")
+    if crm.quotes.where(deal_id=deal_id, status="pending"):
+        raise Rejected("a quote is still pending; wait")
     crm.contacts.update(deal.contact_id, owner=rep.name)
     return crm.deals.update(deal_id, owner=rep.name)
 
 
 @server.write
 def log_sales_activity(
-    crm: Sales, /, contact_id: str, kind: Kind, subject: Label, due_on: Day = None
+    crm: Sales,
+    /,
+    contact_id: str,
+    kind: Literal["call", "meeting", "task", "note"],
+    subject: Label,
+    due_on: date | None = None,
 ) -> Activity:
     """Log what was done with the user's own sales contact, or plan it for a day.
 
@@ -243,13 +339,23 @@ def log_sales_activity(
         subject: What it is about.
         due_on: Day it is planned for, within a year, e.g. "2026-05-31"; if left out, it is done.
     """
-    contact, today = crm.own(crm.contacts[contact_id]), crm.now.date()
-    forbid(due_on and kind == "note", "a note has no due day; leave it out")
-    forbid(due_on and not 0 <= (due_on - today).days <= 366, "choose a day within the coming year")
-    deals = [d.id for d in crm.deals.where(contact_id=contact_id) if d.stage not in state.CLOSED]
-    facts = {"contact_id": contact_id, "contact_name": contact.name, "due_on": due_on}
-    facts |= {"status": "planned"} if due_on else {"status": "done", "done_at": crm.now}
-    return crm.activities.add(kind=kind, subject=subject, deal_id=next(iter(deals), None), **facts)
+    contact = crm.own(crm.contacts[contact_id])
+    if due_on and kind == "note":
+        raise Rejected("a note has no due day; leave it out")
+    if due_on:
+        crm.require_soon(due_on)
+    deals = crm.deals.where(contact_id=contact_id)
+    open_deals = [deal.id for deal in deals if deal.stage not in CLOSED]
+    return crm.activities.add(
+        kind=kind,
+        subject=subject,
+        contact_id=contact_id,
+        contact_name=contact.name,
+        status="planned" if due_on else "done",
+        deal_id=open_deals[0] if open_deals else None,
+        due_on=due_on,
+        done_at=None if due_on else crm.now,
+    )
 
 
 @server.write
@@ -262,7 +368,8 @@ def complete_sales_activity(crm: Sales, /, activity_id: str, outcome: Label) -> 
     """
     activity = crm.activities[activity_id]
     crm.own(crm.contacts[activity.contact_id])
-    forbid(activity.status not in state.UNDONE, f"{activity.subject} is {activity.status} already")
+    if activity.status not in UNDONE:
+        raise Rejected(f"{activity.subject} is {activity.status} already")
     return crm.activities.update(activity_id, status="done", done_at=crm.now, outcome=outcome)
 
 
@@ -274,14 +381,17 @@ def merge_crm_contacts(crm: Sales, /, contact_id: str, duplicate_id: str) -> Con
         contact_id: The contact to keep, e.g. "con_52".
         duplicate_id: The contact to give up, e.g. "con_53".
     """
-    kept, double = crm.own(crm.contacts[contact_id]), crm.own(crm.contacts[duplicate_id])
-    forbid(kept.id == double.id, "that is one and the same contact; choose two")
-    forbid(kept.company_id != double.company_id, "they work for different companies")
-    for deal in crm.deals.where(contact_id=double.id):
+    kept = crm.own(crm.contacts[contact_id])
+    duplicate = crm.own(crm.contacts[duplicate_id])
+    if kept.id == duplicate.id:
+        raise Rejected("that is one and the same contact; choose two")
+    if kept.company_id != duplicate.company_id:
+        raise Rejected("they work for different companies")
+    for deal in crm.deals.where(contact_id=duplicate.id):
         crm.deals.update(deal.id, contact_id=kept.id)
-    for lead in crm.leads.where(contact_id=double.id):
+    for lead in crm.leads.where(contact_id=duplicate.id):
         crm.leads.update(lead.id, contact_id=kept.id)
-    for activity in crm.activities.where(contact_id=double.id):
+    for activity in crm.activities.where(contact_id=duplicate.id):
         crm.activities.update(activity.id, contact_id=kept.id, contact_name=kept.name)
-    crm.contacts.remove(double.id)
+    crm.contacts.remove(duplicate.id)
     return kept

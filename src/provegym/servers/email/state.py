@@ -1,4 +1,4 @@
-"""What the mailbox knows, what happens in it by itself, and what is always true of it."""
+"""The records of the mailbox, mail that arrives, wakes up or goes out, and invariants."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
@@ -10,9 +10,16 @@ from provegym.kernel import NotFound, Record, Rejected, Server, State, Table, ta
 Folder = Literal["inbox", "archive", "snoozed", "sent", "trash"]
 FileName = Annotated[str, Meta(pattern="^[A-Za-z0-9._-]+$", max_length=40, description="Its name.")]
 Size = Annotated[int, Meta(ge=1, le=100_000, description="Its size in kilobytes.")]
-MOST_KILOBYTES, MOST_DRAFTS, MOST_LABELS, MOST_ON_ONE, MOST_FILTERS = 25_000, 40, 24, 6, 4
+MOST_KILOBYTES = 25_000
+MOST_DRAFTS = 40
+MOST_LABELS = 24
+MOST_LABELS_OF_AN_EMAIL = 6
+MOST_FILTERS_OF_A_LABEL = 4
+# Mail in these folders leaves them by itself when it is due.
 LEAVING = ("snoozed", "trash")
-UNDO, TRASH_TIME, YEAR = timedelta(minutes=5), timedelta(days=30), timedelta(days=366)
+UNDO_TIME = timedelta(minutes=5)
+TRASH_TIME = timedelta(days=30)
+YEAR = timedelta(days=366)
 
 
 class Attachment(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,8 +48,10 @@ class Filter(Struct, frozen=True, omit_defaults=True):
 
     def fits(self, email: "Email") -> bool:
         """Whether it acts on an email."""
-        sender, subject = f"{email.sender_name} {email.sender}".lower(), email.subject.lower()
-        return self.sender.lower() in sender and self.subject.lower() in subject
+        sender = f"{email.sender_name} {email.sender}"
+        fits_sender = self.sender.lower() in sender.lower()
+        fits_subject = self.subject.lower() in email.subject.lower()
+        return fits_sender and fits_subject
 
 
 class Label(Record, frozen=True):
@@ -122,7 +131,7 @@ class Mailbox(State):
         return draft
 
     def write(self, draft_id: str | None = None, **fields: Any) -> Draft:
-        """Keep a draft, new or changed, with addresses and attachments that can be sent."""
+        """Add or change a draft; refuse addresses and attachments that cannot be sent."""
         draft = self.drafts.update(draft_id, **fields) if draft_id else self.drafts.add(**fields)
         bouncing = {contact.address: contact.name for contact in self.contacts if contact.bounces}
         for address in draft.to:
@@ -130,79 +139,131 @@ class Mailbox(State):
                 raise Rejected(f"{address!r} is no email address; look it up among the contacts")
             if address in bouncing:
                 raise Rejected(f"mail to {bouncing[address]} at {address} comes back; leave it out")
-        if (size := sum(file.kilobytes for file in draft.attachments)) > MOST_KILOBYTES:
+        size = sum(file.kilobytes for file in draft.attachments)
+        if size > MOST_KILOBYTES:
             raise Rejected(f"{size} kB is too much; attach at most {MOST_KILOBYTES} kB in all")
         return draft
 
     def require_soon(self, at: datetime) -> None:
-        """Whatever is put off lies after now and within a year."""
+        """Refuse a time that is not after now and within a year."""
         if not self.now < at <= self.now + YEAR:
             raise Rejected(f"choose a time within a year after {self.now:%Y-%m-%d %H:%M} UTC")
 
     def thread(self, subject: str) -> Thread:
-        """The thread of a subject; an answer joins the one there is."""
+        """The thread of a subject; an answer joins the one that is there."""
         plain = subject.removeprefix("Re: ")
-        known = self.threads.where(subject=plain) if plain != subject else []
-        return known[0] if known else self.threads.add(subject=plain, started=self.now)
+        if plain != subject:
+            known = self.threads.where(subject=plain)
+            if known:
+                return known[0]
+        return self.threads.add(subject=plain, started=self.now)
 
     def arrive(self, email: Email) -> None:
-        """Filters act on what arrives; it joins the thread of its subject or begins one."""
-        rules = [(label.id, rule) for label in self.labels for rule in label.filters]
-        acting = [(label_id, rule) for label_id, rule in rules if rule.fits(email)]
-        folder = "archive" if any(rule.archive for _, rule in acting) else "inbox"
-        label_ids = tuple(dict.fromkeys(label_id for label_id, _ in acting))[:MOST_ON_ONE]
+        """Put an email into its thread, with the labels and in the folder that filters give it."""
+        folder = "inbox"
+        label_ids = []
+        for label in self.labels:
+            fitting = [rule for rule in label.filters if rule.fits(email)]
+            if fitting:
+                label_ids.append(label.id)
+            if any(rule.archive for rule in fitting):
+                folder = "archive"
         thread = self.thread(email.subject)
-        marks = {"folder": folder, "label_ids": label_ids, "unread": True, "due": None}
-        self.emails.update(email.id, thread_id=thread.id, **marks)
+        self.emails.update(
+            email.id,
+            thread_id=thread.id,
+            folder=folder,
+            label_ids=tuple(label_ids[:MOST_LABELS_OF_AN_EMAIL]),
+            unread=True,
+            due=None,
+        )
 
     def send(self, draft: Draft) -> None:
-        """A draft becomes a sent email, in the thread it answers if that is still there."""
-        answers = draft.thread_id and draft.thread_id in self.threads
-        thread_id = draft.thread_id if answers else self.thread(draft.subject).id
-        content = {"subject": draft.subject, "body": draft.body, "attachments": draft.attachments}
-        who = {"sender": self.me.address, "sender_name": self.me.name, "to": draft.to}
-        self.emails.add(at=self.now, thread_id=thread_id, folder="sent", **who, **content)
+        """Turn a draft into a sent email, in the thread it answers if that is still there."""
+        if draft.thread_id and draft.thread_id in self.threads:
+            thread_id = draft.thread_id
+        else:
+            thread_id = self.thread(draft.subject).id
+        self.emails.add(
+            sender=self.me.address,
+            sender_name=self.me.name,
+            to=draft.to,
+            subject=draft.subject,
+            body=draft.body,
+            at=self.now,
+            attachments=draft.attachments,
+            thread_id=thread_id,
+            folder="sent",
+        )
         self.drafts.remove(draft.id)
 
     def next_event(self) -> datetime | None:
-        """Mail arrives, wakes from a snooze, leaves the trash or goes out."""
-        mail = [email.due for email in self.emails if email.due]
-        return min(mail + [draft.send_at for draft in self.drafts if draft.send_at], default=None)
+        """An email arrives, comes back from a snooze or leaves the trash, or a draft goes out."""
+        moments = [email.due for email in self.emails if email.due]
+        moments += [draft.send_at for draft in self.drafts if draft.send_at]
+        return min(moments, default=None)
 
     def happen(self) -> None:
-        """Let happen what is due."""
-        for draft in [d for d in self.drafts if d.send_at and d.send_at <= self.now]:
-            self.send(draft)
-        for email in [e for e in self.emails if e.due and e.due <= self.now]:
-            if email.thread_id is None:
-                self.arrive(email)
-            elif email.folder == "snoozed":
-                self.emails.update(email.id, folder="inbox", due=None, unread=True)
-            else:
-                self.emails.remove(email.id)
-                if not self.emails.where(thread_id=email.thread_id):
-                    self.threads.remove(email.thread_id)
+        """Send the drafts and move the emails that are due."""
+        for draft in list(self.drafts):
+            if draft.send_at and draft.send_at <= self.now:
+                self.send(draft)
+        for email in list(self.emails):
+            if email.due and email.due <= self.now:
+                self._move(email)
+
+    def _move(self, email: Email) -> None:
+        """Let an email that is due arrive, come back from a snooze, or leave the trash."""
+        if email.thread_id is None:
+            self.arrive(email)
+        elif email.folder == "snoozed":
+            self.emails.update(email.id, folder="inbox", due=None, unread=True)
+        else:
+            self.emails.remove(email.id)
+            if not self.emails.where(thread_id=email.thread_id):
+                self.threads.remove(email.thread_id)
 
     def check(self) -> None:
-        """Every email is in a thread and every thread has one; marks and times are consistent."""
-        mine = self.me.address
+        """Threads have emails and emails have threads; folders, labels and times are consistent."""
         for email in self.emails:
-            assert email.thread_id is None or email.thread_id in self.threads
-            assert (email.due is not None) == (email.thread_id is None or email.folder in LEAVING)
-            assert email.folder != "sent" or email.sender == mine
-            assert email.sender != mine or email.folder in ("sent", "trash")
-            assert all(label_id in self.labels for label_id in email.label_ids)
-        assert {email.thread_id for email in self.emails} >= set(self.threads.keys())
+            self._check_email(email)
+        self._check_threads()
+        self._check_drafts()
+
+    def _check_email(self, email: Email) -> None:
+        if email.thread_id is None:
+            assert email.due is not None
+        else:
+            assert email.thread_id in self.threads
+            assert (email.due is not None) == (email.folder in LEAVING)
+        if email.folder == "sent":
+            assert email.sender == self.me.address
+        if email.sender == self.me.address:
+            assert email.folder in ("sent", "trash")
+        for label_id in email.label_ids:
+            assert label_id in self.labels
+
+    def _check_threads(self) -> None:
+        used = {email.thread_id for email in self.emails}
+        for thread in self.threads:
+            assert thread.id in used
+
+    def _check_drafts(self) -> None:
         for draft in self.drafts:
-            assert not draft.send_at or (draft.send_at > self.now and draft.to)
             assert sum(file.kilobytes for file in draft.attachments) <= MOST_KILOBYTES
+            if draft.send_at:
+                assert draft.send_at > self.now
+                assert draft.to
 
 
 def is_address(text: str) -> bool:
     """Whether a text has the form of an email address."""
-    name, at, domain = text.partition("@")
-    plain = text.isascii() and text.isprintable() and " " not in text and len(text) <= 60
-    return bool(plain and name and at and "@" not in domain and "." in domain.strip("."))
+    if len(text) > 60 or not text.isascii() or not text.isprintable():
+        return False
+    if " " in text or text.count("@") != 1:
+        return False
+    name, domain = text.split("@")
+    return name != "" and "." in domain.strip(".")
 
 
 about = "The user's mail: inbox, threads, drafts, scheduled mail, labels, filters, contacts."

@@ -1,4 +1,4 @@
-"""What can be done with the mail."""
+"""The tools of the mailbox."""
 
 from typing import Annotated, Literal
 
@@ -8,8 +8,21 @@ from msgspec.structs import replace
 from provegym.kernel import Label as Name
 from provegym.kernel import Rejected, Sensitive, Time
 
-from . import state as kept
-from .state import Attachment, Contact, Draft, Email, Filter, Label, Mailbox, server
+from .state import (
+    MOST_FILTERS_OF_A_LABEL,
+    MOST_LABELS_OF_AN_EMAIL,
+    TRASH_TIME,
+    UNDO_TIME,
+    Attachment,
+    Contact,
+    Draft,
+    Email,
+    Filter,
+    Folder,
+    Label,
+    Mailbox,
+    server,
+)
 
 Addresses = Sensitive[Annotated[list[str], Meta(max_length=5)]]
 Body = Annotated[str, Meta(max_length=400)]
@@ -23,7 +36,7 @@ def search_emails(
     /,
     text: str = "",
     sender: str = "",
-    folder: kept.Folder | None = None,
+    folder: Folder | None = None,
     label_id: str | None = None,
     thread_id: str | None = None,
     unread: bool = False,
@@ -38,14 +51,27 @@ def search_emails(
         thread_id: Only emails of this thread, e.g. "thr_310".
         unread: Only emails that have not been read.
     """
-    label = label_id and box.labels[label_id].id
-    thread = thread_id and box.threads[thread_id].id
-    found = [e for e in box.emails if folder in (None, e.folder) and (e.unread or not unread)]
-    found = [e for e in found if e.thread_id and thread in (None, e.thread_id)]
-    found = [e for e in found if sender.lower() in f"{e.sender_name} {e.sender}".lower()]
-    found = [e for e in found if text.lower() in f"{e.subject} {e.body}".lower()]
-    found = [replace(e, body=e.body[:60]) for e in found if label is None or label in e.label_ids]
-    return sorted(found, key=lambda email: email.at, reverse=True)
+    # Raises NotFound for an id that does not exist.
+    if label_id:
+        box.labels[label_id]
+    if thread_id:
+        box.threads[thread_id]
+
+    found = [email for email in box.emails if email.thread_id is not None]
+    if folder is not None:
+        found = [email for email in found if email.folder == folder]
+    if label_id is not None:
+        found = [email for email in found if label_id in email.label_ids]
+    if thread_id is not None:
+        found = [email for email in found if email.thread_id == thread_id]
+    if unread:
+        found = [email for email in found if email.unread]
+    name = sender.lower()
+    found = [email for email in found if name in f"{email.sender_name} {email.sender}".lower()]
+    part = text.lower()
+    found = [email for email in found if part in f"{email.subject} {email.body}".lower()]
+    shortened = [replace(email, body=email.body[:60]) for email in found]
+    return sorted(shortened, key=lambda email: email.at, reverse=True)
 
 
 @server.read
@@ -100,8 +126,9 @@ def create_email_draft(
         body: What it says.
         files: Files to attach, at most 25000 kB in all.
     """
-    people, attached = tuple(dict.fromkeys(to)), tuple(files or ())
-    return box.write(to=people, subject=subject, body=body, attachments=attached)
+    return box.write(
+        to=tuple(dict.fromkeys(to)), subject=subject, body=body, attachments=tuple(files or ())
+    )
 
 
 @server.write(idempotent=True)
@@ -124,10 +151,13 @@ def update_email_draft(
         files: All files to attach from now on, at most 25000 kB in all.
     """
     draft = box.open_draft(draft_id)
-    people = draft.to if to is None else tuple(dict.fromkeys(to))
-    attached = draft.attachments if files is None else tuple(files)
-    words = {"subject": subject or draft.subject, "body": draft.body if body is None else body}
-    return box.write(draft_id, to=people, attachments=attached, **words)
+    return box.write(
+        draft_id,
+        to=draft.to if to is None else tuple(dict.fromkeys(to)),
+        subject=draft.subject if subject is None else subject,
+        body=draft.body if body is None else body,
+        attachments=draft.attachments if files is None else tuple(files),
+    )
 
 
 @server.write(destructive=True)
@@ -151,13 +181,19 @@ def reply_to_email(box: Mailbox, /, email_id: str, body: Body, everyone: bool = 
         body: The text of the answer.
         everyone: Whether to answer the other recipients as well.
     """
-    email, me = box.email(email_id), box.me.address
+    email = box.email(email_id)
     if email.sender.startswith("no-reply"):
         raise Rejected(f"{email.sender_name} reads no answers; write to another address of theirs")
-    people = email.to if email.sender == me else (email.sender, *(email.to if everyone else ()))
-    to = tuple(dict.fromkeys(address for address in people if address != me))
-    subject = f"Re: {email.subject.removeprefix('Re: ')}"[:80]
-    return box.write(to=to, subject=subject, body=body, thread_id=email.thread_id)
+    me = box.me.address
+    if email.sender == me:
+        addresses = email.to
+    elif everyone:
+        addresses = (email.sender, *email.to)
+    else:
+        addresses = (email.sender,)
+    to = dict.fromkeys(address for address in addresses if address != me)
+    subject = f"Re: {email.subject.removeprefix('Re: ')}"
+    return box.write(to=tuple(to), subject=subject[:80], body=body, thread_id=email.thread_id)
 
 
 @server.write
@@ -170,9 +206,14 @@ def forward_email(box: Mailbox, /, email_id: str, to: Addresses, body: Body = ""
         body: Text to put before it.
     """
     email = box.email(email_id)
-    text = f"{body}\n\n{email.sender_name} wrote: {email.body}"[:400]
-    people, subject = tuple(dict.fromkeys(to)), f"Fwd: {email.subject.removeprefix('Fwd: ')}"[:80]
-    return box.write(to=people, subject=subject, body=text.strip(), attachments=email.attachments)
+    subject = f"Fwd: {email.subject.removeprefix('Fwd: ')}"
+    text = f"{body}\n\n{email.sender_name} wrote: {email.body}"
+    return box.write(
+        to=tuple(dict.fromkeys(to)),
+        subject=subject[:80],
+        body=text[:400].strip(),
+        attachments=email.attachments,
+    )
 
 
 @server.write
@@ -186,8 +227,9 @@ def send_email_draft(box: Mailbox, /, draft_id: str, send_at: Time | None = None
     draft = box.open_draft(draft_id)
     if not draft.to:
         raise Rejected(f"{draft.subject!r} has no recipient; update the draft first")
-    box.require_soon(at := send_at or box.now + kept.UNDO)
-    return box.write(draft_id, send_at=at)
+    goes_out = send_at or box.now + UNDO_TIME
+    box.require_soon(goes_out)
+    return box.write(draft_id, send_at=goes_out)
 
 
 @server.write
@@ -197,8 +239,9 @@ def cancel_email_send(box: Mailbox, /, draft_id: str) -> Draft:
     Args:
         draft_id: The draft, e.g. "dft_77".
     """
-    if box.drafts[draft_id].send_at is None:
-        raise Rejected(f"{box.drafts[draft_id].subject!r} does not wait to be sent")
+    draft = box.drafts[draft_id]
+    if draft.send_at is None:
+        raise Rejected(f"{draft.subject!r} does not wait to be sent")
     return box.drafts.update(draft_id, send_at=None)
 
 
@@ -220,19 +263,29 @@ def update_email(
         remove: Whether to take that label off instead.
     """
     email = box.email(email_id)
-    sent, label_ids = email.sender == box.me.address, email.label_ids
-    if sent and folder == "archive":
+    is_sent = email.sender == box.me.address
+    if is_sent and folder == "archive":
         raise Rejected("sent mail is not archived; it can only go to the trash and back")
-    place = "sent" if sent and folder == "inbox" else folder or email.folder
+    place = folder or email.folder
+    if is_sent and folder == "inbox":
+        place = "sent"
+
+    label_ids = email.label_ids
     if label_id is not None:
-        label, others = box.labels[label_id].id, tuple(i for i in label_ids if i != label_id)
-        label_ids = others if remove else (*others, label)
-    if len(label_ids) > kept.MOST_ON_ONE:
+        label = box.labels[label_id]
+        label_ids = tuple(known for known in label_ids if known != label.id)
+        if not remove:
+            label_ids = (*label_ids, label.id)
+    if len(label_ids) > MOST_LABELS_OF_AN_EMAIL:
         raise Rejected(f"{email.subject!r} has six labels; take one off first")
-    if (place, set(label_ids)) == (email.folder, set(email.label_ids)):
+    if place == email.folder and set(label_ids) == set(email.label_ids):
         raise Rejected(f"{email.subject!r} is like that already; say what shall change")
-    due = email.due if place == email.folder else None
-    due = box.now + kept.TRASH_TIME if (folder, due) == ("trash", None) else due
+
+    due = None
+    if place == email.folder:
+        due = email.due
+    elif place == "trash":
+        due = box.now + TRASH_TIME
     return box.emails.update(email_id, folder=place, due=due, label_ids=label_ids, unread=False)
 
 
@@ -273,9 +326,10 @@ def delete_email_label(box: Mailbox, /, label_id: str) -> Label:
     label = box.labels[label_id]
     if label.system:
         raise Rejected(f"{label.name} is a system label and cannot be deleted")
-    for email in [email for email in box.emails if label_id in email.label_ids]:
-        others = tuple(known for known in email.label_ids if known != label_id)
-        box.emails.update(email.id, label_ids=others)
+    for email in list(box.emails):
+        if label_id in email.label_ids:
+            others = tuple(known for known in email.label_ids if known != label_id)
+            box.emails.update(email.id, label_ids=others)
     box.labels.remove(label_id)
     return label
 
@@ -292,11 +346,13 @@ def create_email_filter(
         subject: Mail with subjects that contain this.
         archive: Whether to archive such mail as it arrives.
     """
-    label, rule = box.labels[label_id], Filter(sender.strip(), subject.strip(), archive)
-    if not (rule.sender or rule.subject):
+    label = box.labels[label_id]
+    new = Filter(sender.strip(), subject.strip(), archive)
+    if not (new.sender or new.subject):
         raise Rejected("a filter needs a sender or a subject to look for")
-    if any((f.sender, f.subject) == (rule.sender, rule.subject) for f in label.filters):
-        raise Rejected(f"{label.name} has a filter for that already; choose another condition")
-    if len(label.filters) >= kept.MOST_FILTERS:
-        raise Rejected(f"{label.name} has {kept.MOST_FILTERS} filters; use another label")
-    return box.labels.update(label_id, filters=(*label.filters, rule))
+    for known in label.filters:
+        if known.sender == new.sender and known.subject == new.subject:
+            raise Rejected(f"{label.name} has a filter for that already; choose another condition")
+    if len(label.filters) >= MOST_FILTERS_OF_A_LABEL:
+        raise Rejected(f"{label.name} has {MOST_FILTERS_OF_A_LABEL} filters; use another label")
+    return box.labels.update(label_id, filters=(*label.filters, new))
