@@ -26,6 +26,7 @@ class Filler:
         self.lists = lists
 
     def __getitem__(self, slot: str) -> str:
+        # Even a list of one word costs a draw, so the order of look-ups is part of a world.
         return self.chance.choice(self.lists[slot])
 
     def text(self, form: dict[str, Any], owner: str) -> str:
