@@ -1,6 +1,7 @@
 """What a disk knows: a tree of files, who owns them, and where the acting user stands."""
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -181,60 +182,26 @@ class Disk(State):
             parent = "/"
         return self.nodes.put(msgspec.structs.replace(node, path=path, parent=parent, name=name))
 
-    def create(
-        self,
-        path: str,
-        kind: Kind,
-        *,
-        owner: str = "",
-        group: str = "",
-        mode: str = "",
-        modified: datetime | None = None,
-        size: int = 0,
-        inode: str = "",
-        target: str = "",
-    ) -> Node:
-        """Make something new, the acting user's unless said otherwise."""
-        usual_mode = "755" if kind == "directory" else "644"
-        node = Node(
-            path=path,
-            parent="",
-            name="",
-            kind=kind,
-            owner=owner or self.me.login,
-            group=group or self.me.groups[0],
-            mode=mode or usual_mode,
-            size=size,
-            modified=modified or self.now,
-            inode=inode,
-            target=target,
-        )
+    def create(self, path: str, kind: Kind, **fields: Any) -> Node:
+        """Make something new; it is the acting user's, but for the fields that say otherwise."""
+        user = self.me
+        usual = {
+            "owner": user.login,
+            "group": user.groups[0],
+            "mode": "755" if kind == "directory" else "644",
+            "size": 0,
+            "modified": self.now,
+        }
+        node = Node(path=path, parent="", name="", kind=kind, **{**usual, **fields})
         return self.put_at(path, node)
 
     def create_file(
-        self,
-        path: str,
-        text: str,
-        members: tuple[tuple[str, str], ...] = (),
-        *,
-        owner: str = "",
-        group: str = "",
-        mode: str = "",
-        modified: datetime | None = None,
+        self, path: str, text: str, members: tuple[tuple[str, str], ...] = (), **fields: Any
     ) -> Node:
         """Make a file that holds a text or, as an archive, other files."""
         held = self.inodes.add(text=text, members=members)
         limits.refuse_oversize(held)
-        node = self.create(
-            path,
-            "file",
-            owner=owner,
-            group=group,
-            mode=mode,
-            modified=modified,
-            size=held.size,
-            inode=held.id,
-        )
+        node = self.create(path, "file", inode=held.id, size=held.size, **fields)
         self.charge(node.owner, node.size)
         return node
 

@@ -10,7 +10,7 @@ from msgspec import convert
 from provegym.kernel import Seed, money
 from provegym.servers import people, words
 
-from .state import App, Cuisine, FoodOrder, PromoCode, Restaurant, Zone, server
+from .state import App, FoodOrder, PromoCode, Restaurant, Zone, server
 from .tools import cancel_food_order, place_food_order, report_food_problem
 
 WORDS = words("food_delivery")
@@ -99,8 +99,24 @@ def _open_restaurants(app: App, chance: Random, couriers: list[str]) -> None:
     }
     cuisines = chance.sample([*dishes_left, *dishes_left], 16)
     for number, cuisine in enumerate(cuisines):
-        restaurant = _open_restaurant(
-            app, chance, names[number], cuisine, hours[number], couriers[number]
+        opens, closes = hours[number]
+        minimum_order = _price(chance, 8, 13)
+        delivery_fee = _price(chance, 1, 5)
+        sort_of_place = chance.choice(WORDS["places"][cuisine])
+        rating = chance.randint(31, 49) / 10
+        delivery_minutes = chance.randint(42, 52)
+        zones = chance.sample(get_args(Zone), chance.randint(3, 6))
+        restaurant = app.restaurants.add(
+            name=f"{names[number]} {sort_of_place}",
+            cuisine=cuisine,
+            rating=rating,
+            zones=tuple(zones),
+            opens=opens,
+            closes=closes,
+            minimum_order=minimum_order,
+            delivery_fee=delivery_fee,
+            delivery_minutes=delivery_minutes,
+            courier=couriers[number],
         )
         menu = [
             Dish(drinks[number], lowest_price=2, tags=["vegan"]),
@@ -110,31 +126,6 @@ def _open_restaurants(app: App, chance: Random, couriers: list[str]) -> None:
             name, *tags = dishes_left[cuisine].pop()
             menu += _sizes(chance, name, tags)
         _print_menu(app, chance, restaurant, menu)
-
-
-def _open_restaurant(
-    app: App, chance: Random, name: str, cuisine: Cuisine, hours: list[int], courier: str
-) -> Restaurant:
-    """A restaurant that delivers to three zones or more."""
-    opens, closes = hours
-    minimum_order = _price(chance, 8, 13)
-    delivery_fee = _price(chance, 1, 5)
-    sort_of_place = chance.choice(WORDS["places"][cuisine])
-    rating = chance.randint(31, 49) / 10
-    delivery_minutes = chance.randint(42, 52)
-    zones = chance.sample(get_args(Zone), chance.randint(3, 6))
-    return app.restaurants.add(
-        name=f"{name} {sort_of_place}",
-        cuisine=cuisine,
-        rating=rating,
-        zones=tuple(zones),
-        opens=opens,
-        closes=closes,
-        minimum_order=minimum_order,
-        delivery_fee=delivery_fee,
-        delivery_minutes=delivery_minutes,
-        courier=courier,
-    )
 
 
 def _sizes(chance: Random, name: str, tags: list[str]) -> list[Dish]:

@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 from provegym.kernel import Seed
 from provegym.servers import people, words
 
-from .records import Category, Mode, Place, ProblemKind, RoadSegment
+from .records import Category, Junction, Mode, Place, ProblemKind
 from .state import City, server
 
 WORDS = words("maps")
@@ -140,7 +140,7 @@ def _build_blocks(city: City, chance: Random, plan: Plan) -> None:
         start_junction = city.junctions[plan.junction_ids[start]]
         end_junction = city.junctions[plan.junction_ids[end]]
         distance = start_junction.distance(end_junction.latitude, end_junction.longitude)
-        road = city.segments.add(
+        city.segments.add(
             street=street.name,
             from_street=plan.cross_street(street, start),
             to_street=plan.cross_street(street, end),
@@ -153,27 +153,32 @@ def _build_blocks(city: City, chance: Random, plan: Plan) -> None:
             tram=street.has_tram,
         )
         if kind in ("main", "residential") and chance.random() < 0.8:
-            house = _build_house(city, chance, plan, street, block[0], road)
+            address = _draw_address(chance, street, block[0])
+            district = plan.district(block[0])
+            house = _build_house(city, chance, start_junction, address, district)
             if plan.businesses and chance.random() < 0.6:
                 category, stem = plan.businesses.pop()
                 _open_business(city, chance, house, category, stem)
 
 
-def _build_house(
-    city: City, chance: Random, plan: Plan, street: Street, cell: Cell, road: RoadSegment
-) -> Place:
-    """A house near the start of a road; house numbers rise by twenty from block to block."""
+def _draw_address(chance: Random, street: Street, cell: Cell) -> str:
+    """An address in the block that begins at a cell; numbers rise by twenty from block to block."""
     row, column = cell
     blocks_before = column if street.is_row else row
     number = 20 * blocks_before + chance.randrange(1, 20)
-    address = f"{number} {street.name}"
-    junction = city.junctions[road.start_id]
+    return f"{number} {street.name}"
+
+
+def _build_house(
+    city: City, chance: Random, junction: Junction, address: str, district: str
+) -> Place:
+    """A house a few steps from a junction; its address is its name."""
     latitude = junction.latitude + chance.uniform(-5, 5) / 10_000
     longitude = junction.longitude + chance.uniform(-5, 5) / 10_000
     return city.places.add(
         name=address,
         address=address,
-        district=plan.district(cell),
+        district=district,
         junction_id=junction.id,
         meters=chance.randint(5, 90),
         latitude=round(latitude, 5),
