@@ -6,7 +6,9 @@ from provegym.kernel import Rejected
 
 from .records import Inode, Node
 
-READ, WRITE, ENTER = 4, 2, 1
+READ = 4
+WRITE = 2
+ENTER = 1
 RIGHTS = {READ: "read", WRITE: "write to", ENTER: "enter", READ | ENTER: "list"}
 MAX_BYTES = 8_000
 MAX_ARCHIVE_BYTES = 32_000
@@ -29,6 +31,16 @@ def night_after(moment: datetime) -> datetime:
     """The first time after a moment that the nightly clearing runs."""
     night = datetime.combine(moment.date(), NIGHT, moment.tzinfo)
     return night if night > moment else night + timedelta(days=1)
+
+
+def refuse_bad_name(name: str) -> None:
+    """Refuse what cannot be the name of anything in a directory."""
+    has_room = 1 <= len(name.encode()) <= MAX_NAME
+    is_plain = "/" not in name and name.isprintable() and name == name.strip()
+    is_reserved = name in (".", "..")
+    if not has_room or not is_plain or is_reserved:
+        rule = f"1 to {MAX_NAME} bytes, no '/', control characters or blanks around it"
+        raise Rejected(f"that is no name: {rule}")
 
 
 def refuse_oversize(inode: Inode) -> None:

@@ -37,7 +37,8 @@ class Inode(Record, frozen=True):
     @property
     def size(self) -> int:
         """How many bytes that is."""
-        return len("".join([self.text, *(text for _, text in self.members)]).encode())
+        packed = sum(len(text.encode()) for _, text in self.members)
+        return len(self.text.encode()) + packed
 
 
 class Version(Record, frozen=True):
@@ -89,5 +90,7 @@ def join(parent: str, name: str) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text; the end of the last one begins no other."""
-    return text.removesuffix("\n").split("\n") if text else []
+    """The lines of a text; a line break at the end begins no further line."""
+    if not text:
+        return []
+    return text.removesuffix("\n").split("\n")

@@ -37,7 +37,8 @@ def change_owner(disk: Disk, /, path: str, owner: str) -> Node:
         path: The file or directory, e.g. "~/Documents"; the user's own and not locked.
         owner: The login of the new owner, e.g. "ines.falk".
     """
-    node, user = disk.owned(path), disk.users[owner]
+    node = disk.owned(path)
+    user = disk.users[owner]
     if owner == node.owner:
         raise Rejected(f"{node.path} already belongs to {owner}")
     if node.group not in user.groups:
@@ -56,7 +57,8 @@ def change_group(disk: Disk, /, path: str, group: str) -> Node:
         group: The group, e.g. "users".
     """
     node = disk.owned(path)
-    if group not in (mine := disk.me.groups):
+    mine = disk.me.groups
+    if group not in mine:
         raise Denied(f"you cannot give files to {group!r}; your groups are {', '.join(mine)}")
     return disk.nodes.update(node.path, group=group)
 
@@ -71,12 +73,16 @@ def tag_file(disk: Disk, /, path: str, tag: Tag, remove: bool = False) -> Node:
         remove: Whether to take the tag off instead.
     """
     node = disk.owned(path)
-    if remove != (tag in node.tags):
-        raise Rejected(f"{node.path} {'has no' if remove else 'already has the'} tag {tag}")
-    tags = tuple(t for t in node.tags if t != tag) if remove else (*node.tags, tag)
-    if len(tags) > MAX_TAGS:
+    if remove:
+        if tag not in node.tags:
+            raise Rejected(f"{node.path} has no tag {tag}")
+        others = [other for other in node.tags if other != tag]
+        return disk.nodes.update(node.path, tags=tuple(others))
+    if tag in node.tags:
+        raise Rejected(f"{node.path} already has the tag {tag}")
+    if len(node.tags) >= MAX_TAGS:
         raise Rejected(f"{node.path} already has {MAX_TAGS} tags; take one off first")
-    return disk.nodes.update(node.path, tags=tags)
+    return disk.nodes.update(node.path, tags=(*node.tags, tag))
 
 
 @server.write
@@ -99,9 +105,9 @@ def unlock_file(disk: Disk, /, path: str) -> Node:
     Args:
         path: The locked file, e.g. "~/notes.txt".
     """
-    node, user = disk.locate(path, "file"), disk.me.login
+    node = disk.locate(path, "file")
     if not node.locked_until:
         raise Rejected(f"{node.path} is not locked")
-    if user not in (node.locked_by, node.owner):
+    if disk.me.login not in (node.locked_by, node.owner):
         raise Denied(f"{node.locked_by} locked {node.path}; only they or its owner may unlock it")
     return disk.nodes.update(node.path, locked_by="", locked_until=None)

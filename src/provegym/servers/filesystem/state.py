@@ -45,21 +45,23 @@ class Disk(State):
 
     def locate(self, path: str, kind: Kind | None = None, *, follow: bool = True) -> Node:
         """The node a path leads to, if it is of this kind and all on the way may be entered."""
-        parts = self.absolute(path)[1:].split("/")
-        node, links, at = self.nodes["/"], 0, 0
-        while at < len(parts) and parts[at]:
+        names = self.absolute(path)[1:].split("/")
+        node = self.nodes["/"]
+        links = 0
+        # The path of the root has no names: splitting it leaves an empty one.
+        while names and names[0]:
             if node.kind != "directory":
                 raise Rejected(f"{node.path} is a {node.kind}, not a directory")
             self.require(node, ENTER)
-            child = self.nodes.get(join(node.path, parts[at]))
-            at += 1
+            name = names.pop(0)
+            child = self.nodes.get(join(node.path, name))
             if child is None:
-                raise NotFound(f"there is no {parts[at - 1]!r} in {node.path}; see list_directory")
-            if child.kind == "symlink" and (follow or at < len(parts)):
+                raise NotFound(f"there is no {name!r} in {node.path}; see list_directory")
+            if child.kind == "symlink" and (follow or names):
                 links += 1
                 if links > limits.MAX_LINKS:
                     raise Rejected(f"{child.path} leads in a circle of symbolic links; remove one")
-                parts, at = [*child.target[1:].split("/"), *parts[at:]], 0
+                names = child.target[1:].split("/") + names
                 node = self.nodes["/"]
             else:
                 node = child
@@ -76,8 +78,13 @@ class Disk(State):
     def may(self, node: Node, rights: int) -> bool:
         """Whether the user holds all these rights to a node."""
         user = self.me
-        digit = -3 if node.owner == user.login else -2 if node.group in user.groups else -1
-        return int(node.mode[digit]) & rights == rights
+        if node.owner == user.login:
+            digit = node.mode[-3]
+        elif node.group in user.groups:
+            digit = node.mode[-2]
+        else:
+            digit = node.mode[-1]
+        return int(digit) & rights == rights
 
     def require(self, node: Node, rights: int) -> None:
         """Refuse unless the user holds these rights."""
@@ -106,12 +113,14 @@ class Disk(State):
 
     def removable(self, path: str) -> list[Node]:
         """What a path names and all below it, if the user may take it away from there."""
-        node, shell = self.locate(path, follow=False), self.shells["me"]
+        node = self.locate(path, follow=False)
+        shell = self.shells["me"]
         if node.path == "/":
             raise Denied("the root directory stays where it is")
         parent = self.nodes[node.parent]
         self.require(parent, WRITE | ENTER)
-        if len(parent.mode) == 4 and shell.user not in (node.owner, parent.owner):
+        is_sticky = len(parent.mode) == 4
+        if is_sticky and shell.user not in (node.owner, parent.owner):
             raise Denied(f"{parent.path} is sticky: only {node.owner} may take {node.name} away")
         if f"{shell.directory}/".startswith(f"{node.path}/"):
             raise Rejected(f"you are in {shell.directory}; change_directory out of it first")
@@ -123,10 +132,7 @@ class Disk(State):
     def vacancy(self, directory_path: str, name: str) -> str:
         """The path of something new, if the user may put it there and the name is free."""
         directory = self.locate(directory_path, "directory")
-        fits = 1 <= len(name.encode()) <= limits.MAX_NAME and name == name.strip()
-        if not fits or "/" in name or name in (".", "..") or not name.isprintable():
-            rule = f"1 to {limits.MAX_NAME} bytes, no '/', control characters or blanks around it"
-            raise Rejected(f"that is no name: {rule}")
+        limits.refuse_bad_name(name)
         limits.refuse_fixed(directory)
         self.require(directory, WRITE | ENTER)
         path = join(directory.path, name)
@@ -139,7 +145,8 @@ class Disk(State):
         if top.kind != "directory":
             return [top]
         prefix = join(top.path, "")
-        tree = [top, *(node for node in self.nodes if node.path.startswith(prefix))]
+        below = [node for node in self.nodes if node.path.startswith(prefix)]
+        tree = [top, *below]
         if len(tree) > limits.MAX_TREE:
             raise Rejected(f"{top.path} holds over {limits.MAX_TREE} items; go about it in parts")
         return tree
@@ -147,7 +154,8 @@ class Disk(State):
     def walk(self, top: Node) -> list[Node]:
         """What the user can see below a directory; directories that may not be listed stay shut."""
         self.require(top, READ | ENTER)
-        opened, seen = {top.path}, []
+        opened = {top.path}
+        seen = []
         for node in self.nodes:
             if node.parent in opened:
                 seen.append(node)
@@ -158,7 +166,8 @@ class Disk(State):
     def charge(self, login: str, size: int) -> None:
         """Count bytes towards what somebody uses, within their quota."""
         user = self.users[login]
-        if 0 < size > (left := user.quota - user.used):
+        left = user.quota - user.used
+        if size > 0 and size > left:
             raise Rejected(f"quota exceeded: {login} has {left} bytes left and this needs {size}")
         self.users.update(login, used=user.used + size)
 
@@ -168,17 +177,27 @@ class Disk(State):
         if len(path.encode()) > limits.MAX_PATH or path.count("/") > limits.MAX_DEPTH:
             most = f"{limits.MAX_PATH} bytes and {limits.MAX_DEPTH} levels"
             raise Rejected(f"{name} would lie too deep: a path has at most {most}")
-        place = {"path": path, "parent": parent or "/" if name else "", "name": name}
-        return self.nodes.put(msgspec.structs.replace(node, **place))
+        is_root = path == "/"
+        if not parent and not is_root:
+            parent = "/"
+        return self.nodes.put(msgspec.structs.replace(node, path=path, parent=parent, name=name))
 
     def create(self, path: str, kind: Kind, **fields: Any) -> Node:
-        """Make something new, the acting user's unless said otherwise."""
-        user, mode = self.me, "755" if kind == "directory" else "644"
-        mine = {"owner": user.login, "group": user.groups[0], "mode": mode, "modified": self.now}
-        fields = {"size": 0, **mine, **fields}
-        return self.put_at(path, Node(path=path, parent="", name="", kind=kind, **fields))
+        """Make something new; it is the acting user's, but for the fields that say otherwise."""
+        user = self.me
+        usual = {
+            "owner": user.login,
+            "group": user.groups[0],
+            "mode": "755" if kind == "directory" else "644",
+            "size": 0,
+            "modified": self.now,
+        }
+        node = Node(path=path, parent="", name="", kind=kind, **{**usual, **fields})
+        return self.put_at(path, node)
 
-    def create_file(self, path: str, text: str, *members: tuple[str, str], **fields: Any) -> Node:
+    def create_file(
+        self, path: str, text: str, members: tuple[tuple[str, str], ...] = (), **fields: Any
+    ) -> Node:
         """Make a file that holds a text or, as an archive, other files."""
         held = self.inodes.add(text=text, members=members)
         limits.refuse_oversize(held)
@@ -199,17 +218,24 @@ class Disk(State):
         """Keep a former text of a file, in the place of the oldest one if there are many."""
         kept = self.versions.where(inode=node.inode)
         if len(kept) >= limits.KEPT_VERSIONS:
-            self.versions.remove(min(kept, key=lambda version: version.saved_at).id)
-        preview = text[:60].split("\n")[0]
-        fields = {"name": node.name, "size": len(text.encode()), "preview": preview}
-        return self.versions.add(inode=node.inode, saved_at=saved_at, text=text, **fields)
+            oldest = min(kept, key=lambda version: version.saved_at)
+            self.versions.remove(oldest.id)
+        return self.versions.add(
+            inode=node.inode,
+            name=node.name,
+            saved_at=saved_at,
+            size=len(text.encode()),
+            preview=text[:60].split("\n")[0],
+            text=text,
+        )
 
     def move(self, tree: list[Node], path: str) -> Node:
         """Take a subtree to another path."""
+        old_path = tree[0].path
         for node in tree:
             self.nodes.remove(node.path)
         for node in tree:
-            self.put_at(path + node.path[len(tree[0].path) :], node)
+            self.put_at(path + node.path[len(old_path) :], node)
         return self.nodes[path]
 
     def forget(self, nodes: tuple[Node, ...] | list[Node]) -> None:
@@ -228,17 +254,19 @@ class Disk(State):
         self.forget(tree)
 
     def _swept(self) -> list[Node]:
-        stale = [node for node in self.nodes if node.path.startswith(limits.SWEPT)]
-        return [node for node in stale if node.kind != "directory" and not node.locked_until]
+        """What is cleared from /tmp once it is old: files and links that are not locked."""
+        temporary = [node for node in self.nodes if node.path.startswith(limits.SWEPT)]
+        return [node for node in temporary if node.kind != "directory" and not node.locked_until]
 
     def next_event(self) -> datetime | None:
         """Locks end at their time; /tmp and the trash are cleared at three in the morning."""
-        ends = [node.locked_until for node in self.nodes if node.locked_until]
+        events = [node.locked_until for node in self.nodes if node.locked_until]
         stale = [node.modified + limits.SWEPT_AFTER for node in self._swept()]
         stale += [entry.deleted_at + limits.PURGED_AFTER for entry in self.trash]
         if stale:
-            ends.append(limits.night_after(max(min(stale), self.now)))
-        return min(ends, default=None)
+            first_stale = max(min(stale), self.now)
+            events.append(limits.night_after(first_stale))
+        return min(events, default=None)
 
     def happen(self) -> None:
         """End the locks that are over; at night, clear what lay too long."""
@@ -257,26 +285,53 @@ class Disk(State):
 
     def check(self) -> None:
         """Every node hangs in the tree, every byte is accounted for, nothing is left over."""
-        used = dict.fromkeys(self.users.keys(), 0)
-        held: list[str] = []
-        for node in [*self.nodes, *(node for entry in self.trash for node in entry.nodes)]:
-            used[node.owner] += node.size
-            held += [node.inode] if node.kind == "file" else []
-            assert node.path in ("/", join(node.parent, node.name))
-            assert node.size == (self.inodes[node.inode].size if node.kind == "file" else 0)
-            assert node.target == (self.absolute(node.target) if node.kind == "symlink" else "")
-            assert (node.locked_until or self.now) > self.now or not node.locked_by
-        order = {path: at for at, path in enumerate(self.nodes.keys())}
-        for node in list(self.nodes)[1:]:
-            assert self.nodes[node.parent].kind == "directory"
-            assert order[node.parent] < order[node.path]
-        assert sorted(held) == sorted(self.inodes.keys())
-        assert all(version.inode in self.inodes for version in self.versions)
-        assert all(user.used == used[user.login] <= user.quota for user in self.users)
-        assert self.nodes[self.shells["me"].directory].kind == "directory"
+        in_trash = [node for entry in self.trash for node in entry.nodes]
+        everything = [*self.nodes, *in_trash]
+        for node in everything:
+            self._check_node(node)
+        self._check_tree()
+        self._check_contents(everything)
+        self._check_quotas(everything)
         for entry in self.trash:
             assert entry.path == entry.nodes[0].path
             assert entry.size == sum(node.size for node in entry.nodes)
+        assert self.nodes[self.shells["me"].directory].kind == "directory"
+
+    def _check_node(self, node: Node) -> None:
+        if node.path != "/":
+            assert node.path == join(node.parent, node.name)
+        if node.kind == "file":
+            assert node.size == self.inodes[node.inode].size
+        else:
+            assert node.size == 0
+        if node.kind == "symlink":
+            assert node.target == self.absolute(node.target)
+        else:
+            assert node.target == ""
+        if node.locked_by:
+            assert node.locked_until is not None
+            assert node.locked_until > self.now
+
+    def _check_tree(self) -> None:
+        """Every node but the root, which is the first, lies in a directory that comes before it."""
+        order = {path: index for index, path in enumerate(self.nodes.keys())}
+        for node in list(self.nodes)[1:]:
+            assert self.nodes[node.parent].kind == "directory"
+            assert order[node.parent] < order[node.path]
+
+    def _check_contents(self, everything: list[Node]) -> None:
+        held = [node.inode for node in everything if node.kind == "file"]
+        assert sorted(held) == sorted(self.inodes.keys())
+        for version in self.versions:
+            assert version.inode in self.inodes
+
+    def _check_quotas(self, everything: list[Node]) -> None:
+        used = dict.fromkeys(self.users.keys(), 0)
+        for node in everything:
+            used[node.owner] += node.size
+        for user in self.users:
+            assert user.used == used[user.login]
+            assert user.used <= user.quota
 
 
 about = "Files, directories, rights, versions and trash on a computer that several people share."

@@ -95,8 +95,8 @@ def sort_file(disk: Disk, /, path: str, new_name: str, unique: bool = False) -> 
     """
     node = disk.locate(path, "file")
     lines = split_lines(disk.text_of(node))
-    rows = sorted(dict.fromkeys(lines) if unique else lines)
-    text = "".join(f"{row}\n" for row in rows)
+    ordered = sorted(set(lines)) if unique else sorted(lines)
+    text = "".join(f"{line}\n" for line in ordered)
     return disk.create_file(disk.vacancy(node.parent, new_name), text)
 
 

@@ -1,5 +1,6 @@
 """What can be done to the tree: go, make, copy, move, remove, trash, link, pack and unpack."""
 
+from datetime import timedelta
 from typing import Annotated
 
 from msgspec import Meta
@@ -52,10 +53,11 @@ def copy_path(disk: Disk, /, source_path: str, directory_path: str, new_name: st
     _refuse_circle(source, path)
     for node in disk.subtree(source):
         disk.require(node, READ | ENTER if node.kind == "directory" else READ)
-        place, mode = path + node.path[len(source.path) :], node.mode[-3:]
+        place = path + node.path[len(source.path) :]
+        mode = node.mode[-3:]
         if node.kind == "file":
             held = disk.inodes[node.inode]
-            disk.create_file(place, held.text, *held.members, mode=mode)
+            disk.create_file(place, held.text, held.members, mode=mode)
         else:
             disk.create(place, node.kind, target=node.target, mode=mode)
     return disk.nodes[path]
@@ -95,10 +97,11 @@ def remove_file(disk: Disk, /, path: str) -> Node:
         path: What to delete, e.g. "~/notes.txt"; not locked; a link is not followed.
     """
     tree = disk.removable(path)
-    if tree[0].kind == "directory":
-        raise Rejected(f"{tree[0].path} is a directory; see remove_directory")
+    node = tree[0]
+    if node.kind == "directory":
+        raise Rejected(f"{node.path} is a directory; see remove_directory")
     disk.drop(tree)
-    return tree[0]
+    return node
 
 
 @server.write(destructive=True)
@@ -110,14 +113,15 @@ def remove_directory(disk: Disk, /, directory_path: str, recursive: bool = False
         recursive: Whether to delete all it holds too.
     """
     tree = disk.removable(directory_path)
-    if tree[0].kind != "directory":
-        raise Rejected(f"{tree[0].path} is a {tree[0].kind}; see remove_file")
+    directory = tree[0]
+    if directory.kind != "directory":
+        raise Rejected(f"{directory.path} is a {directory.kind}; see remove_file")
     if len(tree) > 1 and not recursive:
-        raise Rejected(f"{tree[0].path} is not empty: it holds {len(tree) - 1} items")
-    for held in tree[1:]:
-        disk.require(disk.nodes[held.parent], WRITE | ENTER)
+        raise Rejected(f"{directory.path} is not empty: it holds {len(tree) - 1} items")
+    for node in tree[1:]:
+        disk.require(disk.nodes[node.parent], WRITE | ENTER)
     disk.drop(tree)
-    return tree[0]
+    return directory
 
 
 @server.write
@@ -128,11 +132,17 @@ def move_to_trash(disk: Disk, /, path: str) -> TrashEntry:
         path: What to throw away, e.g. "~/notes.txt"; nothing in it may be locked.
     """
     tree = disk.removable(path)
-    top, size = tree[0], sum(node.size for node in tree)
+    top = tree[0]
     for node in tree:
         disk.nodes.remove(node.path)
-    fields = {"name": top.name, "path": top.path, "kind": top.kind, "size": size}
-    entry = disk.trash.add(deleted_at=disk.now, nodes=tuple(tree), **fields)
+    entry = disk.trash.add(
+        name=top.name,
+        path=top.path,
+        kind=top.kind,
+        size=sum(node.size for node in tree),
+        deleted_at=disk.now,
+        nodes=tuple(tree),
+    )
     return replace(entry, nodes=())
 
 
@@ -161,7 +171,8 @@ def empty_trash(disk: Disk, /, older_than_days: Days = 0) -> User:
     Args:
         older_than_days: Only what was thrown away at least so many days ago.
     """
-    old = [entry for entry in disk.trash if (disk.now - entry.deleted_at).days >= older_than_days]
+    age = timedelta(days=older_than_days)
+    old = [entry for entry in disk.trash if disk.now - entry.deleted_at >= age]
     if not old:
         raise Rejected(f"nothing in the trash is {older_than_days} days old; see list_trash")
     for entry in old:
@@ -198,7 +209,7 @@ def create_archive(disk: Disk, /, paths: Paths, name: str, directory_path: str =
     if len(members) < len(nodes):
         raise Rejected("two of the files have the same name; pack them one by one or rename one")
     target = disk.vacancy(directory_path, f"{name.removesuffix('.zip')}.zip")
-    return disk.create_file(target, "", *members.items())
+    return disk.create_file(target, "", tuple(members.items()))
 
 
 @server.write
@@ -214,12 +225,14 @@ def extract_archive(disk: Disk, /, path: str, directory_path: str = ".") -> Node
     members = disk.inodes[node.inode].members
     if not members:
         raise Rejected(f"{node.path} is no archive; find_files with name *.zip shows them")
-    made = disk.create(disk.vacancy(directory_path, node.name.removesuffix(".zip")), "directory")
+    target = disk.vacancy(directory_path, node.name.removesuffix(".zip"))
+    made = disk.create(target, "directory")
     for name, text in members:
         disk.create_file(join(made.path, name), text)
     return made
 
 
 def _refuse_circle(source: Node, target: str) -> None:
+    """Refuse to put a directory somewhere below itself."""
     if target.startswith(join(source.path, "")):
         raise Rejected(f"{source.path} cannot go into itself; choose a directory outside it")

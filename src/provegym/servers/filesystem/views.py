@@ -62,7 +62,9 @@ def list_directory(
     """
     top = disk.locate(directory_path, "directory")
     disk.require(top, READ | ENTER)
-    found = [n for n in disk.nodes if n.parent == top.path and (show_hidden or n.name[0] != ".")]
+    found = disk.nodes.where(parent=top.path)
+    if not show_hidden:
+        found = [node for node in found if not node.name.startswith(".")]
     return sorted(found, key=attrgetter(sort_by), reverse=sort_by != "name")
 
 
@@ -99,8 +101,10 @@ def read_file(disk: Disk, /, path: str, last_lines: Count | None = None) -> list
         last_lines: Begin so many lines before the end instead of at the first line.
     """
     lines = split_lines(disk.text_of(disk.locate(path, "file")))
-    first = max(0, len(lines) - last_lines) if last_lines else 0
-    return [Line(number, lines[number - 1]) for number in range(first + 1, len(lines) + 1)]
+    numbered = list(enumerate(lines, start=1))
+    if last_lines is not None:
+        numbered = numbered[-last_lines:]
+    return [Line(number, line) for number, line in numbered]
 
 
 @server.read
@@ -111,17 +115,19 @@ def search_file_text(disk: Disk, /, text: Part, path: str = ".") -> list[Line]:
         text: The text to look for, taken literally; capital and small letters are the same.
         path: The file or directory to search, e.g. "~/Documents".
     """
-    top, wanted = disk.locate(path), text.lower()
+    top = disk.locate(path)
     disk.require(top, READ)
     nodes = disk.walk(top) if top.kind == "directory" else [top]
-    texts = [(n.path, disk.inodes[n.inode].text) for n in nodes if n.inode and disk.may(n, READ)]
-    return [
-        Line(number, line, path)
-        for path, held in texts
-        if wanted in held.lower()
-        for number, line in enumerate(split_lines(held), start=1)
-        if wanted in line.lower()
-    ]
+    wanted = text.lower()
+    found = []
+    for node in nodes:
+        if not node.inode or not disk.may(node, READ):
+            continue
+        lines = split_lines(disk.inodes[node.inode].text)
+        for number, line in enumerate(lines, start=1):
+            if wanted in line.lower():
+                found.append(Line(number, line, node.path))
+    return found
 
 
 @server.read
@@ -136,12 +142,12 @@ def find_files(
         kind: Only entries of this kind.
         tag: Only entries with this tag, e.g. "urgent".
     """
-    star, wanted = (name[:1] == "*", name[-1:] == "*"), name.strip("*").lower()
-    tests = {(True, False): str.endswith, (False, True): str.startswith}
-    matches = tests.get(star, str.__contains__)
-    seen = disk.walk(disk.locate(directory_path, "directory"))
-    found = [n for n in seen if kind in (None, n.kind) and (not tag or tag in n.tags)]
-    return [node for node in found if matches(node.name.lower(), wanted)]
+    found = disk.walk(disk.locate(directory_path, "directory"))
+    if kind is not None:
+        found = [node for node in found if node.kind == kind]
+    if tag:
+        found = [node for node in found if tag in node.tags]
+    return [node for node in found if _fits(node.name, name)]
 
 
 @server.read
@@ -154,7 +160,8 @@ def get_disk_usage(disk: Disk, /, directory_path: str = ".") -> DiskUsage:
     top = disk.locate(directory_path, "directory")
     files = [node for node in disk.walk(top) if node.kind == "file"]
     largest = max(files, key=attrgetter("size")).path if files else ""
-    return DiskUsage(top.path, len(files), sum(n.size for n in files), largest)
+    total = sum(node.size for node in files)
+    return DiskUsage(path=top.path, files=len(files), bytes=total, largest_file=largest)
 
 
 @server.read
@@ -172,7 +179,9 @@ def count_file_words(disk: Disk, /, path: str) -> WordCount:
     """
     node = disk.locate(path, "file")
     text = disk.text_of(node)
-    return WordCount(node.path, len(split_lines(text)), len(text.split()), node.size)
+    return WordCount(
+        path=node.path, lines=len(split_lines(text)), words=len(text.split()), bytes=node.size
+    )
 
 
 @server.read
@@ -183,14 +192,11 @@ def compare_files(disk: Disk, /, path: str, other_path: str) -> list[Line]:
         path: One file, e.g. "~/notes.txt".
         other_path: The other file, e.g. "~/notes.bak".
     """
-    nodes = disk.locate(path, "file"), disk.locate(other_path, "file")
-    one, other = (split_lines(disk.text_of(node)) for node in nodes)
-    return [
-        Line(number, line, node.path)
-        for node, lines, others in ((nodes[0], one, set(other)), (nodes[1], other, set(one)))
-        for number, line in enumerate(lines, start=1)
-        if line not in others
-    ]
+    node = disk.locate(path, "file")
+    other = disk.locate(other_path, "file")
+    lines = split_lines(disk.text_of(node))
+    other_lines = split_lines(disk.text_of(other))
+    return _lines_without(node, lines, other_lines) + _lines_without(other, other_lines, lines)
 
 
 @server.read
@@ -202,8 +208,9 @@ def list_file_versions(disk: Disk, /, path: str) -> list[Version]:
     """
     node = disk.locate(path, "file")
     disk.require(node, READ)
-    kept = sorted(disk.versions.where(inode=node.inode), key=attrgetter("saved_at"), reverse=True)
-    return [replace(version, text="") for version in kept]
+    kept = disk.versions.where(inode=node.inode)
+    newest = sorted(kept, key=attrgetter("saved_at"), reverse=True)
+    return [replace(version, text="") for version in newest]
 
 
 @server.read
@@ -225,5 +232,30 @@ def list_machine_users(disk: Disk, /, name: str = "", group: str = "") -> list[U
         name: Only people whose full name or login contains this.
         group: Only members of this group, e.g. "users".
     """
-    found = [u for u in disk.users if name.lower() in f"{u.full_name} {u.login}".lower()]
-    return [user for user in found if not group or group in user.groups]
+    wanted = name.lower()
+    found = [user for user in disk.users if wanted in f"{user.full_name} {user.login}".lower()]
+    if group:
+        found = [user for user in found if group in user.groups]
+    return found
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """Whether a name fits a pattern; a star on one side alone says how it ends or begins."""
+    wanted = pattern.strip("*").lower()
+    has_star_before = pattern.startswith("*")
+    has_star_after = pattern.endswith("*")
+    if has_star_before and not has_star_after:
+        return name.lower().endswith(wanted)
+    if has_star_after and not has_star_before:
+        return name.lower().startswith(wanted)
+    return wanted in name.lower()
+
+
+def _lines_without(node: Node, lines: list[str], others: list[str]) -> list[Line]:
+    """The lines of a file that are not among the others."""
+    known = set(others)
+    return [
+        Line(number, line, node.path)
+        for number, line in enumerate(lines, start=1)
+        if line not in known
+    ]

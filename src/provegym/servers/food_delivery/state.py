@@ -1,20 +1,24 @@
 """What the delivery app knows, how orders move with the clock, and what is always true."""
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Literal
 
-from provegym.kernel import Record, Server, State, Table, forbid, money, table
+from provegym.kernel import Record, Rejected, Server, State, Table, money, table
 
 Cuisine = Literal["italian", "japanese", "indian", "mexican", "thai", "burgers", "korean", "greek"]
 Zone = Literal["Centre", "North", "East", "South", "West", "Harbour", "Hillside"]
 Tag = Literal["vegan", "vegetarian", "gluten_free", "spicy", "nuts"]
 Status = Literal["placed", "accepted", "preparing", "on_the_way", "delivered", "cancelled"]
 STAGES: tuple[Status, ...] = ("placed", "accepted", "preparing", "on_the_way", "delivered")
-# How long the first stage lasts; the others end so many minutes before an order arrives.
-LEAD = {"accepted": 30, "preparing": 12, "on_the_way": 0}
+WITH_COURIER = ("on_the_way", "delivered")
+# A placed order is accepted after this time. The next stages end so many minutes before it arrives.
+ACCEPTANCE = timedelta(minutes=3)
+LEAD_MINUTES = {"accepted": 30, "preparing": 12, "on_the_way": 0}
 NEVER = datetime.max.replace(tzinfo=UTC)
-ACCEPTANCE, SERVICE_RATE = timedelta(minutes=3), Decimal("0.06")
+SERVICE_RATE = Decimal("0.06")
+MAX_PORTIONS = 10
 
 
 class Restaurant(Record, frozen=True):
@@ -35,7 +39,9 @@ class Restaurant(Record, frozen=True):
 
     def serves(self, at: datetime) -> bool:
         """Whether it takes orders for a moment."""
-        return self.opens <= at.hour < self.closes and (self.busy_until or at) <= at
+        is_open = self.opens <= at.hour < self.closes
+        is_busy = self.busy_until is not None and at < self.busy_until
+        return is_open and not is_busy
 
 
 class MenuItem(Record, frozen=True):
@@ -85,6 +91,10 @@ class FoodOrder(Record, frozen=True):
     tip: Decimal = money(0)
     refunded: Decimal = money(0)
 
+    def portions(self) -> dict[str, int]:
+        """How many portions of each dish it has, by menu item id."""
+        return {line.menu_item_id: line.quantity for line in self.lines}
+
 
 class DeliveryAddress(Record, frozen=True):
     """A place the customer saved, and how food is handed over there."""
@@ -120,6 +130,11 @@ class PromoCode(Record, frozen=True):
     new_restaurants_only: bool = False
 
 
+def total_of(lines: Iterable[OrderLine]) -> Decimal:
+    """What some lines of an order cost in all."""
+    return sum((line.unit_price * line.quantity for line in lines), money(0))
+
+
 class App(State):
     """The delivery app on one customer's behalf."""
 
@@ -136,72 +151,134 @@ class App(State):
 
     def fill_basket(self, portions: dict[str, int], code: str = "") -> FoodOrder:
         """Make this the basket and work out the bill, with a promo code that fits or none."""
-        basket_id, promo = self.basket().id, self.promos.get(code)
+        basket_id = self.basket().id
         if not portions:
             return self.orders.put(FoodOrder(id=basket_id, status="basket"))
         dishes = [self.items[menu_item_id] for menu_item_id in portions]
-        place, newest = self.restaurants[dishes[0].restaurant_id], dishes[-1].restaurant_id
-        forbid(newest != place.id, f"the basket is for {place.name}; order or empty it first")
-        forbid(sum(portions.values()) > 10, "an order takes at most 10 portions in all")
+        restaurant = self.restaurants[dishes[0].restaurant_id]
+        if dishes[-1].restaurant_id != restaurant.id:
+            raise Rejected(f"the basket is for {restaurant.name}; order or empty it first")
+        if sum(portions.values()) > MAX_PORTIONS:
+            raise Rejected(f"an order takes at most {MAX_PORTIONS} portions in all")
         for dish in dishes:
-            forbid(portions[dish.id] > dish.left, f"only {dish.left} of {dish.name} left today")
-        lines = tuple(OrderLine(d.id, d.name, portions[d.id], d.price) for d in dishes)
-        items = sum((line.unit_price * line.quantity for line in lines), money(0))
-        discount, fee, service = money(0), place.delivery_fee, money(items * SERVICE_RATE)
-        if promo:
-            discount = min(items, money(items * promo.percent / 100) + promo.amount_off)
-        bill = {"items_total": items, "delivery_fee": fee, "service_fee": service}
-        bill |= {"discount": discount, "total": items + fee + service - discount}
-        whose = {"restaurant_id": place.id, "restaurant_name": place.name, "lines": lines}
-        return self.orders.update(basket_id, promo_code=code, **whose, **bill)
+            if portions[dish.id] > dish.left:
+                raise Rejected(f"only {dish.left} of {dish.name} left today")
+        lines = tuple(
+            OrderLine(
+                menu_item_id=dish.id,
+                name=dish.name,
+                quantity=portions[dish.id],
+                unit_price=dish.price,
+            )
+            for dish in dishes
+        )
+        items_total = total_of(lines)
+        service_fee = money(items_total * SERVICE_RATE)
+        discount = self._discount(code, items_total)
+        return self.orders.update(
+            basket_id,
+            restaurant_id=restaurant.id,
+            restaurant_name=restaurant.name,
+            lines=lines,
+            items_total=items_total,
+            delivery_fee=restaurant.delivery_fee,
+            service_fee=service_fee,
+            discount=discount,
+            total=items_total + restaurant.delivery_fee + service_fee - discount,
+            promo_code=code,
+        )
+
+    def _discount(self, code: str, items_total: Decimal) -> Decimal:
+        """What a promo code takes off the price of the dishes, at most all of it."""
+        promo = self.promos.get(code)
+        if promo is None:
+            return money(0)
+        return min(items_total, money(items_total * promo.percent / 100) + promo.amount_off)
 
     def pay(self, payment_method_id: str, amount: Decimal) -> None:
         """Charge an amount, or give it back if negative; only credit keeps a balance here."""
-        method, today = self.cards[payment_method_id], self.now.date()
-        forbid(amount > 0 and method.expires < today, f"{method.name} has expired; use another")
+        method = self.cards[payment_method_id]
+        if amount > 0 and method.expires < self.now.date():
+            raise Rejected(f"{method.name} has expired; use another")
         if method.balance is not None:
-            forbid(method.balance < amount, f"{method.name} holds only {method.balance}")
+            if method.balance < amount:
+                raise Rejected(f"{method.name} holds only {method.balance}")
             self.cards.update(method.id, balance=method.balance - amount)
 
     def next_event(self) -> datetime:
         """An order moves on, or at midnight the kitchens have all their portions again."""
-        midnight = datetime.combine(self.now.date() + timedelta(days=1), time(), UTC)
-        return min(midnight, *(order.moves_on_at for order in self.orders))
+        tomorrow = self.now.date() + timedelta(days=1)
+        midnight = datetime.combine(tomorrow, time(), UTC)
+        moves = [order.moves_on_at for order in self.orders]
+        return min([midnight, *moves])
 
     def happen(self) -> None:
         """Move the orders that are due, with a courier once ready, and restock at midnight."""
-        for order in [order for order in self.orders if order.moves_on_at <= self.now]:
-            status = STAGES[STAGES.index(order.status) + 1]
-            courier = self.restaurants[order.restaurant_id].courier if status in STAGES[3:] else ""
-            ends = order.arrives_at - timedelta(minutes=LEAD[status]) if status in LEAD else NEVER
-            self.orders.update(order.id, status=status, courier=courier, moves_on_at=ends)
-        for item in list(self.items):
-            if item.left < item.portions and self.now.time() == time():
-                self.items.update(item.id, left=item.portions)
+        for order in list(self.orders):
+            if order.moves_on_at <= self.now:
+                self._move_on(order)
+        if self.now.time() == time():
+            for item in list(self.items):
+                if item.left < item.portions:
+                    self.items.update(item.id, left=item.portions)
+
+    def _move_on(self, order: FoodOrder) -> None:
+        """Take an order to its next stage; a delivered one moves no more."""
+        status = STAGES[STAGES.index(order.status) + 1]
+        courier = ""
+        if status in WITH_COURIER:
+            courier = self.restaurants[order.restaurant_id].courier
+        moves_on_at = NEVER
+        if status in LEAD_MINUTES:
+            moves_on_at = order.arrives_at - timedelta(minutes=LEAD_MINUTES[status])
+        self.orders.update(order.id, status=status, courier=courier, moves_on_at=moves_on_at)
 
     def check(self) -> None:
         """Bills, stocks, credit and codes add up, and every order is where its times say."""
         assert len(self.orders.where(status="basket")) == 1
         for order in self.orders:
-            status, delivered = order.status, order.status == "delivered"
-            fees = order.delivery_fee + order.service_fee - order.discount
-            value = sum(line.unit_price * line.quantity for line in order.lines)
-            assert order.items_total == value == order.total - fees
-            dishes = [self.items[line.menu_item_id] for line in order.lines]
-            assert all(dish.restaurant_id == order.restaurant_id for dish in dishes)
-            assert status == "cancelled" or (order.arrives_at <= self.now) == delivered
-            assert (self.now < order.moves_on_at < NEVER) == (status in STAGES[:-1])
-            assert bool(order.courier) == (status in STAGES[3:])
-            assert delivered or (order.stars is None and order.tip == order.refunded == 0)
-        assert all(0 <= item.left <= item.portions for item in self.items)
-        bought = [order for order in self.orders if order.status in STAGES]
+            self._check_bill(order)
+            self._check_progress(order)
+        for item in self.items:
+            assert 0 <= item.left <= item.portions
+        self._check_promo_codes()
+        self._check_credit()
+
+    def _check_bill(self, order: FoodOrder) -> None:
+        fees = order.delivery_fee + order.service_fee
+        assert order.items_total == total_of(order.lines)
+        assert order.total == order.items_total + fees - order.discount
+        for line in order.lines:
+            assert self.items[line.menu_item_id].restaurant_id == order.restaurant_id
+
+    def _check_progress(self, order: FoodOrder) -> None:
+        is_delivered = order.status == "delivered"
+        if order.status != "cancelled":
+            assert (order.arrives_at <= self.now) == is_delivered
+        will_move_on = self.now < order.moves_on_at < NEVER
+        assert will_move_on == (order.status in STAGES[:-1])
+        assert bool(order.courier) == (order.status in WITH_COURIER)
+        if not is_delivered:
+            assert order.stars is None
+            assert order.tip == 0
+            assert order.refunded == 0
+
+    def _check_promo_codes(self) -> None:
         for promo in self.promos:
-            used = sum(order.promo_code == promo.code for order in bought)
-            assert promo.uses == used <= promo.max_uses
-        refunds = sum(order.refunded for order in bought)
-        for credit in [method for method in self.cards if method.balance is not None]:
-            spent = sum(o.total + o.tip for o in bought if o.payment_method_id == credit.id)
-            assert credit.balance == credit.granted + refunds - spent >= 0
+            orders = self.orders.where(promo_code=promo.code)
+            bought = [order for order in orders if order.status in STAGES]
+            assert promo.uses == len(bought)
+            assert promo.uses <= promo.max_uses
+
+    def _check_credit(self) -> None:
+        bought = [order for order in self.orders if order.status in STAGES]
+        refunded = sum(order.refunded for order in bought)
+        for method in self.cards:
+            if method.balance is not None:
+                paid = [order for order in bought if order.payment_method_id == method.id]
+                spent = sum(order.total + order.tip for order in paid)
+                assert method.balance == method.granted + refunded - spent
+                assert method.balance >= 0
 
 
 about = "Restaurants, menus, a basket, promo codes, orders and their tracking for one customer."

@@ -5,10 +5,26 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from provegym.kernel import Amount, Label, Sensitive, Time, forbid, money
+from provegym.kernel import Amount, Label, Rejected, Sensitive, Time, money
 
-from . import state as food
-from .state import App, DeliveryAddress, FoodOrder, MenuItem, Restaurant, server
+from .state import (
+    ACCEPTANCE,
+    NEVER,
+    STAGES,
+    App,
+    Cuisine,
+    DeliveryAddress,
+    FoodOrder,
+    MenuItem,
+    PaymentMethod,
+    PromoCode,
+    Restaurant,
+    Status,
+    Tag,
+    Zone,
+    server,
+    total_of,
+)
 
 Portions = Annotated[int, Meta(ge=0, le=10)]
 Secret = Sensitive[str]
@@ -19,7 +35,7 @@ Problem = Literal["missing", "wrong", "cold"]
 
 @server.read
 def search_restaurants(
-    app: App, /, name: str = "", cuisine: food.Cuisine | None = None, open_now: bool = False
+    app: App, /, name: str = "", cuisine: Cuisine | None = None, open_now: bool = False
 ) -> list[Restaurant]:
     """Find restaurants that deliver food, with hours, zones, minimum order and delivery fee.
 
@@ -28,14 +44,18 @@ def search_restaurants(
         cuisine: Only restaurants with this cuisine.
         open_now: Only restaurants that take orders at this moment.
     """
-    found = [place for place in app.restaurants if place.serves(app.now) or not open_now]
-    found = [place for place in found if cuisine in (None, place.cuisine)]
-    return [place for place in found if name.lower() in place.name.lower()]
+    wanted = name.lower()
+    found = [restaurant for restaurant in app.restaurants if wanted in restaurant.name.lower()]
+    if cuisine is not None:
+        found = [restaurant for restaurant in found if restaurant.cuisine == cuisine]
+    if open_now:
+        found = [restaurant for restaurant in found if restaurant.serves(app.now)]
+    return found
 
 
 @server.read
 def search_menu(
-    app: App, /, name: str = "", restaurant_id: str | None = None, tag: food.Tag | None = None
+    app: App, /, name: str = "", restaurant_id: str | None = None, tag: Tag | None = None
 ) -> list[MenuItem]:
     """Find dishes and drinks to have delivered, with price, dietary tags and portions left today.
 
@@ -45,8 +65,11 @@ def search_menu(
         tag: Only dishes with this dietary tag.
     """
     found = [item for item in app.items if name.lower() in item.name.lower()]
-    found = [item for item in found if restaurant_id in (None, item.restaurant_id)]
-    return [item for item in found if tag is None or tag in item.tags]
+    if restaurant_id is not None:
+        found = [item for item in found if item.restaurant_id == restaurant_id]
+    if tag is not None:
+        found = [item for item in found if tag in item.tags]
+    return found
 
 
 @server.read
@@ -63,7 +86,7 @@ def list_delivery_addresses(app: App, /) -> list[DeliveryAddress]:
 
 @server.read
 def list_food_orders(
-    app: App, /, restaurant_name: str = "", dish: str = "", status: food.Status | None = None
+    app: App, /, restaurant_name: str = "", dish: str = "", status: Status | None = None
 ) -> list[FoodOrder]:
     """List food orders with dishes and status, newest first; the basket is not among them.
 
@@ -72,10 +95,15 @@ def list_food_orders(
         dish: Only orders with a dish whose name contains this.
         status: Only orders with this status.
     """
-    name, dish = restaurant_name.lower(), dish.lower()
-    found = [o for o in app.orders if o.placed_at <= app.now and status in (None, o.status)]
-    found = [order for order in found if any(dish in line.name.lower() for line in order.lines)]
-    found = [order for order in found if name in order.restaurant_name.lower()]
+    wanted_name = restaurant_name.lower()
+    wanted_dish = dish.lower()
+    found = [order for order in app.orders if order.placed_at <= app.now]
+    found = [order for order in found if wanted_name in order.restaurant_name.lower()]
+    found = [
+        order for order in found if any(wanted_dish in line.name.lower() for line in order.lines)
+    ]
+    if status is not None:
+        found = [order for order in found if order.status == status]
     return sorted(found, key=lambda order: order.placed_at, reverse=True)
 
 
@@ -90,13 +118,13 @@ def track_food_order(app: App, /, food_order_id: str) -> FoodOrder:
 
 
 @server.read
-def list_promo_codes(app: App, /) -> list[food.PromoCode]:
+def list_promo_codes(app: App, /) -> list[PromoCode]:
     """List the user's promo codes for food with their conditions, used up and expired ones too."""
     return list(app.promos)
 
 
 @server.read
-def list_food_payment_methods(app: App, /) -> list[food.PaymentMethod]:
+def list_food_payment_methods(app: App, /) -> list[PaymentMethod]:
     """List the cards the user saved to pay for food, and the app's own credit with its balance."""
     return list(app.cards)
 
@@ -109,18 +137,22 @@ def set_basket_item(app: App, /, menu_item_id: str, quantity: Portions) -> FoodO
         menu_item_id: The dish, e.g. "dsh_880"; a basket is for one restaurant.
         quantity: How many it shall be, no more than are left today and 10 in all; 0 for none.
     """
-    item, lines = app.items[menu_item_id], app.basket().lines
-    portions = {line.menu_item_id: line.quantity for line in lines} | {item.id: quantity}
-    if not quantity:
-        forbid(len(portions) > len(lines), f"there is no {item.name} in the basket")
+    item = app.items[menu_item_id]
+    portions = app.basket().portions()
+    if quantity > 0:
+        portions[item.id] = quantity
+    elif item.id in portions:
         del portions[item.id]
+    else:
+        raise Rejected(f"there is no {item.name} in the basket")
     return app.fill_basket(portions)
 
 
 @server.write(destructive=True)
 def empty_basket(app: App, /) -> FoodOrder:
     """Take everything out of the food basket, for example to start one at another restaurant."""
-    forbid(not app.basket().lines, "the basket is empty already")
+    if not app.basket().lines:
+        raise Rejected("the basket is empty already")
     return app.fill_basket({})
 
 
@@ -131,23 +163,31 @@ def apply_promo_code(app: App, /, code: Label) -> FoodOrder:
     Args:
         code: The code, e.g. "LUNCH15"; its conditions must hold for the basket.
     """
-    promo, basket = app.promos[code.upper()], app.basket()
-    forbid(not basket.lines, "the basket is empty; add dishes with set_basket_item first")
-    forbid(promo.expires < app.now.date(), f"{promo.code} expired on {promo.expires}")
-    forbid(promo.uses >= promo.max_uses, f"{promo.code} is used up; try another code")
-    spend, place = promo.minimum_spend, app.restaurants[basket.restaurant_id]
-    forbid(basket.items_total < spend, f"{promo.code} needs dishes for at least {spend}")
-    forbid(promo.cuisine not in (None, place.cuisine), f"{promo.code} is for {promo.cuisine} food")
-    past = [order.status for order in app.orders.where(restaurant_id=place.id)]
-    tried = promo.new_restaurants_only and any(status in food.STAGES for status in past)
-    forbid(tried, f"{promo.code} is for restaurants never ordered from, unlike {place.name}")
-    portions = {line.menu_item_id: line.quantity for line in basket.lines}
-    return app.fill_basket(portions, promo.code)
+    promo = app.promos[code.upper()]
+    basket = app.basket()
+    if not basket.lines:
+        raise Rejected("the basket is empty; add dishes with set_basket_item first")
+    if promo.expires < app.now.date():
+        raise Rejected(f"{promo.code} expired on {promo.expires}")
+    if promo.uses >= promo.max_uses:
+        raise Rejected(f"{promo.code} is used up; try another code")
+    if basket.items_total < promo.minimum_spend:
+        raise Rejected(f"{promo.code} needs dishes for at least {promo.minimum_spend}")
+    restaurant = app.restaurants[basket.restaurant_id]
+    if promo.cuisine is not None and promo.cuisine != restaurant.cuisine:
+        raise Rejected(f"{promo.code} is for {promo.cuisine} food")
+    orders = app.orders.where(restaurant_id=restaurant.id)
+    is_known = any(order.status in STAGES for order in orders)
+    if promo.new_restaurants_only and is_known:
+        raise Rejected(
+            f"{promo.code} is for restaurants never ordered from, unlike {restaurant.name}"
+        )
+    return app.fill_basket(basket.portions(), promo.code)
 
 
 @server.write
 def add_delivery_address(
-    app: App, /, label: Label, street: Label, zone: food.Zone, leave_outside: bool = False
+    app: App, /, label: Label, street: Label, zone: Zone, leave_outside: bool = False
 ) -> DeliveryAddress:
     """Save a place to have food delivered to; its label must be new, and at most eight are kept.
 
@@ -158,8 +198,10 @@ def add_delivery_address(
         leave_outside: Whether the courier leaves the food outside instead of handing it over.
     """
     labels = [home.label.lower() for home in app.homes]
-    forbid(label.lower() in labels, f"there is already an address called {label!r}")
-    forbid(len(labels) >= 8, "eight addresses are saved already; use one of them")
+    if label.lower() in labels:
+        raise Rejected(f"there is already an address called {label!r}")
+    if len(labels) >= 8:
+        raise Rejected("eight addresses are saved already; use one of them")
     return app.homes.add(label=label, street=street, zone=zone, leave_outside=leave_outside)
 
 
@@ -174,27 +216,44 @@ def place_food_order(
         payment_method_id: A card that has not expired or credit that covers it, e.g. "pmt_405".
         deliver_at: When, within 12 hours, e.g. "2026-03-02T19:00:00Z"; soonest if left out.
     """
-    home, basket = app.homes[delivery_address_id], app.basket()
-    forbid(not basket.lines, "the basket is empty; add dishes with set_basket_item first")
-    place = app.restaurants[basket.restaurant_id]
-    soonest = app.now + timedelta(minutes=place.delivery_minutes)
-    arrival, served = deliver_at or soonest, place.serves(deliver_at or app.now)
-    forbid(not served, f"{place.name} takes no orders then; search_restaurants shows its hours")
-    forbid(arrival < soonest, f"{place.name} cannot deliver before {soonest:%H:%M} UTC")
-    forbid(arrival - app.now > timedelta(hours=12), "choose a time within the next 12 hours")
-    forbid(home.zone not in place.zones, f"{place.name} does not deliver to {home.zone}")
-    forbid(basket.items_total < place.minimum_order, f"add dishes up to {place.minimum_order}")
+    home = app.homes[delivery_address_id]
+    basket = app.basket()
+    if not basket.lines:
+        raise Rejected("the basket is empty; add dishes with set_basket_item first")
+    restaurant = app.restaurants[basket.restaurant_id]
+    soonest = app.now + timedelta(minutes=restaurant.delivery_minutes)
+    arrives_at = deliver_at or soonest
+    if not restaurant.serves(deliver_at or app.now):
+        raise Rejected(
+            f"{restaurant.name} takes no orders then; search_restaurants shows its hours"
+        )
+    if arrives_at < soonest:
+        raise Rejected(f"{restaurant.name} cannot deliver before {soonest:%H:%M} UTC")
+    if arrives_at - app.now > timedelta(hours=12):
+        raise Rejected("choose a time within the next 12 hours")
+    if home.zone not in restaurant.zones:
+        raise Rejected(f"{restaurant.name} does not deliver to {home.zone}")
+    if basket.items_total < restaurant.minimum_order:
+        raise Rejected(f"add dishes up to {restaurant.minimum_order}")
     for line in basket.lines:
         item = app.items[line.menu_item_id]
-        forbid(item.alcohol and home.leave_outside, f"{item.name} is alcohol, not left outside")
+        if item.alcohol and home.leave_outside:
+            raise Rejected(f"{item.name} is alcohol, not left outside")
         app.items.update(item.id, left=item.left - line.quantity)
     app.pay(payment_method_id, basket.total)
     if basket.promo_code:
-        app.promos.update(basket.promo_code, uses=app.promos[basket.promo_code].uses + 1)
+        promo = app.promos[basket.promo_code]
+        app.promos.update(promo.code, uses=promo.uses + 1)
     app.orders.add(status="basket")
-    times = {"placed_at": app.now, "moves_on_at": app.now + food.ACCEPTANCE, "arrives_at": arrival}
-    paid = {"payment_method_id": payment_method_id, "address_label": home.label}
-    return app.orders.update(basket.id, status="placed", **times, **paid)
+    return app.orders.update(
+        basket.id,
+        status="placed",
+        address_label=home.label,
+        payment_method_id=payment_method_id,
+        placed_at=app.now,
+        moves_on_at=app.now + ACCEPTANCE,
+        arrives_at=arrives_at,
+    )
 
 
 @server.write(destructive=True)
@@ -205,15 +264,19 @@ def cancel_food_order(app: App, /, food_order_id: str) -> FoodOrder:
         food_order_id: The order, e.g. "fod_5120".
     """
     order = app.orders[food_order_id]
-    late = f"{order.id} is {order.status}; an order can be cancelled before it is prepared"
-    forbid(order.status not in ("placed", "accepted"), late)
+    if order.status not in ("placed", "accepted"):
+        raise Rejected(
+            f"{order.id} is {order.status}; an order can be cancelled before it is prepared"
+        )
     for line in order.lines:
         item = app.items[line.menu_item_id]
-        app.items.update(item.id, left=min(item.portions, item.left + line.quantity))
+        left = min(item.portions, item.left + line.quantity)
+        app.items.update(item.id, left=left)
     if order.promo_code:
-        app.promos.update(order.promo_code, uses=app.promos[order.promo_code].uses - 1)
+        promo = app.promos[order.promo_code]
+        app.promos.update(promo.code, uses=promo.uses - 1)
     app.pay(order.payment_method_id, -order.total)
-    return app.orders.update(order.id, status="cancelled", moves_on_at=food.NEVER)
+    return app.orders.update(order.id, status="cancelled", moves_on_at=NEVER)
 
 
 @server.write
@@ -225,11 +288,16 @@ def rate_food_order(app: App, /, food_order_id: str, stars: Stars, tip: Tip = No
         stars: From 1, bad, to 5, excellent.
         tip: What the courier gets, at most the order's total, paid as the order was.
     """
-    order, tip = app.orders[food_order_id], tip or money(0)
-    forbid(order.status != "delivered", f"{order.id} is {order.status}; rate it once delivered")
-    forbid(app.now - order.arrives_at > timedelta(days=14), f"{order.id} is older than 14 days")
-    forbid(order.stars is not None, f"{order.id} was rated {order.stars} stars already")
-    forbid(tip > order.total, f"a tip is at most the total of the order, {order.total}")
+    order = app.orders[food_order_id]
+    tip = tip or money(0)
+    if order.status != "delivered":
+        raise Rejected(f"{order.id} is {order.status}; rate it once delivered")
+    if app.now - order.arrives_at > timedelta(days=14):
+        raise Rejected(f"{order.id} is older than 14 days")
+    if order.stars is not None:
+        raise Rejected(f"{order.id} was rated {order.stars} stars already")
+    if tip > order.total:
+        raise Rejected(f"a tip is at most the total of the order, {order.total}")
     app.pay(order.payment_method_id, tip)
     return app.orders.update(order.id, stars=stars, tip=tip)
 
@@ -246,16 +314,21 @@ def report_food_problem(
         menu_item_id: The dish it was wrong with, e.g. "dsh_880"; all of the order if left out.
     """
     order = app.orders[food_order_id]
-    forbid(order.status != "delivered", f"{order.id} is {order.status}; wait until it arrives")
-    forbid(app.now - order.arrives_at > timedelta(hours=48), f"{order.id} is older than 48 hours")
-    forbid(order.refunded > 0, f"a problem with {order.id} was already reported")
+    if order.status != "delivered":
+        raise Rejected(f"{order.id} is {order.status}; wait until it arrives")
+    if app.now - order.arrives_at > timedelta(hours=48):
+        raise Rejected(f"{order.id} is older than 48 hours")
+    if order.refunded > 0:
+        raise Rejected(f"a problem with {order.id} was already reported")
     lines = [line for line in order.lines if menu_item_id in (None, line.menu_item_id)]
-    forbid(not lines, f"{order.id} has no such dish; track_food_order shows what it has")
-    value = sum((line.unit_price * line.quantity for line in lines), money(0))
-    share = (1 - order.discount / order.items_total) / (2 if problem == "cold" else 1)
+    if not lines:
+        raise Rejected(f"{order.id} has no such dish; track_food_order shows what it has")
+    paid_share = 1 - order.discount / order.items_total
+    refunded_share = paid_share / 2 if problem == "cold" else paid_share
+    refund = money(total_of(lines) * refunded_share)
     credit = next(method for method in app.cards if method.balance is not None)
-    app.pay(credit.id, -money(value * share))
-    return app.orders.update(order.id, refunded=money(value * share))
+    app.pay(credit.id, -refund)
+    return app.orders.update(order.id, refunded=refund)
 
 
 @server.write(destructive=True)
@@ -266,7 +339,9 @@ def reorder_food(app: App, /, food_order_id: str) -> FoodOrder:
         food_order_id: The order, e.g. "fod_5120"; restaurant open, none of its dishes sold out.
     """
     order = app.orders[food_order_id]
-    over, place = order.status in ("delivered", "cancelled"), app.restaurants[order.restaurant_id]
-    forbid(not over, f"{order.id} is {order.status}; only past orders can be repeated")
-    forbid(not place.serves(app.now), f"{place.name} takes no orders now; try it later")
-    return app.fill_basket({line.menu_item_id: line.quantity for line in order.lines})
+    restaurant = app.restaurants[order.restaurant_id]
+    if order.status not in ("delivered", "cancelled"):
+        raise Rejected(f"{order.id} is {order.status}; only past orders can be repeated")
+    if not restaurant.serves(app.now):
+        raise Rejected(f"{restaurant.name} takes no orders now; try it later")
+    return app.fill_basket(order.portions())

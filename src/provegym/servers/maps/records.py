@@ -11,8 +11,20 @@ from provegym.kernel import Record
 Category = Literal["bakery", "cafe", "cinema", "hotel", "museum", "park", "pharmacy", "restaurant"]
 Mode = Literal["drive", "walk", "cycle", "transit"]
 ProblemKind = Literal["closure", "accident", "roadworks", "hazard"]
-SLOWED: dict[ProblemKind, float] = {"closure": 0, "accident": 0.4, "roadworks": 0.6, "hazard": 0.8}
-WALK, CYCLE, TRAM, RUSH_SHARE, RUSH_HOURS = 5, 15, 14, 0.6, (7, 8, 16, 17)
+
+WALK_KMH = 5
+CYCLE_KMH = 15
+TRAM_KMH = 14
+METERS_PER_DEGREE = 111_320
+RUSH_HOURS = (7, 8, 16, 17)
+# The share of its usual speed that traffic keeps in the rush hour, and where there is a problem.
+RUSH_SHARE = 0.6
+PROBLEM_SHARE: dict[ProblemKind, float] = {
+    "closure": 0,
+    "accident": 0.4,
+    "roadworks": 0.6,
+    "hazard": 0.8,
+}
 
 
 class Point(Record, frozen=True):
@@ -23,9 +35,10 @@ class Point(Record, frozen=True):
     longitude: float
 
     def distance(self, latitude: float, longitude: float) -> float:
-        """Metres to a coordinate as the crow flies; the earth is flat enough within a city."""
+        """Metres to a coordinate in a straight line; within a city the earth counts as flat."""
+        north = latitude - self.latitude
         east = (longitude - self.longitude) * cos(radians(self.latitude))
-        return hypot(latitude - self.latitude, east) * 111_320
+        return hypot(north, east) * METERS_PER_DEGREE
 
 
 class Junction(Point, frozen=True):
@@ -53,15 +66,29 @@ class RoadSegment(Record, frozen=True):
 
     def speed(self, mode: Mode, forward: bool, at: datetime) -> float:
         """Kilometres per hour along it, 0 where one cannot go; waiting for trams is included."""
+        if mode == "transit" and self.tram:
+            return TRAM_KMH
         if mode in ("walk", "transit"):
-            return TRAM if self.tram and mode == "transit" else WALK * (self.kind != "motorway")
-        if (self.one_way and not forward) or self.kind == (
-            "path" if mode == "drive" else "motorway"
-        ):
+            return 0 if self.kind == "motorway" else WALK_KMH
+        if self.one_way and not forward:
             return 0
-        until, rush = self.problem_until, at.hour in RUSH_HOURS and at.weekday() < 5
-        share = SLOWED[self.problem] if self.problem and until and until > at else 1
-        return share * (CYCLE if mode == "cycle" else self.speed_kmh * (RUSH_SHARE if rush else 1))
+        if mode == "cycle" and self.kind == "motorway":
+            return 0
+        if mode == "drive" and self.kind == "path":
+            return 0
+        free_speed = CYCLE_KMH if mode == "cycle" else self._driving_speed(at)
+        return self._problem_share(at) * free_speed
+
+    def _driving_speed(self, at: datetime) -> float:
+        """How fast cars go when there is no problem; the rush hour slows them down."""
+        is_rush_hour = at.hour in RUSH_HOURS and at.weekday() < 5
+        return self.speed_kmh * RUSH_SHARE if is_rush_hour else self.speed_kmh
+
+    def _problem_share(self, at: datetime) -> float:
+        """The share of the usual speed that a reported problem leaves, until it is over."""
+        if self.problem is None or self.problem_until is None or self.problem_until <= at:
+            return 1
+        return PROBLEM_SHARE[self.problem]
 
 
 class Place(Point, frozen=True):

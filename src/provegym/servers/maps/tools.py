@@ -8,13 +8,14 @@ from msgspec import Meta
 from provegym.kernel import Denied, Label, Rejected, Time
 
 from .records import Category, Journey, Mode, Place, ProblemKind, RoadSegment, Route, SavedPlace
-from .state import LIST_CAP, SINGLE, City, server
+from .state import MAX_FOLLOWERS, City, list_capacity, server
 
 PlaceIds = Annotated[list[str], Meta(min_length=1, max_length=5)]
 Degrees = Annotated[float, Meta(ge=-180, le=180)]
 Stars = Annotated[int, Meta(ge=1, le=5)]
 PROBLEM_HOURS = {"closure": 8, "accident": 2, "roadworks": 48, "hazard": 4}
-DELAY, MAP_MARGIN = timedelta(minutes=10), 1_500
+DELAY = timedelta(minutes=10)
+MAP_MARGIN_METERS = 1_500
 
 
 @server.read
@@ -25,8 +26,12 @@ def geocode_address(city: City, /, address: Label) -> list[Place]:
         address: House number and street or a part of them, e.g. "12 Linden Street".
     """
     words = address.lower().split()
-    found = [place for place in city.places if all(w in place.address.lower() for w in words)]
-    return [place for place in found if place.address.lower() == address.lower()] or found
+    found = []
+    for place in city.places:
+        if all(word in place.address.lower() for word in words):
+            found.append(place)
+    exact = [place for place in found if place.address.lower() == address.lower()]
+    return exact or found
 
 
 @server.read
@@ -38,7 +43,7 @@ def reverse_geocode(city: City, /, latitude: Degrees, longitude: Degrees) -> Pla
         longitude: Degrees east, negative in the west, e.g. -0.1276.
     """
     nearest = min(city.places, key=lambda place: place.distance(latitude, longitude))
-    if nearest.distance(latitude, longitude) > MAP_MARGIN:
+    if nearest.distance(latitude, longitude) > MAP_MARGIN_METERS:
         raise Rejected("that is outside the city on this map; check latitude and longitude")
     return nearest
 
@@ -51,8 +56,10 @@ def search_places(city: City, /, name: str = "", category: Category | None = Non
         name: Only places whose name contains this.
         category: Only places of this category.
     """
-    found = [place for place in city.places if name.lower() in place.name.lower()]
-    found = [p for p in found if p.category and category in (None, p.category)]
+    found = [place for place in city.places if place.category]
+    found = [place for place in found if name.lower() in place.name.lower()]
+    if category is not None:
+        found = [place for place in found if place.category == category]
     return sorted(found, key=lambda place: -(place.rating or 0))
 
 
@@ -64,7 +71,8 @@ def find_nearby_places(city: City, /, place_id: str, category: Category) -> list
         place_id: The place to look around, e.g. "plc_4711".
         category: Only places of this category.
     """
-    here, found = city.places[place_id], city.places.where(category=category)
+    here = city.places[place_id]
+    found = city.places.where(category=category)
     return sorted(found, key=lambda place: place.distance(here.latitude, here.longitude))
 
 
@@ -90,8 +98,9 @@ def get_directions(
         mode: How to travel.
         depart_at: When to leave, e.g. "2026-03-02T08:00:00Z"; now if left out.
     """
-    origin, target = city.places[origin_id], city.places[destination_id]
-    return city.routes(origin, [target], mode, depart_at or city.now)[0]
+    origin = city.places[origin_id]
+    destination = city.places[destination_id]
+    return city.routes(origin, [destination], mode, depart_at or city.now)[0]
 
 
 @server.read
@@ -105,8 +114,12 @@ def get_distance_matrix(
         destination_ids: The places to get to, e.g. ["plc_4712"].
         mode: How to travel.
     """
-    origins, targets = ([city.places[key] for key in ids] for ids in (origin_ids, destination_ids))
-    return [way for start in origins for way in city.routes(start, targets, mode, city.now)]
+    origins = [city.places[place_id] for place_id in origin_ids]
+    destinations = [city.places[place_id] for place_id in destination_ids]
+    routes = []
+    for origin in origins:
+        routes += city.routes(origin, destinations, mode, city.now)
+    return routes
 
 
 @server.read
@@ -118,7 +131,9 @@ def list_road_segments(city: City, /, street: str = "", blocked: bool = False) -
         blocked: Only stretches with a problem at present.
     """
     found = [road for road in city.segments if street.lower() in road.street.lower()]
-    return [road for road in found if road.problem] if blocked else found
+    if blocked:
+        found = [road for road in found if road.problem]
+    return found
 
 
 @server.read
@@ -140,8 +155,9 @@ def list_journeys(city: City, /, destination: str = "") -> list[Journey]:
     Args:
         destination: Only journeys to places whose name contains this.
     """
-    found = [trip for trip in city.journeys if destination.lower() in trip.destination.lower()]
-    return sorted(found, key=lambda trip: trip.arrives_at, reverse=True)
+    wanted = destination.lower()
+    found = [journey for journey in city.journeys if wanted in journey.destination.lower()]
+    return sorted(found, key=lambda journey: journey.arrives_at, reverse=True)
 
 
 @server.write
@@ -152,11 +168,11 @@ def save_place(city: City, /, place_id: str, list_name: Label) -> SavedPlace:
         place_id: The place, e.g. "plc_4711"; not one that has closed for good.
         list_name: The list, e.g. "Home"; a new name starts a new list.
     """
-    place, key = city.usable(place_id), list_name.lower()
-    entries = [entry for entry in city.saved if entry.list_name.lower() == key]
+    place = city.usable(place_id)
+    entries = [entry for entry in city.saved if entry.list_name.lower() == list_name.lower()]
     if any(entry.place_id == place_id for entry in entries):
         raise Rejected(f"{place.name} is already on {list_name}")
-    if len(entries) >= (1 if key in SINGLE else LIST_CAP):
+    if len(entries) >= list_capacity(list_name):
         raise Rejected(f"{list_name} is full; remove_saved_place makes room")
     title = entries[0].list_name if entries else list_name
     return city.saved.add(list_name=title, place_id=place_id, name=place.name)
@@ -189,9 +205,10 @@ def report_road_problem(city: City, /, road_segment_id: str, kind: ProblemKind) 
         raise Denied(f"only the road authority closes {road.street}; report what happened there")
     if road.problem:
         raise Rejected(f"{road.street} has a known {road.problem} there until {road.problem_until}")
-    for trip in city.journeys.where(status="active"):
-        if trip.route.mode in ("drive", "cycle") and road.id in trip.route.road_segment_ids:
-            city.journeys.update(trip.id, arrives_at=trip.arrives_at + DELAY)
+    for journey in city.journeys.where(status="active"):
+        on_wheels = journey.route.mode in ("drive", "cycle")
+        if on_wheels and road.id in journey.route.road_segment_ids:
+            city.journeys.update(journey.id, arrives_at=journey.arrives_at + DELAY)
     until = city.now + timedelta(hours=PROBLEM_HOURS[kind])
     return city.segments.update(road.id, problem=kind, problem_until=until)
 
@@ -205,12 +222,20 @@ def review_place(city: City, /, place_id: str, stars: Stars) -> Place:
         stars: From 1, bad, to 5, excellent.
     """
     place = city.usable(place_id)
-    if place.category is None or place.my_stars:
-        why = f"has {place.my_stars} stars of you already" if place.my_stars else "is no business"
-        raise Rejected(f"{place.name} {why}; choose another place")
-    count, total = place.review_count + 1, (place.rating or 0) * place.review_count + stars
-    rating = round(total / count, 2)
-    return city.places.update(place_id, rating=rating, review_count=count, my_stars=stars)
+    if place.my_stars:
+        raise Rejected(
+            f"{place.name} has {place.my_stars} stars of you already; choose another place"
+        )
+    if place.category is None:
+        raise Rejected(f"{place.name} is no business; choose another place")
+    total_stars = (place.rating or 0) * place.review_count + stars
+    review_count = place.review_count + 1
+    return city.places.update(
+        place_id,
+        rating=round(total_stars / review_count, 2),
+        review_count=review_count,
+        my_stars=stars,
+    )
 
 
 @server.write
@@ -222,12 +247,18 @@ def start_journey(city: City, /, origin_id: str, destination_id: str, mode: Mode
         destination_id: The place to get to, e.g. "plc_4712"; not one that has closed for good.
         mode: How to travel.
     """
-    if running := city.journeys.where(status="active"):
+    running = city.journeys.where(status="active")
+    if running:
         raise Rejected(f"you are still on the way to {running[0].destination}; arrive there first")
-    origin, target = city.places[origin_id], city.usable(destination_id)
-    route = city.routes(origin, [target], mode, city.now)[0]
-    trip = {"route": route, "arrives_at": city.now + timedelta(minutes=route.minutes)}
-    return city.journeys.add(destination=target.name, status="active", **trip)
+    origin = city.places[origin_id]
+    destination = city.usable(destination_id)
+    route = city.routes(origin, [destination], mode, city.now)[0]
+    return city.journeys.add(
+        destination=destination.name,
+        route=route,
+        arrives_at=city.now + timedelta(minutes=route.minutes),
+        status="active",
+    )
 
 
 @server.write
@@ -238,11 +269,14 @@ def share_arrival(city: City, /, journey_id: str, contact_name: Label) -> Journe
         journey_id: The journey, e.g. "jny_52".
         contact_name: Who is to follow it, by full name.
     """
-    trip = city.journeys[journey_id]
-    if trip.status != "active":
-        raise Rejected(f"the journey to {trip.destination} is over; only a running one is shared")
-    if contact_name in trip.contact_names:
-        raise Rejected(f"{contact_name} already follows the journey to {trip.destination}")
-    if len(trip.contact_names) >= 3:
-        raise Rejected(f"{', '.join(trip.contact_names)} follow it already; no more can")
-    return city.journeys.update(journey_id, contact_names=(*trip.contact_names, contact_name))
+    journey = city.journeys[journey_id]
+    if journey.status != "active":
+        raise Rejected(
+            f"the journey to {journey.destination} is over; only a running one is shared"
+        )
+    if contact_name in journey.contact_names:
+        raise Rejected(f"{contact_name} already follows the journey to {journey.destination}")
+    if len(journey.contact_names) >= MAX_FOLLOWERS:
+        raise Rejected(f"{', '.join(journey.contact_names)} follow it already; no more can")
+    followers = (*journey.contact_names, contact_name)
+    return city.journeys.update(journey_id, contact_names=followers)

@@ -4,22 +4,45 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from provegym.kernel import Record, Server, State, Table, forbid, money, table
+from provegym.kernel import Record, Rejected, Server, State, Table, money, table
 
 Kind = Literal["auction", "fixed_price"]
 Category = Literal["furniture", "bikes", "books", "cameras", "music", "garden", "kitchen"]
 Fate = Literal["leading", "outbid", "open", "countered", "won", "lost", "declined", "expired"]
 Stage = Literal["awaiting_payment", "paid", "shipped", "released", "refunded", "cancelled"]
 
-NOTHING, FEE_RATE, FAIR, HIGH = money(0), Decimal("0.05"), Decimal("0.9"), Decimal("0.95")
-# What a sale needs and becomes, in how many hours if others do it, in how many not if the user.
-STEPS: dict[str, tuple[str, Stage, int, int, Stage]] = {
-    "awaiting_payment": ("pay", "paid", 6, 96, "cancelled"),
-    "paid": ("ship", "shipped", 90, 168, "refunded"),
-    "shipped": ("confirm", "released", 48, 336, "released"),
+NOTHING = money(0)
+FEE_RATE = Decimal("0.05")
+# Other members agree on this share of the price; a seller who was offered less asks for the higher.
+FAIR = Decimal("0.9")
+HIGH = Decimal("0.95")
+
+
+class Step(NamedTuple):
+    """What a sale needs next. Others do it after some hours; the user has a deadline."""
+
+    action: Literal["pay", "ship", "confirm"]
+    leads_to: Stage
+    hours_of_others: int
+    hours_for_user: int
+    if_user_is_late: Stage
+
+
+STEPS: dict[str, Step] = {
+    "awaiting_payment": Step("pay", "paid", 6, 96, "cancelled"),
+    "paid": Step("ship", "shipped", 90, 168, "refunded"),
+    "shipped": Step("confirm", "released", 48, 336, "released"),
 }
+
+
+class Due(NamedTuple):
+    """Something that happens by itself; at equal times the smaller record id comes first."""
+
+    at: datetime
+    record_id: str
+    action: Callable[[], object]
 
 
 class Profile(Record, frozen=True):
@@ -93,21 +116,31 @@ class Site(State):
     def buyable(self, listing_id: str, kind: Kind) -> Listing:
         """Somebody else's running listing of a kind."""
         listing = self.listings[listing_id]
-        forbid(listing.seller == self.me(), f"{listing.title} is the user's own; find another")
-        forbid(listing.status != "active", f"{listing.title} is {listing.status}; find another")
-        forbid(listing.kind != kind, f"{listing.title} is sold by {listing.kind}, not {kind}")
+        if listing.seller == self.me():
+            raise Rejected(f"{listing.title} is the user's own; find another")
+        if listing.status != "active":
+            raise Rejected(f"{listing.title} is {listing.status}; find another")
+        if listing.kind != kind:
+            raise Rejected(f"{listing.title} is sold by {listing.kind}, not {kind}")
         return listing
 
     def offer(self, listing: Listing, buyer: str, amount: Decimal, status: Fate) -> Offer:
         """Write a bid or an offer down; an offer waits for the seller."""
-        about = {"listing_id": listing.id, "title": listing.title, "seller": listing.seller}
-        about["waits_for"] = listing.seller if status == "open" else ""
-        return self.offers.add(buyer=buyer, amount=amount, at=self.now, status=status, **about)
+        return self.offers.add(
+            listing_id=listing.id,
+            title=listing.title,
+            buyer=buyer,
+            seller=listing.seller,
+            amount=amount,
+            at=self.now,
+            status=status,
+            waits_for=listing.seller if status == "open" else "",
+        )
 
     def bid(self, listing: Listing, buyer: str, amount: Decimal) -> Offer:
         """Let somebody lead an auction; who led before is told."""
-        for before in self.offers.where(listing_id=listing.id, status="leading"):
-            self.offers.update(before.id, status="outbid", note=f"{buyer} bid {amount}")
+        for earlier in self.offers.where(listing_id=listing.id, status="leading"):
+            self.offers.update(earlier.id, status="outbid", note=f"{buyer} bid {amount}")
         self.listings.update(listing.id, price=amount, leader=buyer)
         return self.offer(listing, buyer, amount, "leading")
 
@@ -116,79 +149,125 @@ class Site(State):
         note = f"sold to {buyer} for {price}" if buyer else "ended without a sale"
         for offer in self.offers.where(listing_id=listing.id):
             if offer.status in ("leading", "outbid", "open", "countered"):
-                fate = "won" if (offer.buyer, offer.amount) == (buyer, price) else "lost"
+                has_won = offer.buyer == buyer and offer.amount == price
+                fate = "won" if has_won else "lost"
                 self.offers.update(offer.id, status=fate, note=note, waits_for="")
-        if self.me() in (buyer, listing.seller) and buyer:
-            sale = {"listing_id": listing.id, "title": listing.title, "seller": listing.seller}
-            sale |= {"buyer": buyer, "status": "awaiting_payment", "waits_for": buyer}
-            self.sales.add(price=price, at=self.now, **sale)
+        # A sale between two other members is not recorded.
+        if buyer and self.me() in (buyer, listing.seller):
+            self.sales.add(
+                listing_id=listing.id,
+                title=listing.title,
+                buyer=buyer,
+                seller=listing.seller,
+                price=price,
+                at=self.now,
+                status="awaiting_payment",
+                waits_for=buyer,
+            )
         return self.listings.update(listing.id, status="sold" if buyer else "ended")
 
     def answer(self, offer: Offer) -> None:
         """Others take a fair price; a seller haggles, a buyer declines. The user is too late."""
-        listing, opened = self.listings[offer.listing_id], offer.status == "open"
-        share, mine = offer.amount / listing.price, offer.waits_for == self.me()
-        if not mine and (share >= FAIR if opened else share <= FAIR):
-            self.finish(listing, offer.buyer, offer.amount)
-        elif not mine and opened:
+        listing = self.listings[offer.listing_id]
+        share = offer.amount / listing.price
+        if offer.waits_for == self.me():
+            self.offers.update(offer.id, status="expired", waits_for="")
+        elif offer.status == "open" and share < FAIR:
             self.counter(offer, money(listing.price * HIGH))
+        elif offer.status == "countered" and share > FAIR:
+            self.offers.update(offer.id, status="declined", waits_for="")
         else:
-            self.offers.update(offer.id, status="expired" if mine else "declined", waits_for="")
+            self.finish(listing, offer.buyer, offer.amount)
 
     def counter(self, offer: Offer, amount: Decimal) -> Offer:
         """The seller asks for another price; the buyer has to answer."""
-        fields = {"amount": amount, "at": self.now, "waits_for": offer.buyer}
-        return self.offers.update(offer.id, status="countered", **fields)
+        return self.offers.update(
+            offer.id, status="countered", amount=amount, at=self.now, waits_for=offer.buyer
+        )
 
     def settle(self, sale: Sale, status: Stage) -> Sale:
         """Move a sale on, and the money with it; the house keeps a fee of what is released."""
-        held = sale.price if status in ("paid", "shipped") else NOTHING
-        payout = money(sale.price * (1 - FEE_RATE)) if status == "released" else NOTHING
-        turn = {"paid": sale.seller, "shipped": sale.buyer}.get(status, "")
-        fields = {"status": status, "held": held, "payout": payout, "waits_for": turn}
-        return self.sales.update(sale.id, at=self.now, **fields)
+        waits_for = ""
+        if status == "paid":
+            waits_for = sale.seller
+        elif status == "shipped":
+            waits_for = sale.buyer
+        return self.sales.update(
+            sale.id,
+            status=status,
+            at=self.now,
+            waits_for=waits_for,
+            held=sale.price if status in ("paid", "shipped") else NOTHING,
+            payout=money(sale.price * (1 - FEE_RATE)) if status == "released" else NOTHING,
+        )
 
-    def agenda(self) -> Iterator[tuple[datetime, str, Callable[[], object]]]:
+    def agenda(self) -> Iterator[Due]:
         """What is due and when: listings end, offers are answered, sales move on."""
         me = self.me()
-        for lot in self.listings:
-            if lot.status == "active":
-                winner = lot.leader if lot.price >= lot.reserve else ""
-                yield lot.ends_at, lot.id, partial(self.finish, lot, winner, lot.price)
+        for listing in self.listings:
+            if listing.status == "active":
+                winner = listing.leader if listing.price >= listing.reserve else ""
+                end = partial(self.finish, listing, winner, listing.price)
+                yield Due(listing.ends_at, listing.id, end)
         for offer in self.offers:
             if offer.waits_for:
                 hours = 48 if offer.waits_for == me else 12
-                yield offer.at + timedelta(hours=hours), offer.id, partial(self.answer, offer)
+                answer = partial(self.answer, offer)
+                yield Due(offer.at + timedelta(hours=hours), offer.id, answer)
         for sale in self.sales:
             if sale.waits_for:
-                _, coming, usual, most, otherwise = STEPS[sale.status]
-                hours, status = (most, otherwise) if sale.waits_for == me else (usual, coming)
-                yield sale.at + timedelta(hours=hours), sale.id, partial(self.settle, sale, status)
+                step = STEPS[sale.status]
+                if sale.waits_for == me:
+                    hours = step.hours_for_user
+                    settle = partial(self.settle, sale, step.if_user_is_late)
+                else:
+                    hours = step.hours_of_others
+                    settle = partial(self.settle, sale, step.leads_to)
+                yield Due(sale.at + timedelta(hours=hours), sale.id, settle)
 
     def next_event(self) -> datetime | None:
         """When the first entry of the agenda is due."""
-        return min((when for when, _, _ in self.agenda()), default=None)
+        return min((due.at for due in self.agenda()), default=None)
 
     def happen(self) -> None:
         """Do the first thing that is due; the clock asks again for the next."""
-        min(self.agenda(), key=lambda entry: entry[:2])[2]()
+        first = min(self.agenda(), key=lambda due: (due.at, due.record_id))
+        first.action()
 
     def check(self) -> None:
         """Bids, sales, escrow and ratings are as they must be."""
         for listing in self.listings:
-            offers = self.offers.where(listing_id=listing.id)
-            assert all(o.buyer != listing.seller and o.at <= listing.ends_at for o in offers)
-            assert listing.status == "active" or not any(offer.waits_for for offer in offers)
-            best = max(offers, key=lambda offer: offer.amount, default=None)
-            if best and listing.kind == "auction":
-                assert (best.buyer, best.amount) == (listing.leader, listing.price)
-            assert len(self.sales.where(listing_id=listing.id)) <= (listing.status == "sold")
+            self._check_listing(listing)
         for sale in self.sales:
-            held, released = sale.status in ("paid", "shipped"), sale.status == "released"
-            assert sale.held == sale.price * held
-            assert sale.payout == money(sale.price * (1 - FEE_RATE)) * released
-            assert released or not (sale.stars_by_buyer or sale.stars_by_seller)
-            assert bool(sale.waits_for) == (sale.status in STEPS)
+            self._check_sale(sale)
+
+    def _check_listing(self, listing: Listing) -> None:
+        offers = self.offers.where(listing_id=listing.id)
+        for offer in offers:
+            assert offer.buyer != listing.seller
+            assert offer.at <= listing.ends_at
+            assert listing.status == "active" or not offer.waits_for
+        if offers and listing.kind == "auction":
+            best = max(offers, key=lambda offer: offer.amount)
+            assert listing.leader == best.buyer
+            assert listing.price == best.amount
+        sales = self.sales.where(listing_id=listing.id)
+        assert len(sales) <= 1
+        assert listing.status == "sold" or not sales
+
+    def _check_sale(self, sale: Sale) -> None:
+        if sale.status in ("paid", "shipped"):
+            assert sale.held == sale.price
+        else:
+            assert sale.held == NOTHING
+        if sale.status == "released":
+            assert sale.payout == money(sale.price * (1 - FEE_RATE))
+        else:
+            assert sale.payout == NOTHING
+            assert sale.stars_by_buyer is None
+            assert sale.stars_by_seller is None
+        assert bool(sale.waits_for) == (sale.status in STEPS)
 
 
-server = Server("marketplace", Site, category="commerce", about="Second-hand auctions and offers.")
+about = "Second-hand auctions and offers."
+server = Server("marketplace", Site, category="commerce", about=about)

@@ -3,13 +3,14 @@
 from datetime import timedelta
 from typing import Literal
 
-from provegym.kernel import Amount, Denied, Label, forbid, money
+from provegym.kernel import Amount, Denied, Label, Rejected, money
 
-from .state import STEPS, Category, Kind, Listing, Offer, Sale, Site, Stage, server
+from .state import NOTHING, STEPS, Category, Kind, Listing, Offer, Sale, Site, Stage, server
 
 Whose = Literal["others", "mine", "watched"]
 Answer = Literal["accept", "decline", "counter"]
 Action = Literal["pay", "ship", "confirm", "refund"]
+Stars = Literal[1, 2, 3, 4, 5]
 
 
 @server.read
@@ -23,12 +24,16 @@ def search_listings(
         category: Only listings of this category.
         whose: Others' that still run, the user's own or those the user watches, ended ones too.
     """
-    me, text = site.me(), title.lower()
-    found = [r for r in site.listings if text in r.title.lower() and category in (None, r.category)]
+    me = site.me()
+    wanted = title.lower()
+    found = [listing for listing in site.listings if wanted in listing.title.lower()]
+    if category is not None:
+        found = [listing for listing in found if listing.category == category]
     if whose == "watched":
-        return [row for row in found if row.watched]
-    found = [row for row in found if (row.seller == me) == (whose == "mine")]
-    return [row for row in found if row.status == "active" or whose == "mine"]
+        return [listing for listing in found if listing.watched]
+    if whose == "mine":
+        return [listing for listing in found if listing.seller == me]
+    return [listing for listing in found if listing.seller != me and listing.status == "active"]
 
 
 @server.read
@@ -48,7 +53,8 @@ def list_listing_bids(site: Site, /, listing_id: str) -> list[Offer]:
     Args:
         listing_id: The listing, e.g. "lst_4711".
     """
-    return site.offers.where(listing_id=site.listings[listing_id].id)[::-1]
+    listing = site.listings[listing_id]
+    return site.offers.where(listing_id=listing.id)[::-1]
 
 
 @server.write
@@ -63,13 +69,24 @@ def create_listing(
         kind: An auction sells to the highest bid, a fixed price takes offers.
         price: Where bids start, or what is asked.
     """
-    mine = site.listings.where(seller=site.me(), status="active")
-    known = [row.title.lower() for row in mine]
-    forbid(title.lower() in known, f"{title!r} is listed already; choose another title")
-    forbid(len(mine) >= 12, "twelve listings are running already; end one first")
-    step = max(money(price / 20), money("0.50")) if kind == "auction" else money(0)
-    fields = {"title": title, "category": category, "kind": kind, "price": price, "increment": step}
-    return site.listings.add(seller=site.me(), ends_at=site.now + timedelta(days=7), **fields)
+    running = site.listings.where(seller=site.me(), status="active")
+    running_titles = [listing.title.lower() for listing in running]
+    if title.lower() in running_titles:
+        raise Rejected(f"{title!r} is listed already; choose another title")
+    if len(running) >= 12:
+        raise Rejected("twelve listings are running already; end one first")
+    increment = NOTHING
+    if kind == "auction":
+        increment = max(money(price / 20), money("0.50"))
+    return site.listings.add(
+        title=title,
+        category=category,
+        kind=kind,
+        seller=site.me(),
+        price=price,
+        ends_at=site.now + timedelta(days=7),
+        increment=increment,
+    )
 
 
 @server.write(destructive=True)
@@ -82,8 +99,10 @@ def end_listing(site: Site, /, listing_id: str) -> Listing:
     listing = site.listings[listing_id]
     if listing.seller != site.me():
         raise Denied(f"{listing.title} belongs to {listing.seller}; only they can end it")
-    forbid(listing.status != "active", f"{listing.title} is {listing.status} already")
-    forbid(bool(listing.leader), f"{listing.title} has bids; it runs until {listing.ends_at}")
+    if listing.status != "active":
+        raise Rejected(f"{listing.title} is {listing.status} already")
+    if listing.leader:
+        raise Rejected(f"{listing.title} has bids; it runs until {listing.ends_at}")
     return site.finish(listing)
 
 
@@ -96,9 +115,12 @@ def watch_listing(site: Site, /, listing_id: str, watching: bool = True) -> List
         watching: Whether to watch it, while it runs, or to stop.
     """
     listing = site.listings[listing_id]
-    forbid(listing.watched == watching, f"the watch list is that way already for {listing.title}")
-    forbid(watching and listing.seller == site.me(), f"{listing.title} is the user's own")
-    forbid(watching and listing.status != "active", f"{listing.title} is {listing.status}")
+    if listing.watched == watching:
+        raise Rejected(f"the watch list is that way already for {listing.title}")
+    if watching and listing.seller == site.me():
+        raise Rejected(f"{listing.title} is the user's own")
+    if watching and listing.status != "active":
+        raise Rejected(f"{listing.title} is {listing.status}")
     return site.listings.update(listing_id, watched=watching)
 
 
@@ -110,11 +132,13 @@ def place_bid(site: Site, /, listing_id: str, amount: Amount) -> Offer:
         listing_id: The auction, e.g. "lst_4711"; not one that the user leads already.
         amount: At least the price plus the increment; the first bid may be the price itself.
     """
-    listing, me = site.buyable(listing_id, "auction"), site.me()
-    needed = listing.price + listing.increment * bool(listing.leader)
-    forbid(listing.leader == me, f"the user leads {listing.title} already with {listing.price}")
-    forbid(amount < needed, f"the next bid on {listing.title} is {needed} or more")
-    return site.bid(listing, me, amount)
+    listing = site.buyable(listing_id, "auction")
+    if listing.leader == site.me():
+        raise Rejected(f"the user leads {listing.title} already with {listing.price}")
+    needed = listing.price + listing.increment if listing.leader else listing.price
+    if amount < needed:
+        raise Rejected(f"the next bid on {listing.title} is {needed} or more")
+    return site.bid(listing, site.me(), amount)
 
 
 @server.write
@@ -125,10 +149,13 @@ def make_offer(site: Site, /, listing_id: str, amount: Amount) -> Offer:
         listing_id: The listing, e.g. "lst_4711"; with no offer of the user's open on it.
         amount: At least half the price; the price or more buys it at once, for the price.
     """
-    listing, me = site.buyable(listing_id, "fixed_price"), site.me()
-    waiting = any(offer.waits_for for offer in site.offers.where(listing_id=listing_id, buyer=me))
-    forbid(waiting, f"an offer on {listing.title} is open; wait for the answer or give it")
-    forbid(amount * 2 < listing.price, f"offer at least half of {listing.price}; less is ignored")
+    listing = site.buyable(listing_id, "fixed_price")
+    me = site.me()
+    my_offers = site.offers.where(listing_id=listing_id, buyer=me)
+    if any(offer.waits_for for offer in my_offers):
+        raise Rejected(f"an offer on {listing.title} is open; wait for the answer or give it")
+    if amount * 2 < listing.price:
+        raise Rejected(f"offer at least half of {listing.price}; less is ignored")
     offer = site.offer(listing, me, min(amount, listing.price), "open")
     if amount >= listing.price:
         site.finish(listing, me, listing.price)
@@ -146,15 +173,19 @@ def answer_offer(
         answer: To accept makes it a sale at once; only a seller can counter.
         counter_amount: With counter, and only then: more than was offered, less than the price.
     """
-    offer, me = site.offers[offer_id], site.me()
+    offer = site.offers[offer_id]
+    me = site.me()
     listing = site.listings[offer.listing_id]
-    forbid(not offer.waits_for, f"the offer on {offer.title} is {offer.status}, past answering")
+    if not offer.waits_for:
+        raise Rejected(f"the offer on {offer.title} is {offer.status}, past answering")
     if offer.waits_for != me:
         raise Denied(f"the offer on {offer.title} waits for {offer.waits_for}")
-    forbid((answer == "counter") != bool(counter_amount), "counter_amount goes with counter only")
+    if (answer == "counter") != bool(counter_amount):
+        raise Rejected("counter_amount goes with counter only")
     if counter_amount:
-        fits = offer.seller == me and offer.amount < counter_amount < listing.price
-        forbid(not fits, f"a seller counters between {offer.amount} and {listing.price}")
+        is_between = offer.amount < counter_amount < listing.price
+        if offer.seller != me or not is_between:
+            raise Rejected(f"a seller counters between {offer.amount} and {listing.price}")
         return site.counter(offer, counter_amount)
     if answer == "decline":
         return site.offers.update(offer_id, status="declined", waits_for="")
@@ -170,9 +201,10 @@ def list_bids_and_offers(site: Site, /, title: str = "", received: bool = False)
         title: Only bids and offers on listings whose title contains this.
         received: Whether to list those that others made on the user's listings instead.
     """
-    me, text = site.me(), title.lower()
-    found = [offer for offer in site.offers if me == (offer.seller if received else offer.buyer)]
-    return [offer for offer in reversed(found) if text in offer.title.lower()]
+    me = site.me()
+    found = site.offers.where(seller=me) if received else site.offers.where(buyer=me)
+    wanted = title.lower()
+    return [offer for offer in reversed(found) if wanted in offer.title.lower()]
 
 
 @server.read
@@ -183,8 +215,11 @@ def list_market_sales(site: Site, /, title: str = "", status: Stage | None = Non
         title: Only sales of listings whose title contains this.
         status: Only sales with this status.
     """
-    found = [sale for sale in site.sales if title.lower() in sale.title.lower()]
-    return [sale for sale in reversed(found) if status in (None, sale.status)]
+    wanted = title.lower()
+    found = [sale for sale in site.sales if wanted in sale.title.lower()]
+    if status is not None:
+        found = [sale for sale in found if sale.status == status]
+    return found[::-1]
 
 
 @server.write
@@ -195,30 +230,40 @@ def update_escrow(site: Site, /, sale_id: str, action: Action) -> Sale:
         sale_id: The sale, e.g. "sal_88".
         action: Buyers pay and confirm, sellers ship or refund; buyers refund after 3 idle days.
     """
-    sale, me = site.sales[sale_id], site.me()
+    sale = site.sales[sale_id]
+    me = site.me()
     if action == "refund":
-        forbid(not sale.held, f"nothing is held for {sale.title}; it is {sale.status}")
-        early = sale.status == "shipped" or site.now - sale.at < timedelta(days=3)
-        forbid(me == sale.buyer and early, "a buyer has to wait until three days went unshipped")
+        if not sale.held:
+            raise Rejected(f"nothing is held for {sale.title}; it is {sale.status}")
+        is_early = sale.status == "shipped" or site.now - sale.at < timedelta(days=3)
+        if sale.buyer == me and is_early:
+            raise Rejected("a buyer has to wait until three days went unshipped")
         return site.settle(sale, "refunded")
-    forbid(sale.status not in STEPS, f"{sale.title} is {sale.status}; nothing is left to do")
-    needed, coming, *_ = STEPS[sale.status]
-    forbid(action != needed, f"{sale.title} is {sale.status}; the next thing to do is {needed}")
+    if sale.status not in STEPS:
+        raise Rejected(f"{sale.title} is {sale.status}; nothing is left to do")
+    step = STEPS[sale.status]
+    if action != step.action:
+        raise Rejected(f"{sale.title} is {sale.status}; the next thing to do is {step.action}")
     if sale.waits_for != me:
         raise Denied(f"it is for {sale.waits_for} to {action}; the user has to wait")
-    return site.settle(sale, coming)
+    return site.settle(sale, step.leads_to)
 
 
 @server.write
-def rate_sale(site: Site, /, sale_id: str, stars: Literal[1, 2, 3, 4, 5]) -> Sale:
+def rate_sale(site: Site, /, sale_id: str, stars: Stars) -> Sale:
     """Rate the other side of a second-hand sale, once, after the money was released.
 
     Args:
         sale_id: The sale, e.g. "sal_88".
         stars: From 1, bad, to 5, excellent.
     """
-    sale, buying = site.sales[sale_id], site.sales[sale_id].buyer == site.me()
-    forbid(sale.status != "released", f"{sale.title} is {sale.status}; rate it once released")
-    given = sale.stars_by_buyer if buying else sale.stars_by_seller
-    forbid(given is not None, f"the user gave {given} stars for {sale.title} already")
-    return site.sales.update(sale_id, **{"stars_by_buyer" if buying else "stars_by_seller": stars})
+    sale = site.sales[sale_id]
+    is_buyer = sale.buyer == site.me()
+    if sale.status != "released":
+        raise Rejected(f"{sale.title} is {sale.status}; rate it once released")
+    given = sale.stars_by_buyer if is_buyer else sale.stars_by_seller
+    if given is not None:
+        raise Rejected(f"the user gave {given} stars for {sale.title} already")
+    if is_buyer:
+        return site.sales.update(sale_id, stars_by_buyer=stars)
+    return site.sales.update(sale_id, stars_by_seller=stars)

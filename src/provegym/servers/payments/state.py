@@ -10,7 +10,10 @@ from provegym.kernel import Record, Rejected, Server, State, Table, money, table
 Reason = Literal["requested_by_customer", "duplicate", "damaged_goods", "late_delivery"]
 Event = Literal["invoice.paid", "invoice.voided", "payment.refunded"]
 InvoiceStatus = Literal["draft", "open", "paid", "void"]
-HOLD, REFUNDABLE, FIRST_TRY = timedelta(days=7), timedelta(days=30), timedelta(minutes=1)
+
+HOLD = timedelta(days=7)
+REFUNDABLE = timedelta(days=30)
+FIRST_TRY = timedelta(minutes=1)
 MOST_FAILURES = 8
 
 
@@ -93,45 +96,46 @@ class Office(State):
     webhooks: Table[Webhook] = table(Webhook, "whk", look_up="list_webhooks")
     deliveries: Table[WebhookDelivery] = table(WebhookDelivery, "wdl")
 
-    def book(self, payment_id: str, amount: Decimal, key: str, reason: Reason | None) -> Settlement:
-        """Capture, or refund for a reason, unless an idempotency key has done just that before."""
-        held, kind = self.payments[payment_id], "refund" if reason else "capture"
-        for row in self.settlements.where(idempotency_key=key) if key else ():
-            if (row.payment_id, row.amount, row.reason) == (payment_id, amount, reason):
-                return row
+    def repeated(
+        self, key: str, payment_id: str, amount: Decimal, reason: Reason | None
+    ) -> Settlement | None:
+        """The same settlement made before under an idempotency key, if there is one.
+
+        A key that was used for another settlement is refused. An empty key is no key.
+        """
+        rows = self.settlements.where(idempotency_key=key) if key else []
+        if not rows:
+            return None
+        row = rows[0]
+        if (row.payment_id, row.amount, row.reason) != (payment_id, amount, reason):
             raise Rejected(f"{key!r} was the key of another {row.kind}; choose a new key")
-        left = held.captured - held.refunded if reason else held.authorised - held.captured
-        if not reason and held.status != "authorised":
-            raise Rejected(f"the payment is {held.status}; only an authorised one is captured")
-        if reason and self.now > held.expires_at + REFUNDABLE:
-            raise Rejected(f"its hold ended on {held.expires_at}, over 30 days ago; refund no more")
-        if amount > left:
-            raise Rejected(f"{left} is left to {kind}; choose an amount up to that")
-        if reason:
-            self.payments.update(payment_id, refunded=held.refunded + amount)
-            self.notify("payment.refunded", payment_id)
+        return row
+
+    def add_to_paid(self, invoice_id: str, amount: Decimal) -> None:
+        """Count a captured amount towards an invoice, which is paid once all of it is captured."""
+        invoice = self.invoices[invoice_id]
+        paid = invoice.paid + amount
+        if paid == invoice.amount:
+            self.invoices.update(invoice_id, paid=paid, status="paid")
+            self.notify("invoice.paid", invoice_id)
         else:
-            invoice = self.invoices[held.invoice_id]
-            paid, status = invoice.paid + amount, "captured" if amount == left else held.status
-            self.payments.update(payment_id, captured=held.captured + amount, status=status)
-            settled = "paid" if paid == invoice.amount else "open"
-            self.invoices.update(invoice.id, paid=paid, status=settled)
-            if settled == "paid":
-                self.notify("invoice.paid", invoice.id)
-        terms = {"kind": kind, "amount": amount, "idempotency_key": key, "reason": reason}
-        return self.settlements.add(payment_id=payment_id, at=self.now, **terms)
+            self.invoices.update(invoice_id, paid=paid, status="open")
 
     def notify(self, event: Event, subject_id: str) -> None:
         """Send an event to every enabled endpoint."""
-        for hook in self.webhooks.where(status="enabled"):
-            what, due = {"webhook_id": hook.id, "event": event}, self.now + FIRST_TRY
-            self.deliveries.add(subject_id=subject_id, due_at=due, **what)
+        for webhook in self.webhooks.where(status="enabled"):
+            self.deliveries.add(
+                webhook_id=webhook.id,
+                event=event,
+                subject_id=subject_id,
+                due_at=self.now + FIRST_TRY,
+            )
 
     def next_event(self) -> datetime | None:
         """The next authorisation to expire or the next delivery to try."""
-        times = [row.expires_at for row in self.payments if row.status == "authorised"]
-        times += [row.due_at for row in self.deliveries if row.status == "pending"]
-        return min(times, default=None)
+        expiries = [row.expires_at for row in self.payments.where(status="authorised")]
+        attempts = [row.due_at for row in self.deliveries.where(status="pending")]
+        return min(expiries + attempts, default=None)
 
     def happen(self) -> None:
         """Let go of authorisations that expire, and try the deliveries that are due."""
@@ -139,41 +143,74 @@ class Office(State):
             if payment.expires_at <= self.now:
                 status = "captured" if payment.captured else "expired"
                 self.payments.update(payment.id, status=status)
-        for row in self.deliveries.where(status="pending"):
-            hook, wait = self.webhooks[row.webhook_id], timedelta(minutes=5 * 2**row.attempts)
-            if row.due_at > self.now or hook.status == "disabled":
-                continue
-            down = hook.outage_until is not None and self.now < hook.outage_until
-            failures, status = (hook.failures + 1, "pending") if down else (0, "delivered")
-            again = {"attempts": row.attempts + 1, "due_at": self.now + wait * down}
-            self.deliveries.update(row.id, status=status, **again)
-            self.webhooks.update(hook.id, failures=failures)
-            if failures == MOST_FAILURES:
-                self.webhooks.update(hook.id, status="disabled")
-                for late in self.deliveries.where(webhook_id=hook.id, status="pending"):
-                    self.deliveries.update(late.id, status="failed")
+        for delivery in self.deliveries.where(status="pending"):
+            # An earlier delivery of this loop may have disabled the endpoint.
+            webhook = self.webhooks[delivery.webhook_id]
+            if delivery.due_at <= self.now and webhook.status == "enabled":
+                self._attempt(delivery, webhook)
+
+    def _attempt(self, delivery: WebhookDelivery, webhook: Webhook) -> None:
+        """Try a delivery; if the endpoint is down, try again after twice the time."""
+        attempts = delivery.attempts + 1
+        if webhook.outage_until is None or self.now >= webhook.outage_until:
+            self.deliveries.update(
+                delivery.id, status="delivered", attempts=attempts, due_at=self.now
+            )
+            self.webhooks.update(webhook.id, failures=0)
+            return
+        wait = timedelta(minutes=5 * 2**delivery.attempts)
+        self.deliveries.update(delivery.id, attempts=attempts, due_at=self.now + wait)
+        failures = webhook.failures + 1
+        self.webhooks.update(webhook.id, failures=failures)
+        if failures == MOST_FAILURES:
+            self._disable(webhook)
+
+    def _disable(self, webhook: Webhook) -> None:
+        """Give up on an endpoint and on all that is still to be delivered to it."""
+        self.webhooks.update(webhook.id, status="disabled")
+        for delivery in self.deliveries.where(webhook_id=webhook.id, status="pending"):
+            self.deliveries.update(delivery.id, status="failed")
 
     def check(self) -> None:
         """Captures and refunds add up, invoices agree with payments, and counters with states."""
-        sums = defaultdict[str, Decimal](Decimal)
+        self._check_payments()
+        self._check_invoices()
+        self._check_webhooks()
+
+    def _check_payments(self) -> None:
+        captured = defaultdict[str, Decimal](Decimal)
+        refunded = defaultdict[str, Decimal](Decimal)
         for row in self.settlements:
-            sums[row.kind + row.payment_id] += row.amount
+            sums = captured if row.kind == "capture" else refunded
+            sums[row.payment_id] += row.amount
         for payment in self.payments:
-            assert payment.captured == sums["capture" + payment.id] <= payment.authorised
-            assert payment.refunded == sums["refund" + payment.id] <= payment.captured
-            assert not payment.captured or payment.status in ("authorised", "captured")
-            assert payment.status != "authorised" or payment.expires_at > self.now
-            sums[payment.invoice_id] += payment.captured
+            assert payment.captured == captured[payment.id]
+            assert payment.captured <= payment.authorised
+            assert payment.refunded == refunded[payment.id]
+            assert payment.refunded <= payment.captured
+            if payment.captured:
+                assert payment.status in ("authorised", "captured")
+            if payment.status == "authorised":
+                assert payment.expires_at > self.now
+
+    def _check_invoices(self) -> None:
+        captured = defaultdict[str, Decimal](Decimal)
+        for payment in self.payments:
+            captured[payment.invoice_id] += payment.captured
         for invoice in self.invoices:
-            held = self.payments.where(invoice_id=invoice.id, status="authorised")
-            assert len(held) <= (1 if invoice.status == "open" else 0)
-            assert invoice.paid == sums[invoice.id] <= invoice.amount
+            assert invoice.paid == captured[invoice.id]
+            assert invoice.paid <= invoice.amount
             assert (invoice.status == "paid") == (invoice.paid == invoice.amount)
-        down = [row.id for row in self.webhooks if row.failures >= MOST_FAILURES]
-        assert down == [row.id for row in self.webhooks if row.status == "disabled"]
+            holds = self.payments.where(invoice_id=invoice.id, status="authorised")
+            assert len(holds) <= 1
+            assert invoice.status == "open" or not holds
+
+    def _check_webhooks(self) -> None:
+        for webhook in self.webhooks:
+            assert (webhook.status == "disabled") == (webhook.failures >= MOST_FAILURES)
         for delivery in self.deliveries.where(status="pending"):
             assert delivery.due_at > self.now
-            assert delivery.webhook_id not in down
+            assert self.webhooks[delivery.webhook_id].status == "enabled"
 
 
 about = "Invoices, card captures, refunds and webhook deliveries of one merchant."

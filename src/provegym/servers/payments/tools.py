@@ -4,8 +4,21 @@ from typing import Literal
 
 from provegym.kernel import Amount, Label, Rejected
 
-from . import state
-from .state import Customer, Invoice, Office, Payment, Reason, Settlement, Webhook, server
+from .state import (
+    FIRST_TRY,
+    HOLD,
+    REFUNDABLE,
+    Customer,
+    Invoice,
+    InvoiceStatus,
+    Office,
+    Payment,
+    Reason,
+    Settlement,
+    Webhook,
+    WebhookDelivery,
+    server,
+)
 
 
 @server.read
@@ -15,12 +28,13 @@ def list_billing_customers(office: Office, /, name: str = "") -> list[Customer]:
     Args:
         name: Only customers whose name contains this.
     """
-    return [row for row in office.customers if name.lower() in row.name.lower()]
+    wanted = name.lower()
+    return [customer for customer in office.customers if wanted in customer.name.lower()]
 
 
 @server.read
 def list_invoices(
-    office: Office, /, customer_id: str, status: state.InvoiceStatus | None = None
+    office: Office, /, customer_id: str, status: InvoiceStatus | None = None
 ) -> list[Invoice]:
     """List a billing customer's invoices, newest first, with what is paid of them.
 
@@ -28,8 +42,11 @@ def list_invoices(
         customer_id: The customer, e.g. "cus_4711".
         status: Only invoices with this status.
     """
-    found = office.invoices.where(customer_id=office.customers[customer_id].id)
-    return [row for row in found[::-1] if status in (None, row.status)]
+    customer = office.customers[customer_id]
+    found = office.invoices.where(customer_id=customer.id)
+    if status is not None:
+        found = [invoice for invoice in found if invoice.status == status]
+    return found[::-1]
 
 
 @server.read
@@ -39,7 +56,8 @@ def list_invoice_payments(office: Office, /, invoice_id: str) -> list[Payment]:
     Args:
         invoice_id: The invoice, e.g. "inv_52".
     """
-    return office.payments.where(invoice_id=office.invoices[invoice_id].id)
+    invoice = office.invoices[invoice_id]
+    return office.payments.where(invoice_id=invoice.id)
 
 
 @server.read
@@ -49,17 +67,19 @@ def list_webhooks(office: Office, /, name: str = "") -> list[Webhook]:
     Args:
         name: Only endpoints whose name contains this.
     """
-    return [row for row in office.webhooks if name.lower() in row.name.lower()]
+    wanted = name.lower()
+    return [webhook for webhook in office.webhooks if wanted in webhook.name.lower()]
 
 
 @server.read
-def list_webhook_deliveries(office: Office, /, webhook_id: str) -> list[state.WebhookDelivery]:
+def list_webhook_deliveries(office: Office, /, webhook_id: str) -> list[WebhookDelivery]:
     """List the events for one webhook endpoint, newest first, with attempts and the next one.
 
     Args:
         webhook_id: The endpoint, e.g. "whk_310".
     """
-    return office.deliveries.where(webhook_id=office.webhooks[webhook_id].id)[::-1]
+    webhook = office.webhooks[webhook_id]
+    return office.deliveries.where(webhook_id=webhook.id)[::-1]
 
 
 @server.write
@@ -74,11 +94,14 @@ def create_invoice(
         amount: How much in all.
     """
     customer = office.customers[customer_id]
-    bills = [row for row in office.invoices.where(customer_id=customer_id) if row.status != "void"]
-    if amount > (left := customer.credit_limit - sum(row.amount - row.paid for row in bills)):
+    invoices = office.invoices.where(customer_id=customer_id)
+    owed = sum(invoice.amount - invoice.paid for invoice in invoices if invoice.status != "void")
+    left = customer.credit_limit - owed
+    if amount > left:
         raise Rejected(f"{customer.name} can be billed {left} more until something is paid")
-    names = {"customer_id": customer_id, "customer_name": customer.name}
-    return office.invoices.add(description=description, amount=amount, **names)
+    return office.invoices.add(
+        customer_id=customer_id, customer_name=customer.name, description=description, amount=amount
+    )
 
 
 @server.write
@@ -92,21 +115,26 @@ def set_invoice_status(
         status: Open a draft, or an open one whose hold has expired; void what nothing is paid of.
     """
     invoice = office.invoices[invoice_id]
-    held = office.payments.where(invoice_id=invoice_id, status="authorised")
     if invoice.status in ("paid", "void"):
         raise Rejected(f"the invoice is {invoice.status} and stays so; create a new one")
+    holds = office.payments.where(invoice_id=invoice_id, status="authorised")
     if status == "void":
         if invoice.paid:
             raise Rejected(f"{invoice.paid} was captured for it; refund that payment instead")
-        for payment in held:
+        for payment in holds:
             office.payments.update(payment.id, status="voided")
         office.notify("invoice.voided", invoice_id)
-    elif held or not office.customers[invoice.customer_id].card:
-        raise Rejected(f"{held[0].id} holds it already" if held else "no card is on file; void it")
     else:
-        names = {"invoice_id": invoice_id, "customer_name": invoice.customer_name}
-        left, until = invoice.amount - invoice.paid, office.now + state.HOLD
-        office.payments.add(authorised=left, expires_at=until, **names)
+        if holds:
+            raise Rejected(f"{holds[0].id} holds it already")
+        if not office.customers[invoice.customer_id].card:
+            raise Rejected("no card is on file; void it")
+        office.payments.add(
+            invoice_id=invoice_id,
+            customer_name=invoice.customer_name,
+            authorised=invoice.amount - invoice.paid,
+            expires_at=office.now + HOLD,
+        )
     return office.invoices.update(invoice_id, status=status)
 
 
@@ -121,7 +149,25 @@ def capture_payment(
         amount: How much, at most what is authorised and not captured yet.
         idempotency_key: Any new key; the same capture under the same key happens once.
     """
-    return office.book(payment_id, amount, idempotency_key, None)
+    payment = office.payments[payment_id]
+    earlier = office.repeated(idempotency_key, payment_id, amount, None)
+    if earlier is not None:
+        return earlier
+    if payment.status != "authorised":
+        raise Rejected(f"the payment is {payment.status}; only an authorised one is captured")
+    left = payment.authorised - payment.captured
+    if amount > left:
+        raise Rejected(f"{left} is left to capture; choose an amount up to that")
+    status = "captured" if amount == left else "authorised"
+    office.payments.update(payment_id, captured=payment.captured + amount, status=status)
+    office.add_to_paid(payment.invoice_id, amount)
+    return office.settlements.add(
+        payment_id=payment_id,
+        kind="capture",
+        amount=amount,
+        at=office.now,
+        idempotency_key=idempotency_key,
+    )
 
 
 @server.write
@@ -136,7 +182,25 @@ def refund_payment(
         reason: Why it is refunded.
         idempotency_key: Any new key; the same refund under the same key happens once.
     """
-    return office.book(payment_id, amount, idempotency_key, reason)
+    payment = office.payments[payment_id]
+    earlier = office.repeated(idempotency_key, payment_id, amount, reason)
+    if earlier is not None:
+        return earlier
+    if office.now > payment.expires_at + REFUNDABLE:
+        raise Rejected(f"its hold ended on {payment.expires_at}, over 30 days ago; refund no more")
+    left = payment.captured - payment.refunded
+    if amount > left:
+        raise Rejected(f"{left} is left to refund; choose an amount up to that")
+    office.payments.update(payment_id, refunded=payment.refunded + amount)
+    office.notify("payment.refunded", payment_id)
+    return office.settlements.add(
+        payment_id=payment_id,
+        kind="refund",
+        amount=amount,
+        at=office.now,
+        idempotency_key=idempotency_key,
+        reason=reason,
+    )
 
 
 @server.write
@@ -146,11 +210,12 @@ def enable_webhook(office: Office, /, webhook_id: str) -> Webhook:
     Args:
         webhook_id: The endpoint, e.g. "whk_310".
     """
-    hook, due = office.webhooks[webhook_id], office.now + state.FIRST_TRY
-    if hook.status == "enabled":
-        raise Rejected(f"{hook.name} is enabled already")
-    if hook.outage_until and office.now < hook.outage_until:
-        raise Rejected(f"{hook.name} does not answer; try again after {hook.outage_until}")
-    for row in office.deliveries.where(webhook_id=webhook_id, status="failed"):
-        office.deliveries.update(row.id, status="pending", attempts=0, due_at=due)
+    webhook = office.webhooks[webhook_id]
+    if webhook.status == "enabled":
+        raise Rejected(f"{webhook.name} is enabled already")
+    if webhook.outage_until and office.now < webhook.outage_until:
+        raise Rejected(f"{webhook.name} does not answer; try again after {webhook.outage_until}")
+    due_at = office.now + FIRST_TRY
+    for delivery in office.deliveries.where(webhook_id=webhook_id, status="failed"):
+        office.deliveries.update(delivery.id, status="pending", attempts=0, due_at=due_at)
     return office.webhooks.update(webhook_id, status="enabled", failures=0)
