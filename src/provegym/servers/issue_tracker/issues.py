@@ -120,7 +120,7 @@ def create_issue(
 
 
 def _add_subtask(board: Board, parent_id: str, issue: Issue) -> None:
-    """Make a new issue a subtask; it is not kept if the parent cannot take it."""
+    """Make a new issue a subtask; if the parent is refused, the whole call is undone."""
     parent = board.active(parent_id)
     project = board.projects[issue.project_id]
     if parent.project_id != project.id or parent.parent_id:
