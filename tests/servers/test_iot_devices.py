@@ -6,16 +6,8 @@ from typing import Any
 import pytest
 
 from provegym.kernel import Outcome, Seed, Session
-from provegym.servers.iot_devices.state import (
-    Device,
-    Home,
-    Household,
-    Reading,
-    Setting,
-    following,
-    full_hour,
-    server,
-)
+from provegym.servers.iot_devices.records import Device, Household, Reading, Setting
+from provegym.servers.iot_devices.state import Home, following, full_hour, server
 
 NOW = Seed(0).now
 TO_THE_HOUR = (full_hour(NOW) + timedelta(hours=1) - NOW) // timedelta(minutes=1)

@@ -1,23 +1,31 @@
-"""What can be done with the devices of a smart home: look, set, lock, update."""
+"""Tools for the devices of a smart home: look at them, set them, lock doors, update firmware."""
 
 from datetime import date, timedelta
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from provegym.kernel import Denied, Rejected, Sensitive, Time, forbid
+from provegym.kernel import Denied, Rejected, Sensitive, Time
 
-from . import state
-from .state import Device, DeviceDay, DeviceGroup, Home, Household, Reading, Room, server
+from .records import (
+    Device,
+    DeviceDay,
+    DeviceGroup,
+    DeviceKind,
+    DeviceStatus,
+    Household,
+    Reading,
+    Room,
+)
+from .state import LOW_BATTERY, MAX_WRONG_CODES, Home, server
 
 Level = Annotated[int, Meta(ge=0, le=100)]
 OnOff = Literal["on", "off"]
-Id = str | None
-Day = date | None
-Kind = state.DeviceKind | None
-Status = state.DeviceStatus | None
+
 SWITCHABLE = ("light", "plug", "fan")
-LOCK_OUT, UPDATE = timedelta(minutes=30), timedelta(minutes=25)
+LOCK_OUT = timedelta(minutes=30)
+UPDATE_TIME = timedelta(minutes=25)
+LONGEST_VACATION = timedelta(days=60)
 
 
 @server.read
@@ -38,7 +46,12 @@ def list_home_rooms(home: Home, /, name: str = "") -> list[Room]:
 
 @server.read
 def list_home_devices(
-    home: Home, /, name: str = "", room_id: Id = None, kind: Kind = None, status: Status = None
+    home: Home,
+    /,
+    name: str = "",
+    room_id: str | None = None,
+    kind: DeviceKind | None = None,
+    status: DeviceStatus | None = None,
 ) -> list[Device]:
     """List smart-home devices with level or reading, limits, status, battery and firmware.
 
@@ -49,33 +62,48 @@ def list_home_devices(
         status: Only devices with this status.
     """
     found = [device for device in home.devices if name.lower() in device.name.lower()]
-    found = [d for d in found if kind in (None, d.kind) and status in (None, d.status)]
-    return [device for device in found if room_id in (None, device.room_id)]
+    if room_id is not None:
+        found = [device for device in found if device.room_id == room_id]
+    if kind is not None:
+        found = [device for device in found if device.kind == kind]
+    if status is not None:
+        found = [device for device in found if device.status == status]
+    return found
 
 
 @server.read
-def list_sensor_readings(home: Home, /, device_id: str, day: Day = None) -> list[Reading]:
+def list_sensor_readings(home: Home, /, device_id: str, day: date | None = None) -> list[Reading]:
     """List what a smart-home sensor measured, hour by hour in the last ten days, newest first.
 
     Args:
         device_id: The sensor, e.g. "dev_512".
         day: Only readings of this day, e.g. "2026-03-01".
     """
-    days = [d for d in home.days.where(device_id=home.sensor(device_id).id) if day in (None, d.day)]
-    return [reading for record in reversed(days) for reading in reversed(record.readings)]
+    sensor = home.sensor(device_id)
+    records = home.days.where(device_id=sensor.id)
+    if day is not None:
+        records = [record for record in records if record.day == day]
+    readings = [reading for record in records for reading in record.readings]
+    return list(reversed(readings))
 
 
 @server.read
-def list_energy_use(home: Home, /, device_id: Id = None, day: Day = None) -> list[DeviceDay]:
+def list_energy_use(
+    home: Home, /, device_id: str | None = None, day: date | None = None
+) -> list[DeviceDay]:
     """List the energy smart-home devices used on each of the last ten days, newest first.
 
     Args:
         device_id: Only this device, e.g. "dev_512".
         day: Only this day, e.g. "2026-03-01".
     """
-    wanted = None if device_id is None else home.devices[device_id].id
-    found = [d for d in home.days if wanted in (None, d.device_id) and day in (None, d.day)]
-    return [record for record in reversed(found) if record.watt_hours]
+    found = [record for record in home.days if record.watt_hours]
+    if device_id is not None:
+        device = home.devices[device_id]
+        found = [record for record in found if record.device_id == device.id]
+    if day is not None:
+        found = [record for record in found if record.day == day]
+    return list(reversed(found))
 
 
 @server.read
@@ -97,7 +125,8 @@ def set_device_level(home: Home, /, device_id: str, level: Level) -> Device:
         level: The level in its unit, within its limits; thermostats at most 16 on vacation.
     """
     device = home.ready(device_id, level)
-    forbid(device.level == level, f"{device.name} is at {level} already")
+    if device.level == level:
+        raise Rejected(f"{device.name} is at {level} already")
     return home.devices.update(device_id, level=level)
 
 
@@ -111,9 +140,12 @@ def switch_device(home: Home, /, device_id: str, power: OnOff) -> Device:
     """
     device = home.devices[device_id]
     level = device.highest if power == "on" else device.lowest
-    forbid(device.kind not in SWITCHABLE, f"{device.name} has no switch; use set_device_level")
-    forbid(device.level == level, f"{device.name} is {power} already")
-    return home.devices.update(home.ready(device_id, level).id, level=level)
+    if device.kind not in SWITCHABLE:
+        raise Rejected(f"{device.name} has no switch; use set_device_level")
+    if device.level == level:
+        raise Rejected(f"{device.name} is {power} already")
+    home.ready(device_id, level)
+    return home.devices.update(device_id, level=level)
 
 
 @server.write
@@ -129,10 +161,13 @@ def set_device_group_level(home: Home, /, device_group_id: str, level: Level) ->
     skipped = []
     for device in devices:
         try:
-            home.devices.update(home.ready(device.id, level).id, level=level)
+            home.ready(device.id, level)
         except (Rejected, Denied):
             skipped.append(device.name)
-    forbid(len(skipped) == len(devices), f"nothing in {group.name} can be set now")
+        else:
+            home.devices.update(device.id, level=level)
+    if len(skipped) == len(devices):
+        raise Rejected(f"nothing in {group.name} can be set now")
     return home.groups.update(device_group_id, skipped=tuple(skipped))
 
 
@@ -144,7 +179,8 @@ def lock_door(home: Home, /, device_id: str) -> Device:
         device_id: The lock, e.g. "dev_512".
     """
     lock = home.door(device_id)
-    forbid(lock.level == 1, f"{lock.name} is locked already")
+    if lock.level == 1:
+        raise Rejected(f"{lock.name} is locked already")
     return home.devices.update(device_id, level=1)
 
 
@@ -157,11 +193,12 @@ def unlock_door(home: Home, /, device_id: str, code: Sensitive[str]) -> Device:
         code: The code the user gave for this lock; never guess it.
     """
     lock = home.door(device_id)
-    forbid(lock.level == 0, f"{lock.name} is unlocked already")
+    if lock.level == 0:
+        raise Rejected(f"{lock.name} is unlocked already")
     if home.codes.where(device_id=device_id, code=code):
         return home.devices.update(device_id, level=0, wrong_codes=0)
     lock = home.devices.update(device_id, wrong_codes=lock.wrong_codes + 1)
-    if lock.wrong_codes < state.MAX_WRONG_CODES:
+    if lock.wrong_codes < MAX_WRONG_CODES:
         return lock
     return home.devices.update(device_id, status="locked_out", back_at=home.now + LOCK_OUT)
 
@@ -177,7 +214,8 @@ def set_child_lock(home: Home, /, device_id: str, child_lock: OnOff) -> Device:
     device = home.reachable(device_id)
     home.actuator(device_id, device.level)
     on = child_lock == "on"
-    forbid(device.child_lock == on, f"the child lock of {device.name} is {child_lock} already")
+    if device.child_lock == on:
+        raise Rejected(f"the child lock of {device.name} is {child_lock} already")
     return home.devices.update(device_id, child_lock=on)
 
 
@@ -189,11 +227,13 @@ def update_device_firmware(home: Home, /, device_id: str) -> Device:
         device_id: The device, e.g. "dev_512"; its battery not below 30 %, a lock locked.
     """
     device = home.reachable(device_id)
-    forbid(device.firmware == device.newest_firmware, f"{device.name} has the newest firmware")
-    weak = (device.battery or 100) < 2 * state.LOW_BATTERY
-    forbid(weak, f"the battery of {device.name} is too low for an update: {device.battery} %")
-    forbid(device.kind == "lock" and device.level == 0, f"lock {device.name} before updating it")
-    return home.devices.update(device_id, status="updating", back_at=home.now + UPDATE)
+    if device.firmware == device.newest_firmware:
+        raise Rejected(f"{device.name} has the newest firmware")
+    if device.battery is not None and device.battery < 2 * LOW_BATTERY:
+        raise Rejected(f"the battery of {device.name} is too low for an update: {device.battery} %")
+    if device.kind == "lock" and device.level == 0:
+        raise Rejected(f"lock {device.name} before updating it")
+    return home.devices.update(device_id, status="updating", back_at=home.now + UPDATE_TIME)
 
 
 @server.write
@@ -204,12 +244,16 @@ def set_vacation_mode(home: Home, /, until: Time | None = None) -> Household:
         until: When it ends, within 60 days, e.g. "2026-03-14T18:00:00Z"; now if left out. Till
             then lights, plugs and fans are off, thermostats low, and schedules pause.
     """
-    now, doors = home.now, home.devices.where(kind="lock", level=0)
-    forbid(until is None and not home.vacation, "the household is not on vacation")
-    if until is not None:
-        forbid(not now < until <= now + timedelta(days=60), f"choose a time in 60 days from {now}")
-        forbid(bool(doors), f"lock {', '.join(door.name for door in doors)} first")
-        for device in home.devices.where(status="online", owner="household"):
-            if device.kind in (*SWITCHABLE, "thermostat"):
-                home.devices.update(device.id, level=device.lowest)
+    if until is None:
+        if home.vacation is None:
+            raise Rejected("the household is not on vacation")
+        return home.households.update("home", vacation_until=None)
+    if until <= home.now or until > home.now + LONGEST_VACATION:
+        raise Rejected(f"choose a time in 60 days from {home.now}")
+    open_doors = [door.name for door in home.devices.where(kind="lock", level=0)]
+    if open_doors:
+        raise Rejected(f"lock {', '.join(open_doors)} first")
+    for device in home.devices.where(status="online", owner="household"):
+        if device.kind in (*SWITCHABLE, "thermostat"):
+            home.devices.update(device.id, level=device.lowest)
     return home.households.update("home", vacation_until=until)

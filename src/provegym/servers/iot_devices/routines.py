@@ -1,20 +1,22 @@
-"""What a smart home can be taught: scenes, schedules and automations."""
+"""Tools for the routines of a smart home: scenes, schedules and automations."""
 
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from provegym.kernel import Denied, Label, forbid
+from provegym.kernel import Denied, Label, Rejected
 
-from . import state
-from .control import Id, Level
-from .state import Automation, DeviceSchedule, Home, Scene, Side, server
+from .control import Level
+from .records import Automation, DeviceSchedule, Scene, Setting, Side, Weekday
+from .state import Home, following, server
 
 Enabling = Literal["enabled", "disabled"]
 Threshold = Annotated[float, Meta(ge=-50, le=2000)]
 TimeOfDay = Annotated[str, Meta(max_length=5, pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
-Days = Annotated[list[state.Weekday], Meta(min_length=1, max_length=7)]
-Settings = Annotated[list[state.Setting], Meta(min_length=1, max_length=8)]
+Days = Annotated[list[Weekday], Meta(min_length=1, max_length=7)]
+Settings = Annotated[list[Setting], Meta(min_length=1, max_length=8)]
+
+MOST_SCHEDULES = 4
 
 
 @server.read
@@ -28,7 +30,9 @@ def list_scenes(home: Home, /, name: str = "") -> list[Scene]:
 
 
 @server.read
-def list_home_automations(home: Home, /, name: str = "", device_id: Id = None) -> list[Automation]:
+def list_home_automations(
+    home: Home, /, name: str = "", device_id: str | None = None
+) -> list[Automation]:
     """List the automations of the smart home, with when each ran last and what came of it.
 
     Args:
@@ -36,7 +40,9 @@ def list_home_automations(home: Home, /, name: str = "", device_id: Id = None) -
         device_id: Only automations that read or set this device, e.g. "dev_512".
     """
     found = [rule for rule in home.automations if name.lower() in rule.name.lower()]
-    return [rule for rule in found if device_id in (None, rule.sensor_id, rule.device_id)]
+    if device_id is not None:
+        found = [rule for rule in found if device_id in (rule.sensor_id, rule.device_id)]
+    return found
 
 
 @server.read
@@ -59,8 +65,8 @@ def activate_scene(home: Home, /, scene_id: str) -> Scene:
     scene = home.scenes[scene_id]
     for setting in scene.settings:
         home.ready(setting.device_id, setting.level)
-    same = all(home.devices[setting.device_id].level == setting.level for setting in scene.settings)
-    forbid(same, f"the home is in scene {scene.name} already")
+    if all(home.devices[setting.device_id].level == setting.level for setting in scene.settings):
+        raise Rejected(f"the home is in scene {scene.name} already")
     for setting in scene.settings:
         home.devices.update(setting.device_id, level=setting.level)
     return scene
@@ -74,12 +80,13 @@ def create_scene(home: Home, /, name: Label, settings: Settings) -> Scene:
         name: What to call it; no other scene may have that name.
         settings: The devices, each once, and their levels.
     """
-    taken = any(scene.name.lower() == name.lower() for scene in home.scenes)
-    forbid(taken, f"there is a scene called {name!r} already; choose another name")
-    twice = len({setting.device_id for setting in settings}) < len(settings)
-    forbid(twice, "a device occurs twice; give each device one level")
+    if any(scene.name.lower() == name.lower() for scene in home.scenes):
+        raise Rejected(f"there is a scene called {name!r} already; choose another name")
+    if len({setting.device_id for setting in settings}) < len(settings):
+        raise Rejected("a device occurs twice; give each device one level")
     for setting in settings:
-        home.owned(home.actuator(setting.device_id, setting.level).id)
+        home.actuator(setting.device_id, setting.level)
+        home.owned(setting.device_id)
     return home.scenes.add(name=name, settings=tuple(settings))
 
 
@@ -91,7 +98,8 @@ def delete_scene(home: Home, /, scene_id: str) -> Scene:
         scene_id: The scene, e.g. "scn_40"; the ones that came with the home stay.
     """
     scene = home.scenes[scene_id]
-    forbid(scene.built_in, f"{scene.name} came with the home and cannot be deleted", Denied)
+    if scene.built_in:
+        raise Denied(f"{scene.name} came with the home and cannot be deleted")
     home.scenes.remove(scene_id)
     return scene
 
@@ -109,14 +117,22 @@ def create_home_automation(
         device_id: The actuator to set, e.g. "dev_77".
         level: The level to set it to; no other enabled automation may set it on that occasion.
     """
-    sensor, device = home.sensor(sensor_id), home.owned(home.actuator(device_id, level).id)
-    fits = sensor.lowest <= threshold <= sensor.highest
-    forbid(not fits, f"{sensor.name} measures {sensor.lowest} to {sensor.highest} {sensor.unit}")
+    sensor = home.sensor(sensor_id)
+    device = home.actuator(device_id, level)
+    home.owned(device_id)
+    if not sensor.lowest <= threshold <= sensor.highest:
+        raise Rejected(f"{sensor.name} measures {sensor.lowest} to {sensor.highest} {sensor.unit}")
     home.forbid_rivals(sensor_id, when, device_id)
-    trigger = {"sensor_id": sensor_id, "sensor_name": sensor.name, "when": when}
-    action = {"device_id": device_id, "device_name": device.name, "level": level}
-    name = f"{device.name} {level} when {sensor.name} {when} {threshold:g}"
-    return home.automations.add(name=name, threshold=threshold, **trigger, **action)
+    return home.automations.add(
+        name=f"{device.name} {level} when {sensor.name} {when} {threshold:g}",
+        sensor_id=sensor.id,
+        sensor_name=sensor.name,
+        when=when,
+        threshold=threshold,
+        device_id=device.id,
+        device_name=device.name,
+        level=level,
+    )
 
 
 @server.write(idempotent=True)
@@ -127,9 +143,12 @@ def set_home_automation_status(home: Home, /, automation_id: str, status: Enabli
         automation_id: The automation, e.g. "aut_9".
         status: What it shall be.
     """
-    rule, enabled = home.automations[automation_id], status == "enabled"
-    forbid(rule.safety, f"{rule.name} keeps the home safe and stays enabled", Denied)
-    forbid(rule.enabled == enabled, f"{rule.name} is {status} already")
+    rule = home.automations[automation_id]
+    enabled = status == "enabled"
+    if rule.safety:
+        raise Denied(f"{rule.name} keeps the home safe and stays enabled")
+    if rule.enabled == enabled:
+        raise Rejected(f"{rule.name} is {status} already")
     if enabled:
         home.forbid_rivals(rule.sensor_id, rule.when, rule.device_id)
     return home.automations.update(automation_id, enabled=enabled, met=False)
@@ -143,7 +162,8 @@ def delete_home_automation(home: Home, /, automation_id: str) -> Automation:
         automation_id: The automation, e.g. "aut_9".
     """
     rule = home.automations[automation_id]
-    forbid(rule.safety, f"{rule.name} keeps the home safe and stays", Denied)
+    if rule.safety:
+        raise Denied(f"{rule.name} keeps the home safe and stays")
     home.automations.remove(automation_id)
     return rule
 
@@ -160,15 +180,23 @@ def create_device_schedule(
         time_of_day: When, in UTC, e.g. "07:30".
         days: On which days of the week.
     """
-    device = home.owned(home.actuator(device_id, level).id)
-    others = home.schedules.where(device_id=device_id)
-    forbid(len(others) >= 4, f"{device.name} has four schedules; delete one first")
-    same = [plan for plan in others if plan.time_of_day == time_of_day]
-    clash = any(day in plan.days for plan in same for day in days)
-    forbid(clash, f"{device.name} is scheduled for {time_of_day} on one of these days already")
-    fields = {"device_id": device_id, "device_name": device.name, "level": level}
-    fields |= {"time_of_day": time_of_day, "days": tuple(dict.fromkeys(days))}
-    return home.schedules.add(next_at=state.following(home.now, time_of_day, days), **fields)
+    device = home.actuator(device_id, level)
+    home.owned(device_id)
+    if len(home.schedules.where(device_id=device_id)) >= MOST_SCHEDULES:
+        raise Rejected(f"{device.name} has four schedules; delete one first")
+    for plan in home.schedules.where(device_id=device_id, time_of_day=time_of_day):
+        if not set(days).isdisjoint(plan.days):
+            raise Rejected(
+                f"{device.name} is scheduled for {time_of_day} on one of these days already"
+            )
+    return home.schedules.add(
+        device_id=device.id,
+        device_name=device.name,
+        level=level,
+        time_of_day=time_of_day,
+        days=tuple(dict.fromkeys(days)),  # each day once, in the order given
+        next_at=following(home.now, time_of_day, days),
+    )
 
 
 @server.write(destructive=True)
@@ -180,6 +208,7 @@ def delete_device_schedule(home: Home, /, device_schedule_id: str) -> DeviceSche
     """
     plan = home.schedules[device_schedule_id]
     device = home.owned(plan.device_id)
-    forbid(device.child_lock, f"{device.name} has its child lock on; take that off first")
+    if device.child_lock:
+        raise Rejected(f"{device.name} has its child lock on; take that off first")
     home.schedules.remove(device_schedule_id)
     return plan

@@ -1,146 +1,34 @@
-"""What a smart home knows, what its clock brings about, and what is always true of it."""
+"""The state of a smart home: rules for its devices, what happens over time, and invariants."""
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
-from typing import Annotated, Any, Literal
+from datetime import UTC, datetime, timedelta
 
-from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from provegym.kernel import Denied, Record, Server, State, Table, forbid, table
+from provegym.kernel import Denied, Rejected, Server, State, Table, table
 
-SensorKind = Literal["thermometer", "hygrometer", "light_sensor", "air_sensor"]
-ActuatorKind = Literal["thermostat", "light", "blind", "valve", "plug", "fan"]
-DeviceKind = SensorKind | ActuatorKind | Literal["lock"]
-DeviceStatus = Literal["online", "offline", "updating", "locked_out"]
-Side = Literal["above", "below"]
-Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-WEEK: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-LOW_BATTERY, FROST_GUARD, MAX_WRONG_CODES = 15, 16, 3
-EPOCH, HOUR, KEPT = datetime(2026, 1, 1, tzinfo=UTC), timedelta(hours=1), timedelta(days=9)
+from .records import (
+    WEEK,
+    Automation,
+    Device,
+    DeviceDay,
+    DeviceGroup,
+    DeviceSchedule,
+    DoorCode,
+    Household,
+    Reading,
+    Room,
+    Scene,
+    Side,
+    Weekday,
+)
 
-
-class Room(Record, frozen=True):
-    """Part of the home."""
-
-    id: str
-    name: str
-    floor: int
-
-
-class Device(Record, frozen=True):
-    """A sensor with its last reading, or something with a level; for a lock, 1 means locked."""
-
-    id: str
-    name: str
-    kind: DeviceKind
-    room_id: str
-    room_name: str
-    unit: str
-    lowest: int
-    highest: int
-    level: int
-    firmware: str
-    newest_firmware: str
-    owner: Literal["household", "building"] = "household"
-    reading: float | None = None
-    watts: int = 0
-    status: DeviceStatus = "online"
-    back_at: datetime | None = None
-    battery: int | None = None
-    child_lock: bool = False
-    wrong_codes: int = 0
-
-
-class DoorCode(Record, frozen=True):
-    """A secret that opens a lock; no tool shows it."""
-
-    id: str
-    device_id: str
-    code: str
-
-
-class Reading(Record, frozen=True):
-    """What a sensor measured on the hour."""
-
-    at: datetime
-    value: float
-
-
-class DeviceDay(Record, frozen=True):
-    """What a device measured, or the energy it used, on one day."""
-
-    id: str
-    device_id: str
-    device_name: str
-    day: date
-    watt_hours: int = 0
-    readings: tuple[Reading, ...] = ()
-
-
-class Setting(Struct, frozen=True):
-    """The level a scene gives to a device."""
-
-    device_id: Annotated[str, Meta(max_length=40, description='An actuator, e.g. "dev_512".')]
-    level: Annotated[int, Meta(ge=0, le=100, description="Its level, within its limits.")]
-
-
-class Scene(Record, frozen=True):
-    """Levels for several devices at once; the ones that came with the home stay."""
-
-    id: str
-    name: str
-    settings: tuple[Setting, ...]
-    built_in: bool = False
-
-
-class DeviceGroup(Record, frozen=True):
-    """Devices that are set together; `skipped` names those that did not take the last level."""
-
-    id: str
-    name: str
-    device_ids: tuple[str, ...]
-    skipped: tuple[str, ...] = ()
-
-
-class Automation(Record, frozen=True):
-    """Sets a device when a sensor's reading passes a threshold; `met` tells if it is past it."""
-
-    id: str
-    name: str
-    sensor_id: str
-    sensor_name: str
-    when: Side
-    threshold: float
-    device_id: str
-    device_name: str
-    level: int
-    enabled: bool = True
-    safety: bool = False
-    met: bool = False
-    last_run: datetime | None = None
-    last_result: Literal["done", "blocked", "conflict"] | None = None
-
-
-class DeviceSchedule(Record, frozen=True):
-    """Sets a device at a time of some days of the week; `missed` counts when it could not."""
-
-    id: str
-    device_id: str
-    device_name: str
-    level: int
-    time_of_day: str
-    days: tuple[Weekday, ...]
-    next_at: datetime
-    missed: int = 0
-
-
-class Household(Record, frozen=True):
-    """Who lives here, and until when they are on vacation."""
-
-    id: str
-    name: str
-    vacation_until: datetime | None = None
+LOW_BATTERY = 15  # percent
+FROST_GUARD = 16  # degrees, the highest a thermostat may be set to on vacation
+MAX_WRONG_CODES = 3
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # the noise of a reading depends on the hours since
+HOUR = timedelta(hours=1)
+DAYS_KEPT = timedelta(days=9)
 
 
 class Home(State):
@@ -164,146 +52,217 @@ class Home(State):
     def owned(self, device_id: str) -> Device:
         """A device that the household may change."""
         device = self.devices[device_id]
-        theirs = device.owner == "building"
-        forbid(theirs, f"{device.name} belongs to the building; ask the caretaker", Denied)
+        if device.owner == "building":
+            raise Denied(f"{device.name} belongs to the building; ask the caretaker")
         return device
 
     def reachable(self, device_id: str) -> Device:
         """A device that the household may change and that listens now."""
         device = self.owned(device_id)
-        gone = device.status != "online"
-        forbid(gone, f"{device.name} is {device.status} and comes back at {device.back_at}")
+        if device.status != "online":
+            raise Rejected(f"{device.name} is {device.status} and comes back at {device.back_at}")
         return device
 
     def sensor(self, device_id: str) -> Device:
         """A device that measures."""
         device = self.devices[device_id]
-        forbid(device.reading is None, f"{device.name} measures nothing; choose a sensor")
+        if device.reading is None:
+            raise Rejected(f"{device.name} measures nothing; choose a sensor")
         return device
 
     def actuator(self, device_id: str, level: int) -> Device:
         """A device whose limits allow this level."""
         device = self.devices[device_id]
-        forbid(device.reading is not None, f"{device.name} only measures; choose an actuator")
-        forbid(device.kind == "lock", f"{device.name} is a lock; use lock_door or unlock_door")
-        fits = device.lowest <= level <= device.highest
-        forbid(not fits, f"{device.name} takes levels from {device.lowest} to {device.highest}")
+        if device.reading is not None:
+            raise Rejected(f"{device.name} only measures; choose an actuator")
+        if device.kind == "lock":
+            raise Rejected(f"{device.name} is a lock; use lock_door or unlock_door")
+        if not device.lowest <= level <= device.highest:
+            raise Rejected(f"{device.name} takes levels from {device.lowest} to {device.highest}")
         return device
 
     def ready(self, device_id: str, level: int) -> Device:
         """An actuator that takes this level from the user now."""
-        device = self.actuator(self.reachable(device_id).id, level)
-        forbid(device.child_lock, f"{device.name} has its child lock on; take that off first")
-        warm = self.too_warm(device, level)
-        forbid(warm, f"on vacation {device.name} stays at {FROST_GUARD} or below")
+        self.reachable(device_id)
+        device = self.actuator(device_id, level)
+        if device.child_lock:
+            raise Rejected(f"{device.name} has its child lock on; take that off first")
+        if self.too_warm(device, level):
+            raise Rejected(f"on vacation {device.name} stays at {FROST_GUARD} or below")
         return device
 
     def too_warm(self, device: Device, level: int) -> bool:
         """Whether a level would heat a home where nobody is."""
-        return bool(self.vacation) and device.kind == "thermostat" and level > FROST_GUARD
+        if self.vacation is None:
+            return False
+        return device.kind == "thermostat" and level > FROST_GUARD
 
     def door(self, device_id: str) -> Device:
         """A door lock that can be operated from afar now."""
         device = self.reachable(device_id)
-        forbid(device.kind != "lock", f"{device.name} is no lock; list_home_devices shows locks")
-        weak = (device.battery or 100) < LOW_BATTERY
-        forbid(weak, f"the battery of {device.name} is too low; it can be used by key only")
+        if device.kind != "lock":
+            raise Rejected(f"{device.name} is no lock; list_home_devices shows locks")
+        if device.battery is not None and device.battery < LOW_BATTERY:
+            raise Rejected(f"the battery of {device.name} is too low; it can be used by key only")
         return device
 
     def forbid_rivals(self, sensor_id: str, when: Side, device_id: str) -> None:
         """Refuse a second enabled automation for the same device and occasion."""
         for rule in self.automations.where(device_id=device_id, sensor_id=sensor_id, when=when):
-            forbid(rule.enabled, f"{rule.name} ({rule.id}) does that already; disable it first")
+            if rule.enabled:
+                raise Rejected(f"{rule.name} ({rule.id}) does that already; disable it first")
 
     def drive(self, device_id: str, level: int) -> bool:
         """Let a routine set a device, if it can; a child lock keeps out people only."""
         device = self.devices[device_id]
-        if device.status == "online" and not self.too_warm(device, level):
-            return bool(self.devices.update(device_id, level=level))
-        return False
+        if device.status != "online" or self.too_warm(device, level):
+            return False
+        self.devices.update(device_id, level=level)
+        return True
 
     def next_event(self) -> datetime:
-        """The next full hour, or before it a return, the end of a wait, or a schedule."""
-        times = [self.vacation, *(plan.next_at for plan in self.schedules)]
-        times += (full_hour(self.now) + HOUR, *(device.back_at for device in self.devices))
-        return min(time for time in times if time)
+        """The next full hour or, before it, a device's return, a vacation's end or a schedule."""
+        times = [full_hour(self.now) + HOUR]
+        if self.vacation:
+            times.append(self.vacation)
+        times += [plan.next_at for plan in self.schedules]
+        times += [device.back_at for device in self.devices if device.back_at]
+        return min(times)
 
     def happen(self) -> None:
-        """Bring devices back, end waits, run schedules, and on the hour all that is hourly."""
-        now = self.now
-        for device in self.devices.where(back_at=now):
-            newest = device.newest_firmware if device.status == "updating" else device.firmware
-            fields = {"status": "online", "back_at": None, "firmware": newest, "wrong_codes": 0}
-            self.devices.update(device.id, **fields)
-        if self.vacation == now:
+        """Bring devices back, end the vacation, run schedules, and on the hour what is hourly."""
+        for device in self.devices.where(back_at=self.now):
+            self._bring_back(device)
+        if self.vacation == self.now:
             self.households.update("home", vacation_until=None)
-        for plan in self.schedules.where(next_at=now):
-            missed = plan.missed + bool(self.vacation or not self.drive(plan.device_id, plan.level))
-            later = following(now, plan.time_of_day, plan.days)
-            self.schedules.update(plan.id, missed=missed, next_at=later)
-        if now == full_hour(now):
-            self.measure()
-            self.automate()
+        for plan in self.schedules.where(next_at=self.now):
+            self._run_schedule(plan)
+        if self.now == full_hour(self.now):
+            self._forget_old_days()
+            self._measure()
+            self._automate()
 
-    def measure(self) -> None:
-        """Read the sensors and meters; a room drifts towards what its thermostat is set to."""
-        heating = self.devices.where(kind="thermostat")
-        targets = {("thermometer", device.room_id): device.level for device in heating}
-        hours, today = (self.now - EPOCH) // HOUR, self.now.date()
-        for past in [day for day in self.days if day.day < today - KEPT]:
-            self.days.remove(past.id)
+    def _bring_back(self, device: Device) -> None:
+        """Put a device online again, with its new firmware if it was updating."""
+        firmware = device.firmware
+        if device.status == "updating":
+            firmware = device.newest_firmware
+        self.devices.update(
+            device.id, status="online", back_at=None, firmware=firmware, wrong_codes=0
+        )
+
+    def _run_schedule(self, plan: DeviceSchedule) -> None:
+        """Set the device of a schedule; that is missed on vacation or if the device cannot."""
+        missed = plan.missed
+        if self.vacation or not self.drive(plan.device_id, plan.level):
+            missed += 1
+        next_at = following(self.now, plan.time_of_day, plan.days)
+        self.schedules.update(plan.id, missed=missed, next_at=next_at)
+
+    def _forget_old_days(self) -> None:
+        """Remove the records of days that are too long ago."""
+        oldest = self.now.date() - DAYS_KEPT
+        for record in list(self.days):
+            if record.day < oldest:
+                self.days.remove(record.id)
+
+    def _measure(self) -> None:
+        """Read every sensor and meter that is online."""
+        thermostats = self.devices.where(kind="thermostat")
+        targets = {device.room_id: device.level for device in thermostats}
+        today = self.now.date()
         for device in self.devices.where(status="online"):
-            key, span = f"{today}/{device.id}", device.highest - device.lowest
-            new = DeviceDay(id=key, device_id=device.id, device_name=device.name, day=today)
-            day, last = self.days.get(key) or new, device.reading
-            if last is None:
-                used = device.watts * (device.level - device.lowest) // span
-                self.days.put(replace(day, watt_hours=day.watt_hours + used))
-                continue
-            sunny = device.lowest + span * (1 - abs(14 - self.now.hour) / 14)
-            goal = targets.get((device.kind, device.room_id), sunny)
-            noise = (hours * 7919 + int(device.id[4:]) * 104_729) % 1009 / 1009 - 0.5
-            value = last + (goal - last) * 0.3 + span * noise * 0.1
-            value = round(min(max(value, device.lowest), device.highest), 1)
-            left = device.battery and max(1, device.battery - (self.now.hour == 0))
-            self.devices.update(device.id, reading=value, battery=left)
-            self.days.put(replace(day, readings=(*day.readings, Reading(self.now, value))))
+            key = f"{today}/{device.id}"
+            record = self.days.get(key) or DeviceDay(
+                id=key, device_id=device.id, device_name=device.name, day=today
+            )
+            if device.reading is None:
+                used = device.watts * (device.level - device.lowest) // device.span
+                self.days.put(replace(record, watt_hours=record.watt_hours + used))
+            else:
+                reading = self._read(device, device.reading, targets)
+                self.days.put(replace(record, readings=(*record.readings, reading)))
 
-    def automate(self) -> None:
-        """Run what a reading has just set off; of two that set one device, the older one counts."""
-        driven: dict[str, int] = {}
+    def _read(self, device: Device, last: float, targets: dict[str, int]) -> Reading:
+        """Take a sensor's reading; it drifts from the last one, with noise.
+
+        A thermometer drifts to what the thermostat of its room is set to, anything else to a value
+        that follows the sun.
+        """
+        goal = device.lowest + device.span * (1 - abs(14 - self.now.hour) / 14)
+        if device.kind == "thermometer":
+            goal = targets.get(device.room_id, goal)
+        hours = (self.now - EPOCH) // HOUR
+        number = int(device.id.removeprefix("dev_"))
+        noise = (hours * 7919 + number * 104_729) % 1009 / 1009 - 0.5
+        value = last + (goal - last) * 0.3 + device.span * noise * 0.1
+        value = round(min(max(value, device.lowest), device.highest), 1)
+
+        battery = device.battery
+        if battery is not None and self.now.hour == 0:
+            battery = max(1, battery - 1)
+        self.devices.update(device.id, reading=value, battery=battery)
+        return Reading(at=self.now, value=value)
+
+    def _automate(self) -> None:
+        """Run the automations whose sensors have just passed their thresholds.
+
+        If two of them set the same device, the older one counts.
+        """
+        levels: dict[str, int] = {}
         for rule in self.automations.where(enabled=True):
-            value = self.sensor(rule.sensor_id).reading or 0
-            met = value > rule.threshold if rule.when == "above" else value < rule.threshold
-            changes: dict[str, Any] = {"met": met}
-            if met and not rule.met:
-                rival = driven.setdefault(rule.device_id, rule.level) != rule.level
-                done = not rival and self.drive(rule.device_id, rule.level)
-                result = "conflict" if rival else "done" if done else "blocked"
-                changes |= {"last_run": self.now, "last_result": result}
-            self.automations.update(rule.id, **changes)
+            met = rule.is_past(self.sensor(rule.sensor_id).reading or 0)
+            if not met or rule.met:
+                self.automations.update(rule.id, met=met)
+                continue
+            level = levels.setdefault(rule.device_id, rule.level)
+            if level != rule.level:
+                result = "conflict"
+            elif self.drive(rule.device_id, rule.level):
+                result = "done"
+            else:
+                result = "blocked"
+            self.automations.update(rule.id, met=True, last_run=self.now, last_result=result)
 
     def check(self) -> None:
         """Values keep to limits, references hold, energy only grows, waits and lock-outs fit."""
         assert self.vacation is None or self.vacation > self.now
         for device in self.devices:
-            value = device.level if device.reading is None else device.reading
-            assert device.lowest <= value <= device.highest
-            assert device.room_id in self.rooms
-            assert (device.status != "online") == ((device.back_at or self.now) > self.now)
-            assert (device.status == "locked_out") == (device.wrong_codes == MAX_WRONG_CODES)
-            assert device.kind == "lock" or device.wrong_codes == 0
+            self._check_device(device)
         for _, before, after in self.days.touched():
-            assert not (before and after) or after.watt_hours >= before.watt_hours
-        active = [(r.sensor_id, r.when, r.device_id) for r in self.automations if r.enabled]
-        assert len(set(active)) == len(active)
-        assert all(self.sensor(rule.sensor_id) for rule in self.automations)
-        settings = [setting for scene in self.scenes for setting in scene.settings]
-        for part in (*self.automations, *self.schedules, *settings):
-            self.actuator(part.device_id, part.level)
+            if before and after:
+                assert after.watt_hours >= before.watt_hours
+        for group in self.groups:
+            assert all(device_id in self.devices for device_id in group.device_ids)
+        self._check_routines()
+
+    def _check_device(self, device: Device) -> None:
+        """A device is in a room, within its limits, and its status agrees with its other fields."""
+        assert device.room_id in self.rooms
+        value = device.level if device.reading is None else device.reading
+        assert device.lowest <= value <= device.highest
+        waits = device.back_at is not None and device.back_at > self.now
+        assert waits == (device.status != "online")
+        assert (device.status == "locked_out") == (device.wrong_codes == MAX_WRONG_CODES)
+        assert device.kind == "lock" or device.wrong_codes == 0
+
+    def _check_routines(self) -> None:
+        """Scenes, schedules and automations are about sensors and levels that there are.
+
+        `sensor` and `actuator` raise if a device is of another kind or does not take the level.
+        """
+        for scene in self.scenes:
+            for setting in scene.settings:
+                self.actuator(setting.device_id, setting.level)
         for plan in self.schedules:
+            self.actuator(plan.device_id, plan.level)
             assert plan.next_at == following(self.now, plan.time_of_day, plan.days)
-        assert all(key in self.devices for group in self.groups for key in group.device_ids)
+        for rule in self.automations:
+            self.sensor(rule.sensor_id)
+            self.actuator(rule.device_id, rule.level)
+        enabled = self.automations.where(enabled=True)
+        occasions = {(rule.sensor_id, rule.when, rule.device_id) for rule in enabled}
+        assert len(occasions) == len(enabled)
 
 
 def full_hour(at: datetime) -> datetime:
@@ -313,11 +272,17 @@ def full_hour(at: datetime) -> datetime:
 
 def following(after: datetime, time_of_day: str, days: Sequence[Weekday]) -> datetime:
     """When a schedule is next due."""
-    hour, minute = (int(part) for part in time_of_day.split(":"))
-    today = full_hour(after).replace(hour=hour, minute=minute)
+    hour, minute = time_of_day.split(":")
+    today = full_hour(after).replace(hour=int(hour), minute=int(minute))
     times = [today + timedelta(days=ahead) for ahead in range(8)]
     return next(time for time in times if time > after and WEEK[time.weekday()] in days)
 
 
-about = "Rooms, sensors, actuators, door locks, scenes, schedules and automations of a smart home."
-server = Server("iot_devices", Home, category="devices", about=about)
+server = Server(
+    "iot_devices",
+    Home,
+    category="devices",
+    about=(
+        "Rooms, sensors, actuators, door locks, scenes, schedules and automations of a smart home."
+    ),
+)

@@ -1,37 +1,40 @@
-"""What can be done about projects, teams, sprints and releases."""
+"""Tools for planning: projects, teams, sprints and releases."""
 
 from datetime import timedelta
 from typing import Annotated
 
 from msgspec import Meta
 
-from provegym.kernel import forbid
+from provegym.kernel import Rejected
 
-from . import state as track
-from .state import CLOSED, TEAM, Board, Issue, Phase, Release, Sprint, server
+from .state import CLOSED, TEAM, Board, Issue, Member, Phase, Project, Release, Sprint, server
 
 Weeks = Annotated[int, Meta(ge=1, le=4)]
 
 
 @server.read
-def list_tracker_projects(board: Board, /, name: str = "") -> list[track.Project]:
+def list_tracker_projects(board: Board, /, name: str = "") -> list[Project]:
     """List the projects of the issue tracker with their components and the user's role in each.
 
     Args:
         name: Only projects whose name or key contains this.
     """
-    return [p for p in board.projects if name.lower() in f"{p.name} {p.key}".lower()]
+    wanted = name.lower()
+    return [
+        project for project in board.projects if wanted in f"{project.name} {project.key}".lower()
+    ]
 
 
 @server.read
-def list_project_members(board: Board, /, project_id: str, name: str = "") -> list[track.Member]:
+def list_project_members(board: Board, /, project_id: str, name: str = "") -> list[Member]:
     """List the people on a software project's team, with their roles.
 
     Args:
         project_id: The project, e.g. "prj_310".
         name: Only members whose name contains this.
     """
-    team = board.members.where(project_id=board.projects[project_id].id)
+    project = board.projects[project_id]
+    team = board.members.where(project_id=project.id)
     return [member for member in team if name.lower() in member.name.lower()]
 
 
@@ -43,8 +46,10 @@ def list_sprints(board: Board, /, project_id: str, status: Phase | None = None) 
         project_id: The project, e.g. "prj_310".
         status: Only sprints with this status.
     """
-    sprints = board.sprints.where(project_id=board.projects[project_id].id)
-    return [sprint for sprint in sprints if status in (None, sprint.status)]
+    project = board.projects[project_id]
+    if status is None:
+        return board.sprints.where(project_id=project.id)
+    return board.sprints.where(project_id=project.id, status=status)
 
 
 @server.read
@@ -55,7 +60,8 @@ def list_project_releases(board: Board, /, project_id: str, name: str = "") -> l
         project_id: The project, e.g. "prj_310".
         name: Only releases whose name contains this.
     """
-    releases = board.releases.where(project_id=board.projects[project_id].id)
+    project = board.projects[project_id]
+    releases = board.releases.where(project_id=project.id)
     return [release for release in releases if name.lower() in release.name.lower()]
 
 
@@ -70,13 +76,18 @@ def plan_issue(board: Board, /, issue_id: str, sprint_id: str) -> Issue:
     issue = board.active(issue_id)
     board.allow(issue.project_id, "developer", "lead")
     if sprint_id == "backlog":
-        forbid(issue.status != "open", f"{issue.key} is {issue.status}; move it to open first")
+        if issue.status != "open":
+            raise Rejected(f"{issue.key} is {issue.status}; move it to open first")
         return board.replan(issue, None)
     sprint = board.sprints[sprint_id]
-    forbid(sprint.project_id != issue.project_id, f"{sprint.name} is another project's sprint")
-    forbid(sprint.id == issue.sprint_id, f"{issue.key} is in {sprint.name} already")
-    forbid(sprint.status == "closed", f"{sprint.name} is over; choose a planned or active one")
-    forbid(not issue.estimate, f"estimate {issue.key} with update_issue first")
+    if sprint.project_id != issue.project_id:
+        raise Rejected(f"{sprint.name} is another project's sprint")
+    if sprint.id == issue.sprint_id:
+        raise Rejected(f"{issue.key} is in {sprint.name} already")
+    if sprint.status == "closed":
+        raise Rejected(f"{sprint.name} is over; choose a planned or active one")
+    if not issue.estimate:
+        raise Rejected(f"estimate {issue.key} with update_issue first")
     return board.replan(issue, sprint_id)
 
 
@@ -90,12 +101,15 @@ def start_sprint(board: Board, /, sprint_id: str, weeks: Weeks = 2) -> Sprint:
     """
     sprint = board.sprints[sprint_id]
     board.allow(sprint.project_id, "lead")
-    forbid(sprint.status != "planned", f"{sprint.name} is {sprint.status} already")
-    for other in board.sprints.where(project_id=sprint.project_id):
-        forbid(other.status == "active", f"{other.name} is active; end it first")
-    forbid(not sprint.load, f"{sprint.name} has no issues yet; add some with plan_issue")
-    ends = board.now + timedelta(weeks=weeks)
-    return board.sprints.update(sprint_id, status="active", ends_at=ends)
+    if sprint.status != "planned":
+        raise Rejected(f"{sprint.name} is {sprint.status} already")
+    active = board.sprints.where(project_id=sprint.project_id, status="active")
+    if active:
+        raise Rejected(f"{active[0].name} is active; end it first")
+    if not sprint.load:
+        raise Rejected(f"{sprint.name} has no issues yet; add some with plan_issue")
+    ends_at = board.now + timedelta(weeks=weeks)
+    return board.sprints.update(sprint_id, status="active", ends_at=ends_at)
 
 
 @server.write(destructive=True)
@@ -107,7 +121,8 @@ def end_sprint(board: Board, /, sprint_id: str) -> Sprint:
     """
     sprint = board.sprints[sprint_id]
     board.allow(sprint.project_id, "lead")
-    forbid(sprint.status != "active", f"{sprint.name} is {sprint.status}, not active")
+    if sprint.status != "active":
+        raise Rejected(f"{sprint.name} is {sprint.status}, not active")
     return board.close_sprint(sprint_id)
 
 
@@ -119,11 +134,15 @@ def set_issue_release(board: Board, /, issue_id: str, release_id: str) -> Issue:
         issue_id: The issue, e.g. "iss_4711".
         release_id: The release, e.g. "rel_61".
     """
-    issue, release = board.active(issue_id), board.releases[release_id]
+    issue = board.active(issue_id)
+    release = board.releases[release_id]
     board.allow(issue.project_id, *TEAM)
-    forbid(release.project_id != issue.project_id, f"{release.name} is another project's release")
-    forbid(bool(release.released_at), f"{release.name} has shipped; choose a later one")
-    forbid(issue.release_id == release_id, f"{issue.key} is in {release.name} already")
+    if release.project_id != issue.project_id:
+        raise Rejected(f"{release.name} is another project's release")
+    if release.released_at:
+        raise Rejected(f"{release.name} has shipped; choose a later one")
+    if issue.release_id == release_id:
+        raise Rejected(f"{issue.key} is in {release.name} already")
     return board.touch(issue_id, release_id=release_id)
 
 
@@ -136,9 +155,12 @@ def ship_release(board: Board, /, release_id: str) -> Release:
     """
     release = board.releases[release_id]
     board.allow(release.project_id, "lead")
-    forbid(bool(release.released_at), f"{release.name} has shipped already")
-    inside = board.issues.where(release_id=release_id)
-    waiting = [issue.key for issue in inside if issue.status not in CLOSED]
-    forbid(bool(waiting), f"not closed yet: {', '.join(waiting[:5])}")
-    forbid(all(i.status != "done" for i in inside), f"nothing in {release.name} is done")
+    if release.released_at:
+        raise Rejected(f"{release.name} has shipped already")
+    issues = board.issues.where(release_id=release_id)
+    waiting = [issue.key for issue in issues if issue.status not in CLOSED]
+    if waiting:
+        raise Rejected(f"not closed yet: {', '.join(waiting[:5])}")
+    if not any(issue.status == "done" for issue in issues):
+        raise Rejected(f"nothing in {release.name} is done")
     return board.releases.update(release_id, released_at=board.now)

@@ -1,10 +1,10 @@
-"""What the tracker knows of a few teams' work, how time moves it, and what is always true."""
+"""The state of the tracker: projects, issues, sprints, releases, the workflow, invariants."""
 
 from datetime import date, datetime
 from itertools import pairwise
 from typing import Literal
 
-from provegym.kernel import Denied, Record, Server, State, Table, forbid, table
+from provegym.kernel import Denied, Record, Rejected, Server, State, Table, table
 
 Role = Literal["reporter", "developer", "reviewer", "lead"]
 Status = Literal["open", "in_progress", "in_review", "done", "wont_do"]
@@ -13,8 +13,10 @@ Priority = Literal["low", "medium", "high", "critical"]
 Points = Literal[1, 2, 3, 5, 8, 13]
 Tag = Literal["backend", "frontend", "docs", "security", "speed", "customer", "quick_win", "debt"]
 Phase = Literal["planned", "active", "closed"]
+
 CLOSED = ("done", "wont_do")
 TEAM: tuple[Role, ...] = ("developer", "reviewer", "lead")
+# The moves there are from one status to another, and the roles that may make them.
 WORKFLOW: dict[tuple[Status, Status], tuple[Role, ...]] = {
     ("open", "in_progress"): ("developer", "lead"),
     ("in_progress", "open"): ("developer", "lead"),
@@ -25,6 +27,7 @@ WORKFLOW: dict[tuple[Status, Status], tuple[Role, ...]] = {
     ("in_progress", "wont_do"): ("lead",),
     ("in_review", "wont_do"): ("lead",),
 }
+# How many subtasks, and how many blockers, an issue may have.
 MOST_LINKS = 5
 
 
@@ -60,6 +63,11 @@ class Sprint(Record, frozen=True):
     load: int
     status: Phase
     ends_at: datetime | None = None
+
+    @property
+    def room(self) -> int:
+        """How many more points fit in."""
+        return self.capacity - self.load
 
 
 class Release(Record, frozen=True):
@@ -98,6 +106,11 @@ class Issue(Record, frozen=True):
     labels: tuple[Tag, ...] = ()
     watchers: tuple[str, ...] = ()
 
+    @property
+    def prerequisites(self) -> tuple[str, ...]:
+        """The ids of the issues that have to be closed before this one."""
+        return (*self.blocked_by, *self.subtasks)
+
 
 class HistoryEntry(Record, frozen=True):
     """A comment or a move of an issue; entries are never changed."""
@@ -130,21 +143,28 @@ class Board(State):
     def active(self, issue_id: str) -> Issue:
         """An issue that is not closed; closing is final."""
         issue = self.issues[issue_id]
-        forbid(issue.status in CLOSED, f"{issue.key} is closed; choose or create an open issue")
+        if issue.status in CLOSED:
+            raise Rejected(f"{issue.key} is closed; choose or create an open issue")
         return issue
 
     def require_closable(self, issue: Issue) -> None:
         """Refuse to close an issue before its blockers and subtasks are."""
-        for other in map(self.issues.__getitem__, (*issue.blocked_by, *issue.subtasks)):
-            forbid(other.status not in CLOSED, f"{other.key} has to be closed before {issue.key}")
+        for other_id in issue.prerequisites:
+            other = self.issues[other_id]
+            if other.status not in CLOSED:
+                raise Rejected(f"{other.key} has to be closed before {issue.key}")
 
     def waits_for(self, issue_id: str, other_id: str) -> bool:
-        """Whether an issue rests on another, directly or through others, or is that one."""
-        ahead = [issue_id]
-        for key in ahead:
-            rests_on = (*self.issues[key].blocked_by, *self.issues[key].subtasks)
-            ahead += [more for more in rests_on if more not in ahead]
-        return other_id in ahead
+        """Whether an issue waits for another, directly or through others, or is that one."""
+        seen = {issue_id}
+        to_visit = [issue_id]
+        while to_visit:
+            issue = self.issues[to_visit.pop()]
+            for key in issue.prerequisites:
+                if key not in seen:
+                    seen.add(key)
+                    to_visit.append(key)
+        return other_id in seen
 
     def touch(self, issue_id: str, **changes: object) -> Issue:
         """Change an issue and when it was last changed."""
@@ -161,31 +181,42 @@ class Board(State):
 
     def replan(self, issue: Issue, sprint_id: str | None, estimate: int | None = None) -> Issue:
         """Put an issue into a sprint with room for it, or none, at the same or a new estimate."""
-        points, name = issue.estimate if estimate is None else estimate, None
+        if estimate is None:
+            estimate = issue.estimate
         if issue.sprint_id:
-            load = self.sprints[issue.sprint_id].load - issue.estimate
-            self.sprints.update(issue.sprint_id, load=load)
+            before = self.sprints[issue.sprint_id]
+            self.sprints.update(before.id, load=before.load - issue.estimate)
+        sprint_name = None
         if sprint_id:
             sprint = self.sprints[sprint_id]
-            name, room = sprint.name, sprint.capacity - sprint.load
-            forbid(points > room, f"{name} has room for {room} points, {issue.key} takes {points}")
-            self.sprints.update(sprint_id, load=sprint.load + points)
-        return self.issues.update(issue.id, sprint_id=sprint_id, sprint_name=name, estimate=points)
+            sprint_name = sprint.name
+            if estimate > sprint.room:
+                raise Rejected(
+                    f"{sprint.name} has room for {sprint.room} points, {issue.key} takes {estimate}"
+                )
+            self.sprints.update(sprint_id, load=sprint.load + estimate)
+        return self.issues.update(
+            issue.id, sprint_id=sprint_id, sprint_name=sprint_name, estimate=estimate
+        )
 
     def close_sprint(self, sprint_id: str) -> Sprint:
         """End a sprint; what is unfinished goes on to the next one as far as it fits."""
         project_id = self.sprints[sprint_id].project_id
         planned = self.sprints.where(project_id=project_id, status="planned")
-        next_id = min(planned, key=lambda s: s.number).id if planned else None
+        next_sprint = min(planned, key=lambda sprint: sprint.number, default=None)
         for issue in self.issues.where(sprint_id=sprint_id):
-            room = self.sprints[next_id].capacity - self.sprints[next_id].load if next_id else 0
-            if issue.status not in CLOSED:
-                self.replan(issue, next_id if issue.estimate <= room else None)
+            if issue.status in CLOSED:
+                continue
+            if next_sprint and issue.estimate <= self.sprints[next_sprint.id].room:
+                self.replan(issue, next_sprint.id)
+            else:
+                self.replan(issue, None)
         return self.sprints.update(sprint_id, status="closed", ends_at=self.now)
 
     def next_event(self) -> datetime | None:
-        """An active sprint runs out."""
-        ends = [s.ends_at for s in self.sprints if s.ends_at and s.status == "active"]
+        """When the next active sprint ends."""
+        active = self.sprints.where(status="active")
+        ends = [sprint.ends_at for sprint in active if sprint.ends_at]
         return min(ends, default=None)
 
     def happen(self) -> None:
@@ -196,31 +227,64 @@ class Board(State):
 
     def check(self) -> None:
         """Blockers, subtasks, sprints, releases and histories fit together."""
-        paths: dict[str, list[str]] = {issue.id: ["open"] for issue in self.issues}
-        for entry in self.history:
-            paths[entry.issue_id] += [entry.moved_to] if entry.moved_to else []
-        for issue in self.issues:
-            path, closed = paths[issue.id], issue.status in CLOSED
-            assert path[-1] == issue.status
-            assert all(step in WORKFLOW for step in pairwise(path))
-            for other in map(self.issues.__getitem__, (*issue.blocked_by, *issue.subtasks)):
-                assert other.status in CLOSED or not closed
-                assert (other.parent_id == issue.id) == (other.id in issue.subtasks)
-            assert not any(self.waits_for(key, issue.id) for key in issue.blocked_by)
-            assert not (issue.parent_id and issue.subtasks)
-            assert closed or not (issue.release_id and self.releases[issue.release_id].released_at)
-            assert issue.assignee or issue.status in ("open", "wont_do")
-            assert not issue.duplicate_of_id or issue.status == "wont_do"
         assert len({issue.key for issue in self.issues}) == len(self.issues)
+        for issue in self.issues:
+            self._check_issue(issue)
+            self._check_prerequisites(issue)
         for sprint in self.sprints:
-            inside = self.issues.where(sprint_id=sprint.id)
-            assert all(issue.project_id == sprint.project_id for issue in inside)
-            assert sprint.load == sum(issue.estimate for issue in inside) <= sprint.capacity
-            assert sprint.status != "closed" or all(i.status in CLOSED for i in inside)
-            assert sprint.status != "active" or (sprint.ends_at and sprint.ends_at > self.now)
+            self._check_sprint(sprint)
+        self._check_histories()
         active = [sprint.project_id for sprint in self.sprints if sprint.status == "active"]
         assert len(set(active)) == len(active)
 
+    def _check_issue(self, issue: Issue) -> None:
+        """An issue's status agrees with its assignee, its original and its release."""
+        if issue.status not in ("open", "wont_do"):
+            assert issue.assignee
+        if issue.duplicate_of_id:
+            assert issue.status == "wont_do"
+        if issue.release_id and self.releases[issue.release_id].released_at:
+            assert issue.status in CLOSED
 
-about = "Issues, sprints, releases and the people of a few software teams, as one member sees them."
-server = Server("issue_tracker", Board, category="knowledge", about=about)
+    def _check_prerequisites(self, issue: Issue) -> None:
+        """Blockers and subtasks are closed first, and no two issues wait for each other."""
+        for other_id in issue.prerequisites:
+            other = self.issues[other_id]
+            assert other.status in CLOSED or issue.status not in CLOSED
+            assert (other.parent_id == issue.id) == (other_id in issue.subtasks)
+        for blocker_id in issue.blocked_by:
+            assert not self.waits_for(blocker_id, issue.id)
+        assert not (issue.parent_id and issue.subtasks)
+
+    def _check_sprint(self, sprint: Sprint) -> None:
+        """A sprint holds issues of its project, as many as fit, and only closed ones in the end."""
+        issues = self.issues.where(sprint_id=sprint.id)
+        assert all(issue.project_id == sprint.project_id for issue in issues)
+        assert sprint.load == sum(issue.estimate for issue in issues)
+        assert sprint.load <= sprint.capacity
+        if sprint.status == "closed":
+            assert all(issue.status in CLOSED for issue in issues)
+        if sprint.status == "active":
+            assert sprint.ends_at
+            assert sprint.ends_at > self.now
+
+    def _check_histories(self) -> None:
+        """Every issue came to its status from "open" by moves that the workflow has."""
+        paths: dict[str, list[str]] = {issue.id: ["open"] for issue in self.issues}
+        for entry in self.history:
+            if entry.moved_to:
+                paths[entry.issue_id].append(entry.moved_to)
+        for issue in self.issues:
+            path = paths[issue.id]
+            assert path[-1] == issue.status
+            assert all(step in WORKFLOW for step in pairwise(path))
+
+
+server = Server(
+    "issue_tracker",
+    Board,
+    category="knowledge",
+    about=(
+        "Issues, sprints, releases and the people of a few software teams, as one member sees them."
+    ),
+)

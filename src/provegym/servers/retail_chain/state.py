@@ -1,10 +1,10 @@
-"""What the chain knows about its stores' stock, and what is always true of it."""
+"""The state of the chain: stores, stocks, shipments, reservations, and their invariants."""
 
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
-from provegym.kernel import Denied, Record, Server, State, Table, forbid, table
+from provegym.kernel import Denied, Record, Server, State, Table, table
 
 ShipmentKind = Literal["incoming_transfer", "outgoing_transfer", "purchase"]
 Stage = Literal["requested", "in_transit", "arrived", "received", "declined"]
@@ -85,78 +85,115 @@ class Chain(State):
     def mine(self, stock_id: str) -> Stock:
         """A stock of the clerk's own store; elsewhere a clerk may only look and request."""
         stock = self.stocks[stock_id]
-        forbid(not stock.own, f"only clerks of {stock.store_name} may; request a transfer", Denied)
+        if not stock.own:
+            raise Denied(f"only clerks of {stock.store_name} may; request a transfer")
         return stock
 
     def move(self, stock_id: str, pieces: int = 0, held: int = 0) -> Stock:
         """Put pieces on the shelf or take them off, and hold some back or let them go."""
         stock = self.stocks[stock_id]
-        on_hand, reserved = stock.on_hand + pieces, stock.reserved + held
-        counts = {"on_hand": on_hand, "reserved": reserved, "available": on_hand - reserved}
-        return self.stocks.update(stock_id, **counts)
+        on_hand = stock.on_hand + pieces
+        reserved = stock.reserved + held
+        return self.stocks.update(
+            stock_id, on_hand=on_hand, reserved=reserved, available=on_hand - reserved
+        )
 
-    def ship(self, source: Stock | None, target: Stock, **fields: Any) -> Shipment:
-        """Write down pieces that are to go from a store, or from the supplier, to a store."""
-        fields |= {"target_stock_id": target.id, "target_name": target.store_name}
-        fields |= {"kind": "purchase", "source_name": target.supplier}
-        if source:
+    def ship(
+        self, source: Stock | None, target: Stock, *, quantity: int, status: Stage, due_at: datetime
+    ) -> Shipment:
+        """Write down pieces that are to go to a store; without a source the supplier sends them."""
+        kind: ShipmentKind = "purchase"
+        if source is not None:
             kind = "incoming_transfer" if target.own else "outgoing_transfer"
-            fields |= {"source_stock_id": source.id, "source_name": source.store_name, "kind": kind}
-        return self.shipments.add(product_name=target.product_name, created_at=self.now, **fields)
+        return self.shipments.add(
+            kind=kind,
+            source_name=source.store_name if source else target.supplier,
+            source_stock_id=source.id if source else None,
+            target_name=target.store_name,
+            target_stock_id=target.id,
+            product_name=target.product_name,
+            quantity=quantity,
+            status=status,
+            created_at=self.now,
+            due_at=due_at,
+        )
 
     def step(self, shipment: Shipment, status: Stage, counted: int = 0) -> Shipment:
-        """Move a shipment on: pieces leave one shelf with the lorry and reach another counted."""
-        target, due = self.move(shipment.target_stock_id, counted), None
-        if status == "in_transit":
-            source = self.move(shipment.source_stock_id or "", -shipment.quantity)
-            due = self.now + timedelta(hours=source.lorry_hours + target.lorry_hours)
-        return self.shipments.update(shipment.id, status=status, counted=counted, due_at=due)
+        """Bring a shipment to a status.
 
-    def fate(self, shipment: Shipment) -> tuple[Stage, int]:
-        """Lorries arrive, other stores unpack them and answer requests; requests to us lapse."""
-        ours = shipment.kind != "outgoing_transfer"
+        Its pieces leave the source when the lorry does, and reach the target when they are counted.
+        """
+        target = self.move(shipment.target_stock_id, pieces=counted)
+        due_at = None
+        if status == "in_transit":
+            source = self.move(shipment.source_stock_id or "", pieces=-shipment.quantity)
+            due_at = self.now + timedelta(hours=source.lorry_hours + target.lorry_hours)
+        return self.shipments.update(shipment.id, status=status, counted=counted, due_at=due_at)
+
+    def step_when_due(self, shipment: Shipment) -> Shipment:
+        """Let happen what the clerk has no part in: arrivals, other stores' answers, lapses."""
+        outgoing = shipment.kind == "outgoing_transfer"
         if shipment.status == "in_transit":
-            return ("arrived", 0) if ours else ("received", shipment.quantity)
+            if outgoing:
+                return self.step(shipment, "received", shipment.quantity)
+            return self.step(shipment, "arrived")
+        if outgoing:
+            return self.step(shipment, "declined")
         source = self.stocks[shipment.source_stock_id or ""]
-        enough = source.available - shipment.quantity >= source.reorder_point
-        return ("in_transit" if ours and enough else "declined"), 0
+        if source.available - shipment.quantity < source.reorder_point:
+            return self.step(shipment, "declined")
+        return self.step(shipment, "in_transit")
 
     def end(self, reservation: Reservation, status: ReservationStatus) -> Reservation:
-        """Let the held pieces go; those collected leave the shop."""
+        """End a reservation: its pieces are no longer held, and collected ones leave the shop."""
         sold = reservation.quantity if status == "collected" else 0
-        self.move(reservation.stock_id, -sold, -reservation.quantity)
+        self.move(reservation.stock_id, pieces=-sold, held=-reservation.quantity)
         return self.reservations.update(reservation.id, status=status)
 
     def next_event(self) -> datetime | None:
-        """A shipment moves on or a reservation expires."""
+        """When a shipment moves on or a reservation expires."""
         times = [shipment.due_at for shipment in self.shipments if shipment.due_at]
-        times += [r.expires_at for r in self.reservations if r.status == "active"]
+        active = self.reservations.where(status="active")
+        times += [reservation.expires_at for reservation in active]
         return min(times, default=None)
 
     def happen(self) -> None:
-        """Reservations lapse first, so that what they held can answer a request."""
+        """Reservations expire first, so that a request can have the pieces they held."""
         for reservation in self.reservations.where(status="active"):
             if reservation.expires_at <= self.now:
                 self.end(reservation, "expired")
         for shipment in list(self.shipments):
             if shipment.due_at and shipment.due_at <= self.now:
-                self.step(shipment, *self.fate(shipment))
+                self.step_when_due(shipment)
 
     def check(self) -> None:
         """No piece appears or vanishes unexplained, and none is promised twice."""
         for stock in self.stocks:
-            booked = self.reservations.where(stock_id=stock.id)
-            held = sum(r.quantity for r in booked if r.status == "active")
-            gone = sum(r.quantity for r in booked if r.status == "collected")
-            sent = self.shipments.where(source_stock_id=stock.id)
-            gone += sum(s.quantity for s in sent if s.status not in ("requested", "declined"))
-            came = sum(s.counted for s in self.shipments.where(target_stock_id=stock.id))
-            assert (stock.on_hand, stock.reserved) == (stock.counted_in + came - gone, held)
-            assert stock.available == stock.on_hand - held >= 0
+            self._check_stock(stock)
         for shipment in self.shipments:
-            assert (shipment.due_at is None) == (shipment.status not in ("requested", "in_transit"))
-            assert 0 <= shipment.counted <= shipment.quantity * (shipment.status == "received")
+            pending = shipment.status in ("requested", "in_transit")
+            assert (shipment.due_at is not None) == pending
+            assert 0 <= shipment.counted <= shipment.quantity
+            assert shipment.counted == 0 or shipment.status == "received"
+
+    def _check_stock(self, stock: Stock) -> None:
+        """A stock is what was counted and came in, less what was sold and sent away."""
+        booked = self.reservations.where(stock_id=stock.id)
+        held = sum(r.quantity for r in booked if r.status == "active")
+        sold = sum(r.quantity for r in booked if r.status == "collected")
+        outgoing = self.shipments.where(source_stock_id=stock.id)
+        sent = sum(s.quantity for s in outgoing if s.status not in ("requested", "declined"))
+        incoming = self.shipments.where(target_stock_id=stock.id)
+        received = sum(s.counted for s in incoming)
+        assert stock.on_hand == stock.counted_in + received - sold - sent
+        assert stock.reserved == held
+        assert stock.available == stock.on_hand - held
+        assert stock.available >= 0
 
 
-about = "Stock, transfers, purchase orders and reservations across a chain of stores."
-server = Server("retail_chain", Chain, category="commerce", about=about)
+server = Server(
+    "retail_chain",
+    Chain,
+    category="commerce",
+    about="Stock, transfers, purchase orders and reservations across a chain of stores.",
+)

@@ -1,17 +1,23 @@
-"""What the clerk of one store can do in the chain's stock system."""
+"""Tools for the clerk of one store: look at stock, move it between stores, order, reserve."""
 
 from datetime import timedelta
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from provegym.kernel import Denied, Label, forbid
+from provegym.kernel import Denied, Label, Rejected
 
 from .state import Chain, Reason, Reservation, Shipment, Stage, Stock, Store, server
 
 Few = Annotated[int, Meta(ge=1, le=30)]
 Counted = Annotated[int, Meta(ge=0, le=5_000)]
 Ending = Literal["collected", "released"]
+
+# An order or a correction worth more than this is the manager's business.
+ORDER_LIMIT = 2_000
+CORRECTION_LIMIT = 250
+ANSWER_TIME = timedelta(hours=4)
+DELIVERY_TIME = timedelta(days=3)
 
 
 @server.read
@@ -22,8 +28,8 @@ def list_chain_stores(chain: Chain, /, name: str = "", city: str = "") -> list[S
         name: Only stores whose name contains this.
         city: Only stores in a city whose name contains this.
     """
-    name, city = name.lower(), city.lower()
-    return [s for s in chain.stores if name in s.name.lower() and city in s.city.lower()]
+    found = [store for store in chain.stores if name.lower() in store.name.lower()]
+    return [store for store in found if city.lower() in store.city.lower()]
 
 
 @server.read
@@ -37,9 +43,14 @@ def search_store_stock(
         store_id: Only the stock of this store, e.g. "shp_2117".
         to_reorder: Only products with no more available than their reorder point.
     """
-    stocks = chain.stocks.where(store_id=chain.stores[store_id].id) if store_id else chain.stocks
-    found = [s for s in stocks if product_name.lower() in s.product_name.lower()]
-    return [s for s in found if s.available <= s.reorder_point] if to_reorder else found
+    found = list(chain.stocks)
+    if store_id:
+        store = chain.stores[store_id]
+        found = chain.stocks.where(store_id=store.id)
+    found = [stock for stock in found if product_name.lower() in stock.product_name.lower()]
+    if to_reorder:
+        found = [stock for stock in found if stock.available <= stock.reorder_point]
+    return found
 
 
 @server.read
@@ -52,8 +63,11 @@ def list_store_shipments(
         product_name: Only shipments of products whose name contains this.
         status: Only shipments with this status.
     """
-    newest = [s for s in reversed(list(chain.shipments)) if status in (None, s.status)]
-    return [s for s in newest if product_name.lower() in s.product_name.lower()]
+    wanted = product_name.lower()
+    found = [shipment for shipment in chain.shipments if wanted in shipment.product_name.lower()]
+    if status is not None:
+        found = [shipment for shipment in found if shipment.status == status]
+    return list(reversed(found))
 
 
 @server.read
@@ -66,8 +80,11 @@ def list_store_reservations(
         customer: Only reservations of customers whose name contains this.
         active: Only reservations neither collected, released nor expired.
     """
-    found = [r for r in chain.reservations if customer.lower() in r.customer.lower()]
-    return [r for r in found if r.status == "active"] if active else found
+    found = list(chain.reservations)
+    if active:
+        found = chain.reservations.where(status="active")
+    wanted = customer.lower()
+    return [reservation for reservation in found if wanted in reservation.customer.lower()]
 
 
 @server.write
@@ -78,13 +95,16 @@ def request_store_transfer(chain: Chain, /, stock_id: str, quantity: Few) -> Shi
         stock_id: The product's stock in the other store, e.g. "stk_20418".
         quantity: How many pieces; the other store keeps as many as its reorder point says.
     """
-    stock, due = chain.stocks[stock_id], chain.now + timedelta(hours=4)
-    forbid(stock.own, "that is your own store; choose the stock of another one")
-    forbid(quantity > stock.available, f"{stock.store_name} has only {stock.available} available")
-    asked = chain.shipments.where(source_stock_id=stock.id, status="requested")
-    forbid(bool(asked), f"{stock.store_name} has yet to answer a request for that product")
+    stock = chain.stocks[stock_id]
+    if stock.own:
+        raise Rejected("that is your own store; choose the stock of another one")
+    if quantity > stock.available:
+        raise Rejected(f"{stock.store_name} has only {stock.available} available")
+    if chain.shipments.where(source_stock_id=stock.id, status="requested"):
+        raise Rejected(f"{stock.store_name} has yet to answer a request for that product")
     target = chain.stocks.where(own=True, product_name=stock.product_name)[0]
-    return chain.ship(stock, target, quantity=quantity, status="requested", due_at=due)
+    answer_at = chain.now + ANSWER_TIME
+    return chain.ship(stock, target, quantity=quantity, status="requested", due_at=answer_at)
 
 
 @server.write
@@ -95,10 +115,13 @@ def dispatch_store_transfer(chain: Chain, /, shipment_id: str) -> Shipment:
         shipment_id: The requested outgoing transfer, e.g. "shm_7310".
     """
     shipment = chain.shipments[shipment_id]
-    forbid(shipment.kind != "outgoing_transfer", f"{shipment.source_name} sends that", Denied)
-    forbid(shipment.status != "requested", f"that transfer is {shipment.status}, not requested")
+    if shipment.kind != "outgoing_transfer":
+        raise Denied(f"{shipment.source_name} sends that")
+    if shipment.status != "requested":
+        raise Rejected(f"that transfer is {shipment.status}, not requested")
     available = chain.stocks[shipment.source_stock_id or ""].available
-    forbid(shipment.quantity > available, f"only {available} are available in your store")
+    if shipment.quantity > available:
+        raise Rejected(f"only {available} are available in your store")
     return chain.step(shipment, "in_transit")
 
 
@@ -111,9 +134,12 @@ def receive_store_shipment(chain: Chain, /, shipment_id: str, counted: Counted) 
         counted: How many pieces were found in it, at most as many as were sent.
     """
     shipment = chain.shipments[shipment_id]
-    forbid(shipment.kind == "outgoing_transfer", f"{shipment.target_name} receives that", Denied)
-    forbid(shipment.status != "arrived", f"it is {shipment.status} (due {shipment.due_at})")
-    forbid(counted > shipment.quantity, f"only {shipment.quantity} were sent; count again")
+    if shipment.kind == "outgoing_transfer":
+        raise Denied(f"{shipment.target_name} receives that")
+    if shipment.status != "arrived":
+        raise Rejected(f"it is {shipment.status} (due {shipment.due_at})")
+    if counted > shipment.quantity:
+        raise Rejected(f"only {shipment.quantity} were sent; count again")
     return chain.step(shipment, "received", counted)
 
 
@@ -126,14 +152,17 @@ def create_purchase_order(chain: Chain, /, stock_id: str, packs: Few) -> Shipmen
         packs: How many packs; above 2000 at shop prices only the manager can order.
     """
     stock = chain.mine(stock_id)
-    quantity, point = packs * stock.pack_size, stock.reorder_point
-    forbid(stock.discontinued, f"{stock.product_name} is discontinued; request a transfer")
-    orders = chain.shipments.where(target_stock_id=stock.id, kind="purchase", status="in_transit")
-    forbid(bool(orders), f"{stock.product_name} is already on order; wait for that delivery")
-    forbid(stock.available > point, f"{stock.available} available: order when {point} are left")
-    forbid(quantity * stock.price > 2_000, "only the manager orders for more than 2000", Denied)
-    due = chain.now + timedelta(days=3)
-    return chain.ship(None, stock, quantity=quantity, status="in_transit", due_at=due)
+    if stock.discontinued:
+        raise Rejected(f"{stock.product_name} is discontinued; request a transfer")
+    if chain.shipments.where(target_stock_id=stock.id, kind="purchase", status="in_transit"):
+        raise Rejected(f"{stock.product_name} is already on order; wait for that delivery")
+    if stock.available > stock.reorder_point:
+        raise Rejected(f"{stock.available} available: order when {stock.reorder_point} are left")
+    quantity = packs * stock.pack_size
+    if quantity * stock.price > ORDER_LIMIT:
+        raise Denied("only the manager orders for more than 2000")
+    arrival = chain.now + DELIVERY_TIME
+    return chain.ship(None, stock, quantity=quantity, status="in_transit", due_at=arrival)
 
 
 @server.write
@@ -149,12 +178,18 @@ def reserve_store_item(
         days: After how many days they go back on sale.
     """
     stock = chain.mine(stock_id)
-    forbid(quantity > stock.available, f"only {stock.available} are available; reserve fewer")
-    held = chain.reservations.where(stock_id=stock.id, status="active", customer=customer)
-    forbid(bool(held), f"{customer} already has a reservation on that; close it first")
+    if quantity > stock.available:
+        raise Rejected(f"only {stock.available} are available; reserve fewer")
+    if chain.reservations.where(stock_id=stock.id, status="active", customer=customer):
+        raise Rejected(f"{customer} already has a reservation on that; close it first")
     chain.move(stock.id, held=quantity)
-    hold = {"product_name": stock.product_name, "expires_at": chain.now + timedelta(days=days)}
-    return chain.reservations.add(stock_id=stock.id, customer=customer, quantity=quantity, **hold)
+    return chain.reservations.add(
+        stock_id=stock.id,
+        product_name=stock.product_name,
+        customer=customer,
+        quantity=quantity,
+        expires_at=chain.now + timedelta(days=days),
+    )
 
 
 @server.write(destructive=True)
@@ -166,7 +201,8 @@ def close_store_reservation(chain: Chain, /, reservation_id: str, outcome: Endin
         outcome: Whether the customer took the goods, or they go back on sale.
     """
     reservation = chain.reservations[reservation_id]
-    forbid(reservation.status != "active", f"that reservation is already {reservation.status}")
+    if reservation.status != "active":
+        raise Rejected(f"that reservation is already {reservation.status}")
     return chain.end(reservation, outcome)
 
 
@@ -181,10 +217,24 @@ def adjust_store_stock(chain: Chain, /, stock_id: str, counted: Counted, reason:
     """
     stock = chain.mine(stock_id)
     change = counted - stock.on_hand
-    forbid(change == 0, f"{counted} are on hand already; there is nothing to correct")
-    wrong = reason != "recount" and (change > 0) != (reason == "found")
-    forbid(wrong, f"{reason} does not explain a change of {change}; give another reason")
-    forbid(counted < stock.reserved, f"{stock.reserved} are reserved; close reservations first")
-    forbid(abs(change) * stock.price > 250, "only the manager corrects more than 250", Denied)
-    counted_in = chain.move(stock.id, change).counted_in + change
-    return chain.stocks.update(stock.id, counted_in=counted_in, last_correction=reason)
+    if change == 0:
+        raise Rejected(f"{counted} are on hand already; there is nothing to correct")
+    if not _explains(reason, change):
+        raise Rejected(f"{reason} does not explain a change of {change}; give another reason")
+    if counted < stock.reserved:
+        raise Rejected(f"{stock.reserved} are reserved; close reservations first")
+    if abs(change) * stock.price > CORRECTION_LIMIT:
+        raise Denied("only the manager corrects more than 250")
+    chain.move(stock.id, change)
+    return chain.stocks.update(
+        stock.id, counted_in=stock.counted_in + change, last_correction=reason
+    )
+
+
+def _explains(reason: Reason, change: int) -> bool:
+    """Whether a reason fits a correction; a recount fits any."""
+    if reason == "recount":
+        return True
+    if reason == "found":
+        return change > 0
+    return change < 0

@@ -1,17 +1,19 @@
-"""What can be done with the cart: fill it, use coupons and gift cards, check out."""
+"""Tools for the cart: fill it, use coupons and gift cards, check out."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Annotated
 
 from msgspec import Meta
 
-from provegym.kernel import Label, Sensitive, forbid
+from provegym.kernel import Label, Rejected, Sensitive
 
 from .state import NOTHING, Category, Coupon, GiftCard, PaymentCard, Shop, ShopOrder, server
 
-Card = Sensitive[str]
 Pieces = Annotated[int, Meta(ge=1, le=5)]
 Count = Annotated[int, Meta(ge=0, le=5)]
+
+TIME_TO_PACK = timedelta(hours=4)
 
 
 @server.read
@@ -28,8 +30,9 @@ def add_to_cart(shop: Shop, /, variant_id: str, quantity: Pieces = 1) -> ShopOrd
         variant_id: The product in one colour and size, e.g. "vnt_310".
         quantity: How many more of it.
     """
-    have = sum(item.quantity for item in shop.cart().lines if item.variant_id == variant_id)
-    return shop.set_quantity(variant_id, have + quantity)
+    lines = shop.cart().lines
+    in_cart = sum(item.quantity for item in lines if item.variant_id == variant_id)
+    return shop.set_quantity(variant_id, in_cart + quantity)
 
 
 @server.write
@@ -40,8 +43,9 @@ def update_cart_item(shop: Shop, /, variant_id: str, quantity: Count) -> ShopOrd
         variant_id: What is in the cart already, e.g. "vnt_310".
         quantity: How many there shall be; 0 takes it out.
     """
-    held = [item for item in shop.cart().lines if item.variant_id == variant_id]
-    forbid(not held, f"{shop.variants[variant_id].name} is not in the cart; use add_to_cart")
+    in_cart = [item.variant_id for item in shop.cart().lines]
+    if variant_id not in in_cart:
+        raise Rejected(f"{shop.variants[variant_id].name} is not in the cart; use add_to_cart")
     return shop.set_quantity(variant_id, quantity)
 
 
@@ -52,7 +56,9 @@ def list_coupons(shop: Shop, /, category: Category | None = None) -> list[Coupon
     Args:
         category: Only coupons that are for goods of this category alone.
     """
-    return [coupon for coupon in shop.coupons if category in (None, coupon.category)]
+    if category is None:
+        return list(shop.coupons)
+    return shop.coupons.where(category=category)
 
 
 @server.write
@@ -63,8 +69,9 @@ def apply_coupon(shop: Shop, /, code: Label) -> ShopOrder:
         code: The coupon code, e.g. "MAPLE15"; its conditions must hold for the cart.
     """
     coupon = shop.coupons[code.upper()]
-    forbid(shop.cart().coupon == coupon.code, f"{coupon.code} is applied already")
-    shop.discount(coupon)
+    if shop.cart().coupon == coupon.code:
+        raise Rejected(f"{coupon.code} is applied already")
+    shop.discount(coupon)  # refuses a coupon whose conditions do not hold
     return shop.price_cart(coupon=coupon.code)
 
 
@@ -96,14 +103,20 @@ def redeem_gift_card(shop: Shop, /, code: Sensitive[str]) -> GiftCard:
         code: What is printed on the gift card, e.g. "GC-7K2M-Q9XD".
     """
     gift = shop.gifts[code.upper()]
-    forbid(gift.redeemed, f"{gift.code} was redeemed already; {gift.balance} is left on it")
-    forbid(gift.expires < shop.now.date(), f"{gift.code} expired on {gift.expires}")
+    if gift.redeemed:
+        raise Rejected(f"{gift.code} was redeemed already; {gift.balance} is left on it")
+    if gift.expires < shop.now.date():
+        raise Rejected(f"{gift.code} expired on {gift.expires}")
     return shop.gifts.update(gift.code, redeemed=True, balance=gift.value)
 
 
 @server.write
 def checkout_cart(
-    shop: Shop, /, payment_card_id: Card, shipping_address_id: str = "", gift_card_code: str = ""
+    shop: Shop,
+    /,
+    payment_card_id: Sensitive[str],
+    shipping_address_id: str = "",
+    gift_card_code: str = "",
 ) -> ShopOrder:
     """Buy what is in the shopping cart, if all of it is still in stock.
 
@@ -112,25 +125,51 @@ def checkout_cart(
         shipping_address_id: Where to send it, e.g. "sad_71"; the default address if left out.
         gift_card_code: A redeemed gift card to use up first, e.g. "GC-7K2M-Q9XD".
     """
-    card, address = shop.cards[payment_card_id], shop.address(shipping_address_id)
-    cart, today, from_gift = shop.cart(), shop.now.date(), NOTHING
-    forbid(not cart.lines, "the cart is empty; put something in with add_to_cart")
-    forbid(card.expires < today, f"{card.name} has expired; choose another card")
-    if gift_card_code:
-        gift = shop.gifts[gift_card_code.upper()]
-        usable = gift.redeemed and gift.expires >= today
-        forbid(not usable, f"gift card {gift.code} is expired or not redeemed; leave it out")
-        from_gift = min(gift.balance, cart.total)
-        shop.gifts.update(gift.code, balance=gift.balance - from_gift)
-    over = cart.total - from_gift > card.order_limit
-    forbid(over, f"{card.name} pays at most {card.order_limit} per order, and {cart.total} is due")
+    card = shop.cards[payment_card_id]
+    address = shop.address(shipping_address_id)
+    cart = shop.cart()
+    if not cart.lines:
+        raise Rejected("the cart is empty; put something in with add_to_cart")
+    if card.expires < shop.now.date():
+        raise Rejected(f"{card.name} has expired; choose another card")
+
+    gift_code = gift_card_code.upper()
+    gift_paid = NOTHING
+    if gift_code:
+        gift_paid = _spend_gift_card(shop, gift_code, cart.total)
+    if cart.total - gift_paid > card.order_limit:
+        raise Rejected(
+            f"{card.name} pays at most {card.order_limit} per order, and {cart.total} is due"
+        )
+
     for item in cart.lines:
-        left = shop.variants[item.variant_id].stock
-        forbid(item.quantity > left, f"only {left} of {item.name} left; change the cart")
+        stock = shop.variants[item.variant_id].stock
+        if item.quantity > stock:
+            raise Rejected(f"only {stock} of {item.name} left; change the cart")
         shop.supply(item.variant_id, -item.quantity)
-    more = f" and {len(cart.lines) - 1} more" if len(cart.lines) > 1 else ""
-    times = {"placed_at": shop.now, "moves_on_at": shop.now + timedelta(hours=4)}
-    ids = {"payment_card_id": card.id, "shipping_address_id": address.id}
-    paid = {"gift_card": gift_card_code.upper(), "gift_paid": from_gift, **times, **ids}
-    shop.orders.add()
-    return shop.orders.update(cart.id, status="placed", summary=cart.lines[0].name + more, **paid)
+
+    summary = cart.lines[0].name
+    if len(cart.lines) > 1:
+        summary += f" and {len(cart.lines) - 1} more"
+    shop.orders.add()  # the new, empty cart
+    return shop.orders.update(
+        cart.id,
+        status="placed",
+        summary=summary,
+        placed_at=shop.now,
+        moves_on_at=shop.now + TIME_TO_PACK,
+        shipping_address_id=address.id,
+        payment_card_id=card.id,
+        gift_card=gift_code,
+        gift_paid=gift_paid,
+    )
+
+
+def _spend_gift_card(shop: Shop, code: str, due: Decimal) -> Decimal:
+    """Pay as much as possible of a sum with a gift card, and return how much that is."""
+    gift = shop.gifts[code]
+    if not gift.redeemed or gift.expires < shop.now.date():
+        raise Rejected(f"gift card {gift.code} is expired or not redeemed; leave it out")
+    paid = min(gift.balance, due)
+    shop.gifts.update(gift.code, balance=gift.balance - paid)
+    return paid

@@ -1,16 +1,18 @@
-"""What can be done around the catalogue: look, read and write reviews, keep a wish list."""
+"""Tools for the catalogue: search it, read and write reviews, keep a wish list."""
 
 from datetime import timedelta
 from typing import Annotated
 
 from msgspec import Meta
 
-from provegym.kernel import Amount, forbid
+from provegym.kernel import Amount, Rejected
 
 from .state import Category, Product, Review, Shop, Variant, Wish, server
 
 Stars = Annotated[int, Meta(ge=1, le=5)]
 Words = Annotated[str, Meta(min_length=1, max_length=500)]
+
+REVIEW_WINDOW = timedelta(days=60)
 
 
 @server.read
@@ -25,8 +27,10 @@ def search_products(
         max_price: Only products that cost at most this.
     """
     found = [product for product in shop.products if name.lower() in product.name.lower()]
-    found = [product for product in found if category in (None, product.category)]
-    found = [product for product in found if max_price is None or product.price <= max_price]
+    if category is not None:
+        found = [product for product in found if product.category == category]
+    if max_price is not None:
+        found = [product for product in found if product.price <= max_price]
     return sorted(found, key=lambda product: product.price)
 
 
@@ -37,7 +41,8 @@ def list_product_variants(shop: Shop, /, product_id: str) -> list[Variant]:
     Args:
         product_id: The product, e.g. "prd_4711".
     """
-    return shop.variants.where(product_id=shop.products[product_id].id)
+    product = shop.products[product_id]
+    return shop.variants.where(product_id=product.id)
 
 
 @server.read
@@ -48,9 +53,12 @@ def list_product_reviews(shop: Shop, /, product_id: str = "", mine: bool = False
         product_id: Only reviews of this product, e.g. "prd_4711".
         mine: Only reviews by the user.
     """
-    known = product_id and shop.products[product_id].id
-    found = [review for review in shop.reviews if not mine or review.author == "you"]
-    found = [review for review in found if known in ("", review.product_id)]
+    found = list(shop.reviews)
+    if product_id:
+        product = shop.products[product_id]
+        found = [review for review in found if review.product_id == product.id]
+    if mine:
+        found = [review for review in found if review.author == "you"]
     return sorted(found, key=lambda review: review.written_at, reverse=True)
 
 
@@ -63,14 +71,23 @@ def write_product_review(shop: Shop, /, product_id: str, stars: Stars, text: Wor
         stars: From 1, bad, to 5, excellent.
         text: What the review says, or shall say instead.
     """
-    name = shop.products[product_id].name
-    forbid(not shop.received(product_id), f"{name} was never delivered to you; buy it first")
-    for review in shop.reviews.where(product_id=product_id, author="you"):
-        old = shop.now - review.written_at > timedelta(days=60)
-        forbid(old, f"the review of {name} is older than 60 days and stays as it is")
-        return shop.reviews.update(review.id, stars=stars, text=text)
-    fields = {"product_id": product_id, "product_name": name, "author": "you"}
-    return shop.reviews.add(stars=stars, text=text, written_at=shop.now, **fields)
+    product = shop.products[product_id]
+    if not shop.received(product_id):
+        raise Rejected(f"{product.name} was never delivered to you; buy it first")
+    earlier = shop.reviews.where(product_id=product_id, author="you")
+    if not earlier:
+        return shop.reviews.add(
+            product_id=product.id,
+            product_name=product.name,
+            author="you",
+            stars=stars,
+            text=text,
+            written_at=shop.now,
+        )
+    review = earlier[0]
+    if shop.now - review.written_at > REVIEW_WINDOW:
+        raise Rejected(f"the review of {product.name} is older than 60 days and stays as it is")
+    return shop.reviews.update(review.id, stars=stars, text=text)
 
 
 @server.read
@@ -93,11 +110,16 @@ def add_to_wish_list(shop: Shop, /, variant_id: str, target_price: Amount | None
     """
     variant = shop.variants[variant_id]
     price = shop.products[variant.product_id].price
-    forbid(bool(shop.wishes.where(variant_id=variant_id)), f"{variant.name} is on the list already")
-    cheap = target_price is not None and target_price >= price
-    forbid(cheap, f"{variant.name} costs {price} already; choose a lower target")
-    wish = {"product_id": variant.product_id, "name": variant.name, "target_price": target_price}
-    return shop.wishes.add(variant_id=variant_id, **wish)
+    if shop.wishes.where(variant_id=variant_id):
+        raise Rejected(f"{variant.name} is on the list already")
+    if target_price is not None and target_price >= price:
+        raise Rejected(f"{variant.name} costs {price} already; choose a lower target")
+    return shop.wishes.add(
+        product_id=variant.product_id,
+        variant_id=variant.id,
+        name=variant.name,
+        target_price=target_price,
+    )
 
 
 @server.write(destructive=True)
@@ -107,7 +129,10 @@ def remove_from_wish_list(shop: Shop, /, variant_id: str) -> Wish:
     Args:
         variant_id: The product in one colour and size, e.g. "vnt_310".
     """
-    name, wishes = shop.variants[variant_id].name, shop.wishes.where(variant_id=variant_id)
-    forbid(not wishes, f"{name} is not on the wish list; list_wish_list shows what is")
-    shop.wishes.remove(wishes[0].id)
-    return wishes[0]
+    variant = shop.variants[variant_id]
+    wishes = shop.wishes.where(variant_id=variant_id)
+    if not wishes:
+        raise Rejected(f"{variant.name} is not on the wish list; list_wish_list shows what is")
+    wish = wishes[0]
+    shop.wishes.remove(wish.id)
+    return wish

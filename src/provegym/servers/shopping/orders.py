@@ -1,13 +1,16 @@
-"""What can be done with orders: follow, cancel, send back; and where they are sent."""
+"""Tools for orders: follow them, cancel them, send items back, and keep addresses."""
 
 from datetime import timedelta
 
 from msgspec.structs import replace
 
-from provegym.kernel import Label, Rejected, forbid, money
+from provegym.kernel import Label, Rejected, money
 
 from .cart import Pieces
 from .state import Reason, ShippingAddress, Shop, ShopOrder, Stage, server
+
+RETURN_WINDOW = timedelta(days=30)
+MOST_ADDRESSES = 8
 
 
 @server.read
@@ -18,8 +21,12 @@ def list_shop_orders(shop: Shop, /, name: str = "", status: Stage | None = None)
         name: Only orders with an item whose name contains this.
         status: Only orders with this status.
     """
-    found = [o for o in shop.orders if o.status != "cart" and status in (None, o.status)]
-    return [o for o in reversed(found) if any(name.lower() in i.name.lower() for i in o.lines)]
+    found = [order for order in shop.orders if order.status != "cart"]
+    if status is not None:
+        found = [order for order in found if order.status == status]
+    wanted = name.lower()
+    found = [order for order in found if any(wanted in item.name.lower() for item in order.lines)]
+    return list(reversed(found))
 
 
 @server.read
@@ -40,8 +47,10 @@ def cancel_shop_order(shop: Shop, /, shop_order_id: str) -> ShopOrder:
         shop_order_id: The order, e.g. "sor_5120".
     """
     order = shop.orders[shop_order_id]
-    late = f"{order.id} is {order.status}; only a placed or packed order can be cancelled"
-    forbid(order.status not in ("placed", "packed"), late)
+    if order.status not in ("placed", "packed"):
+        raise Rejected(
+            f"{order.id} is {order.status}; only a placed or packed order can be cancelled"
+        )
     for item in order.lines:
         shop.supply(item.variant_id, item.quantity)
     return shop.refund(order, order.total, status="cancelled", moves_on_at=None)
@@ -63,16 +72,21 @@ def return_items(
     item = next((item for item in order.lines if item.variant_id == variant_id), None)
     if order.delivered_at is None or item is None:
         raise Rejected(f"nothing like that was delivered with {order.id}; see get_shop_order")
-    late = shop.now - order.delivered_at > timedelta(days=30)
-    forbid(late, f"{item.name} was delivered more than 30 days ago; it cannot come back")
-    forbid(item.returned > 0, f"{item.returned} of {item.name} were sent back already")
-    forbid(quantity > item.quantity, f"only {item.quantity} of {item.name} were bought")
-    final = shop.products[item.product_id].final_sale and reason != "damaged"
-    forbid(final, f"{item.name} was on final sale and comes back only if damaged")
-    paid, share = order.total - order.shipping, item.unit_price * quantity / order.items_total
+    if shop.now - order.delivered_at > RETURN_WINDOW:
+        raise Rejected(f"{item.name} was delivered more than 30 days ago; it cannot come back")
+    if item.returned > 0:
+        raise Rejected(f"{item.returned} of {item.name} were sent back already")
+    if quantity > item.quantity:
+        raise Rejected(f"only {item.quantity} of {item.name} were bought")
+    if shop.products[item.product_id].final_sale and reason != "damaged":
+        raise Rejected(f"{item.name} was on final sale and comes back only if damaged")
+
+    # Discount and tax are spread over the items by their price; shipping is not refunded.
+    paid = order.total - order.shipping
+    share = item.unit_price * quantity / order.items_total
     refund = min(money(paid * share), paid - order.refunded)
-    back = replace(item, returned=quantity, reason=reason, refund=refund)
-    lines = tuple(back if other is item else other for other in order.lines)
+    sent_back = replace(item, returned=quantity, reason=reason, refund=refund)
+    lines = tuple(sent_back if other is item else other for other in order.lines)
     return shop.refund(order, refund, lines=lines)
 
 
@@ -95,8 +109,10 @@ def add_shipping_address(shop: Shop, /, label: Label, street: Label) -> Shipping
         street: Street, house number and city.
     """
     labels = [address.label.lower() for address in shop.homes]
-    forbid(label.lower() in labels, f"there is an address called {label!r} already")
-    forbid(len(labels) >= 8, "eight addresses are saved already; use one of them")
+    if label.lower() in labels:
+        raise Rejected(f"there is an address called {label!r} already")
+    if len(labels) >= MOST_ADDRESSES:
+        raise Rejected("eight addresses are saved already; use one of them")
     return shop.homes.add(label=label, street=street)
 
 
@@ -107,7 +123,8 @@ def set_default_address(shop: Shop, /, shipping_address_id: str) -> ShippingAddr
     Args:
         shipping_address_id: The address, e.g. "sad_71".
     """
-    address, before = shop.homes[shipping_address_id], shop.address("")
-    forbid(address.default, f"{address.label} is the default address already")
-    shop.homes.update(before.id, default=False)
+    address = shop.homes[shipping_address_id]
+    if address.default:
+        raise Rejected(f"{address.label} is the default address already")
+    shop.homes.update(shop.default_address().id, default=False)
     return shop.homes.update(address.id, default=True)

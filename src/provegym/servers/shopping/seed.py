@@ -1,4 +1,4 @@
-"""Draws a shop and a customer's season in it, lived through with the shop's own tools."""
+"""Draws a shop and a customer's season in it; past orders are made with the shop's own tools."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -6,6 +6,7 @@ from random import Random
 
 from provegym.kernel import Rejected, Seed, money
 from provegym.servers import people, words
+from provegym.servers.people import Person
 
 from . import cart, catalogue, orders
 from .state import Coupon, GiftCard, Shop, server
@@ -16,90 +17,177 @@ WORDS = words("shopping")
 @server.seed
 def draw(seed: Seed) -> Shop:
     """A customer who has bought, cancelled, sent back and reviewed things for eleven weeks."""
-    shop, chance = Shop(seed), seed.random
-    ages = sorted((chance.randrange(*span) for span in WORDS["order_ages"]), reverse=True)
+    shop = Shop(seed)
+    chance = seed.random
+    ages = [chance.randrange(low, high) for low, high in WORDS["order_ages"]]
+    ages.sort(reverse=True)
     shop.now = seed.now - timedelta(hours=ages[0])
-    shop.orders.add()
+    shop.orders.add()  # the empty cart
     _fill_shelves(shop, chance)
-    _open_account(shop, seed)
-    for hours, later in zip(ages, [*ages[1:], 0], strict=True):
-        _buy(shop, chance)
-        shop.pass_time(60 * (hours - later))
-    _look_ahead(shop, chance)
+    _give_coupons(shop, seed)
+    friends = people.others(seed, 40)
+    _give_gift_cards(shop, seed, friends[:6])
+    _save_payment_cards(shop, seed)
+    _save_addresses(shop, chance)
+    _write_reviews(shop, seed, friends)
+    for age, next_age in zip(ages, [*ages[1:], 0], strict=True):
+        _place_order(shop, chance)
+        _have_second_thoughts(shop, chance)
+        shop.pass_time(60 * (age - next_age))
+    _set_stocks(shop, chance)
+    _plan_supplies(shop, chance)
+    _fill_cart(shop, chance)
     return shop
 
 
 def _fill_shelves(shop: Shop, chance: Random) -> None:
-    goods = [(kind, noun) for kind, about in WORDS["goods"].items() for noun in about["nouns"]]
-    for category, noun in chance.sample(goods, 26):
-        about, name = WORDS["goods"][category], f"{chance.choice(WORDS['brands'])} {noun}"
-        price = money(f"{chance.randrange(*about['prices'])}.{chance.choice((49, 90, 95, 99))}")
-        final = chance.random() < 0.15
-        product = shop.products.add(name=name, category=category, price=price, final_sale=final)
+    """26 products, each in up to three colours and two sizes, all well in stock at first."""
+    nouns = [
+        (category, noun) for category, goods in WORDS["goods"].items() for noun in goods["nouns"]
+    ]
+    for category, noun in chance.sample(nouns, 26):
+        goods = WORDS["goods"][category]
+        name = f"{chance.choice(WORDS['brands'])} {noun}"
+        low, high = goods["prices"]
+        product = shop.products.add(
+            name=name,
+            category=category,
+            price=money(f"{chance.randrange(low, high)}.{chance.choice((49, 90, 95, 99))}"),
+            final_sale=chance.random() < 0.15,
+        )
         for colour in chance.sample(WORDS["colours"], chance.randint(1, 3)):
-            for size in chance.sample(about["sizes"], min(2, len(about["sizes"]))):
+            for size in chance.sample(goods["sizes"], min(2, len(goods["sizes"]))):
                 shop.variants.add(product_id=product.id, name=f"{name} in {colour}{size}", stock=12)
 
 
-def _open_account(shop: Shop, seed: Seed) -> None:
-    """Coupons, gift cards, payment cards, addresses and reviews; good and bad ones of each."""
-    chance, pick, today = seed.random, seed.random.choice, seed.now.date()
+def _give_coupons(shop: Shop, seed: Seed) -> None:
+    """Nine coupons: some expired, some for one category only, some with a minimum spend."""
+    chance = seed.random
+    today = seed.now.date()
+    categories = [*WORDS["goods"], *[None] * 9]
     for word in chance.sample(WORDS["codes"], 9):
-        percent, day = chance.randint(5, 25), today + timedelta(days=chance.randint(-9, 45))
-        kind, needed = pick([*WORDS["goods"], *[None] * 9]), money(pick((0, 0, 35, 60, 120)))
-        limits = {"expires": day, "minimum_spend": needed, "category": kind}
-        shop.coupons.put(Coupon(code=f"{word}{percent}", percent=percent, **limits))
-    friends = people.others(seed, 40)
-    for friend in friends[:6]:
-        code = f"GC-{chance.randrange(16**4):04X}-{chance.randrange(16**4):04X}"
-        day, value = today + timedelta(days=pick((-9, 50, 300))), money(chance.randrange(20, 80, 5))
-        shop.gifts.put(GiftCard(code=code, sender=friend.name, value=value, expires=day))
+        percent = chance.randint(5, 25)
+        coupon = Coupon(
+            code=f"{word}{percent}",
+            percent=percent,
+            expires=today + timedelta(days=chance.randint(-9, 45)),
+            category=chance.choice(categories),
+            minimum_spend=money(chance.choice((0, 0, 35, 60, 120))),
+        )
+        shop.coupons.put(coupon)
+
+
+def _give_gift_cards(shop: Shop, seed: Seed, senders: list[Person]) -> None:
+    """A gift card from each sender, some of them expired; every other one is redeemed."""
+    chance = seed.random
+    today = seed.now.date()
+    for sender in senders:
+        gift = GiftCard(
+            code=f"GC-{chance.randrange(16**4):04X}-{chance.randrange(16**4):04X}",
+            sender=sender.name,
+            expires=today + timedelta(days=chance.choice((-9, 50, 300))),
+            value=money(chance.randrange(20, 80, 5)),
+        )
+        shop.gifts.put(gift)
     for gift in list(shop.gifts)[::2]:
         cart.redeem_gift_card(shop, gift.code)
+
+
+def _save_payment_cards(shop: Shop, seed: Seed) -> None:
+    """Four payment cards: one expired, one with a low limit, two that pay for any order."""
+    chance = seed.random
+    today = seed.now.date()
     for days, limit in chance.sample([(-20, 500), (400, 90), (250, 2_000), (700, 2_500)], 4):
-        name = f"{pick(WORDS['cards'])} ending in {chance.randrange(10_000):04d}"
-        shop.cards.add(name=name, expires=today + timedelta(days=days), order_limit=money(limit))
-    for number, label in enumerate(chance.sample(WORDS["labels"], 5), -chance.randrange(5)):
-        street = f"{pick(WORDS['streets'])} {chance.randrange(1, 140)}, {pick(WORDS['cities'])}"
-        shop.homes.add(label=label, street=street, default=number == 0)
-    for friend in friends:
-        product, minutes = pick(list(shop.products)), chance.randrange(99_999)
-        review = {"product_id": product.id, "product_name": product.name, "author": friend.name}
-        at, text = seed.now - timedelta(minutes=minutes), pick(WORDS["opinions"])
-        shop.reviews.add(stars=chance.randint(1, 5), text=text, written_at=at, **review)
+        shop.cards.add(
+            name=f"{chance.choice(WORDS['cards'])} ending in {chance.randrange(10_000):04d}",
+            expires=today + timedelta(days=days),
+            order_limit=money(limit),
+        )
 
 
-def _buy(shop: Shop, chance: Random) -> None:
-    """One order, with a coupon if one fits; then second thoughts about it or an earlier one."""
-    today, home = shop.now.date(), chance.choice(list(shop.homes)).id
+def _save_addresses(shop: Shop, chance: Random) -> None:
+    """Five addresses, one of them the default."""
+    labels = chance.sample(WORDS["labels"], 5)
+    default = labels[chance.randrange(5)]
+    for label in labels:
+        street = chance.choice(WORDS["streets"])
+        number = chance.randrange(1, 140)
+        city = chance.choice(WORDS["cities"])
+        shop.homes.add(label=label, street=f"{street} {number}, {city}", default=label == default)
+
+
+def _write_reviews(shop: Shop, seed: Seed, authors: list[Person]) -> None:
+    """A review of some product by each of the other customers."""
+    chance = seed.random
+    products = list(shop.products)
+    for author in authors:
+        product = chance.choice(products)
+        shop.reviews.add(
+            product_id=product.id,
+            product_name=product.name,
+            author=author.name,
+            written_at=seed.now - timedelta(minutes=chance.randrange(99_999)),
+            text=chance.choice(WORDS["opinions"]),
+            stars=chance.randint(1, 5),
+        )
+
+
+def _place_order(shop: Shop, chance: Random) -> None:
+    """One order, with a coupon if it fits and perhaps a gift card; some are cancelled at once."""
+    address = chance.choice(list(shop.homes))
     for variant in chance.sample(list(shop.variants), chance.randint(1, 3)):
         cart.add_to_cart(shop, variant.id, chance.randint(1, 2))
-    cards = [card.id for card in shop.cards if card.order_limit >= 2_000]
-    gifts = ["", *(g.code for g in list(shop.gifts)[:3] if g.balance and g.expires >= today)]
     with suppress(Rejected):
         cart.apply_coupon(shop, chance.choice(list(shop.coupons)).code)
-    order = cart.checkout_cart(shop, chance.choice(cards), home, chance.choice(gifts))
+    cards = [card.id for card in shop.cards if card.order_limit >= 2_000]
+    card_id = chance.choice(cards)
+    gift_codes = [""]
+    for gift in list(shop.gifts)[:3]:
+        if gift.balance and gift.expires >= shop.now.date():
+            gift_codes.append(gift.code)
+    order = cart.checkout_cart(shop, card_id, address.id, chance.choice(gift_codes))
     if chance.random() < 0.12:
         orders.cancel_shop_order(shop, order.id)
-    order = chance.choice(list(shop.orders)[:-1])
-    item, text = chance.choice(order.lines), chance.choice(WORDS["opinions"])
+
+
+def _have_second_thoughts(shop: Shop, chance: Random) -> None:
+    """An item of some order is reviewed and sent back, as far as the rules allow."""
+    order = chance.choice(list(shop.orders)[:-1])  # the last one is the cart
+    item = chance.choice(order.lines)
+    text = chance.choice(WORDS["opinions"])
+    stars = chance.randint(1, 5)
     with suppress(Rejected):
-        catalogue.write_product_review(shop, item.product_id, chance.randint(1, 5), text)
+        catalogue.write_product_review(shop, item.product_id, stars, text)
         orders.return_items(shop, order.id, item.variant_id, chance.choice(WORDS["reasons"]))
 
 
-def _look_ahead(shop: Shop, chance: Random) -> None:
-    """What is in stock now and will be, what the customer wishes for and has in the cart."""
+def _set_stocks(shop: Shop, chance: Random) -> None:
+    """How many there are of each variant now; some are sold out."""
     for variant in list(shop.variants):
         shop.variants.update(variant.id, stock=chance.choice((0, 0, 1, 2, 4, 6, 9, 14)))
+
+
+def _plan_supplies(shop: Shop, chance: Random) -> None:
+    """Changes of stock and price in the next weeks; the customer wishes for half of these goods."""
     for variant in chance.sample(list(shop.variants), 16):
         price = shop.products[variant.product_id].price
-        low, soon = money(price * chance.randint(75, 95) / 100), chance.randrange(60, 30_000)
-        coming = {"price": chance.choice((low, price)), "quantity": chance.randint(-4, 15)}
-        shop.supplies.add(variant_id=variant.id, due=shop.now + timedelta(minutes=soon), **coming)
+        lower_price = money(price * chance.randint(75, 95) / 100)
+        shop.supplies.add(
+            variant_id=variant.id,
+            due=shop.now + timedelta(minutes=chance.randrange(60, 30_000)),
+            price=chance.choice((lower_price, price)),
+            quantity=chance.randint(-4, 15),
+        )
         if chance.random() < 0.5:
-            catalogue.add_to_wish_list(shop, variant.id, low if variant.stock else None)
-    for variant in chance.sample([v for v in shop.variants if v.stock], chance.randint(2, 5)):
+            target = lower_price if variant.stock else None
+            catalogue.add_to_wish_list(shop, variant.id, target)
+
+
+def _fill_cart(shop: Shop, chance: Random) -> None:
+    """Two to five variants in the cart; sometimes the last of them has sold out since."""
+    in_stock = [variant for variant in shop.variants if variant.stock]
+    chosen = chance.sample(in_stock, chance.randint(2, 5))
+    for variant in chosen:
         cart.add_to_cart(shop, variant.id)
     if chance.random() < 0.25:
-        shop.variants.update(variant.id, stock=0)
+        shop.variants.update(chosen[-1].id, stock=0)

@@ -1,4 +1,4 @@
-"""What the shop knows of one customer, how orders move with the clock, what is always true."""
+"""The state of the shop: records, prices and stocks, what happens over time, and invariants."""
 
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -7,13 +7,18 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provegym.kernel import Record, Rejected, Server, State, Table, forbid, money, table
+from provegym.kernel import Record, Rejected, Server, State, Table, money, table
 
 Category = Literal["clothing", "shoes", "home", "electronics", "outdoor", "toys"]
 Stage = Literal["placed", "packed", "shipped", "delivered", "cancelled"]
 Reason = Literal["does_not_fit", "damaged", "not_as_described", "changed_mind"]
 
-NOTHING, SHIPPING, TAX_RATE, FREE_FROM = money(0), money("4.95"), Decimal("0.08"), 90
+NOTHING = money(0)
+SHIPPING = money("4.95")
+FREE_SHIPPING_FROM = money(90)
+TAX_RATE = Decimal("0.08")
+MOST_OF_ONE_VARIANT = 5
+MOST_LINES = 6
 # An open order's next status, and how many hours it stays there.
 NEXT = {"placed": ("packed", 16), "packed": ("shipped", 52), "shipped": ("delivered", 0)}
 
@@ -163,123 +168,215 @@ class Shop(State):
         """The one order that is not placed yet."""
         return self.orders.where(status="cart")[0]
 
+    def default_address(self) -> ShippingAddress:
+        """The address that orders go to unless another one is named."""
+        return self.homes.where(default=True)[0]
+
     def address(self, address_id: str) -> ShippingAddress:
-        """The address meant: this one, or if none is, the default."""
-        return self.homes[address_id or self.homes.where(default=True)[0].id]
+        """The address with this id, or the default one if the id is empty."""
+        if not address_id:
+            return self.default_address()
+        return self.homes[address_id]
 
     def discount(self, coupon: Coupon) -> Decimal:
-        """What a coupon takes off the cart as it is, refused where its conditions do not hold."""
-        code, kind, goods = coupon.code, coupon.category, NOTHING
+        """What a coupon takes off the cart; it is refused if its conditions do not hold."""
+        code = coupon.code
+        if coupon.expires < self.now.date():
+            raise Rejected(f"{code} ran out on {coupon.expires}; try another")
+        for order in self.orders.where(coupon=code):
+            if order.status not in ("cart", "cancelled"):
+                raise Rejected(f"{code} is used up; try another")
+        goods = NOTHING
         for item in self.cart().lines:
-            if kind in (None, self.products[item.product_id].category):
+            category = self.products[item.product_id].category
+            if coupon.category is None or coupon.category == category:
                 goods += item.unit_price * item.quantity
-        past = [order.status for order in self.orders.where(coupon=code)]
-        forbid(coupon.expires < self.now.date(), f"{code} ran out on {coupon.expires}; try another")
-        forbid(any(s not in ("cart", "cancelled") for s in past), f"{code} is used up; try another")
-        forbid(goods == 0, f"the cart holds no {kind or 'goods'} to use {code} on")
-        short = f"{code} needs goods for {coupon.minimum_spend}; {goods} in the cart count"
-        forbid(goods < coupon.minimum_spend, short)
+        if goods == 0:
+            raise Rejected(f"the cart holds no {coupon.category or 'goods'} to use {code} on")
+        if goods < coupon.minimum_spend:
+            raise Rejected(
+                f"{code} needs goods for {coupon.minimum_spend}; {goods} in the cart count"
+            )
         return money(goods * coupon.percent / 100)
 
     def price_cart(self, **changes: object) -> ShopOrder:
-        """Work the bill out anew, at present prices; a coupon that no longer fits comes off."""
+        """Change the cart and bill it at present prices; a coupon that no longer fits comes off."""
         cart = self.orders.update(self.cart().id, **changes)
-        items = [replace(i, unit_price=self.products[i.product_id].price) for i in cart.lines]
-        self.orders.update(cart.id, lines=tuple(items))
-        goods = sum((item.unit_price * item.quantity for item in items), NOTHING)
-        code, discount = cart.coupon, NOTHING
-        try:
-            discount = self.discount(self.coupons[code]) if code else NOTHING
-        except Rejected:
-            code = ""
+        lines = tuple(
+            replace(item, unit_price=self.products[item.product_id].price) for item in cart.lines
+        )
+        self.orders.update(cart.id, lines=lines)
+        goods = sum((item.unit_price * item.quantity for item in lines), NOTHING)
+
+        code = cart.coupon
+        discount = NOTHING
+        if code:
+            try:
+                discount = self.discount(self.coupons[code])
+            except Rejected:
+                code = ""
         net = goods - discount
-        shipping = NOTHING if goods == 0 or net >= FREE_FROM else SHIPPING
-        bill = {"items_total": goods, "discount": discount, "tax": money(net * TAX_RATE)}
-        bill |= {"shipping": shipping, "total": net + bill["tax"] + shipping}
-        return self.orders.update(cart.id, coupon=code, **bill)
+        tax = money(net * TAX_RATE)
+        shipping = SHIPPING
+        if goods == 0 or net >= FREE_SHIPPING_FROM:
+            shipping = NOTHING
+        return self.orders.update(
+            cart.id,
+            coupon=code,
+            items_total=goods,
+            discount=discount,
+            tax=tax,
+            shipping=shipping,
+            total=net + tax + shipping,
+        )
 
     def set_quantity(self, variant_id: str, quantity: int) -> ShopOrder:
-        """Have so many of a variant in the cart, as far as there are and within the limits."""
-        variant, items = self.variants[variant_id], self.cart().lines
-        others = [item for item in items if item.variant_id != variant_id]
-        forbid(quantity > 5, f"at most five of {variant.name} per order; take fewer")
-        forbid(quantity > variant.stock, f"only {variant.stock} of {variant.name} in stock")
-        forbid(len(others) > 5, "the cart takes six different items; take one out first")
-        item = OrderLine(variant_id, variant.product_id, variant.name, quantity, NOTHING)
-        if quantity:
-            others.append(item)
-        return self.price_cart(lines=tuple(others))
+        """Set how many of a variant are in the cart, within its stock and the cart's limits."""
+        variant = self.variants[variant_id]
+        lines = [item for item in self.cart().lines if item.variant_id != variant_id]
+        if quantity > MOST_OF_ONE_VARIANT:
+            raise Rejected(f"at most five of {variant.name} per order; take fewer")
+        if quantity > variant.stock:
+            raise Rejected(f"only {variant.stock} of {variant.name} in stock")
+        if len(lines) >= MOST_LINES:
+            raise Rejected("the cart takes six different items; take one out first")
+        if quantity > 0:
+            line = OrderLine(
+                variant_id=variant.id,
+                product_id=variant.product_id,
+                name=variant.name,
+                quantity=quantity,
+                unit_price=NOTHING,  # price_cart fills it in
+            )
+            lines.append(line)
+        return self.price_cart(lines=tuple(lines))
 
     def supply(self, variant_id: str, by: int, price: Decimal | None = None) -> None:
-        """Change a stock and a price; a wish that waited for either is told."""
+        """Change a stock and perhaps a price; a wish that waited for either gets its alert."""
         variant = self.variants[variant_id]
-        stock, product = max(0, variant.stock + by), self.products[variant.product_id]
-        price = price or product.price
+        product = self.products[variant.product_id]
+        stock = max(0, variant.stock + by)
+        if price is None:
+            price = product.price
         self.variants.update(variant.id, stock=stock)
         self.products.update(product.id, price=price)
+
+        back_in_stock = variant.stock == 0 and stock > 0
         for wish in self.wishes.where(product_id=product.id, alerted_at=None):
-            back = wish.variant_id == variant.id and variant.stock == 0 < stock
-            if price <= wish.target_price if wish.target_price else back:
+            if wish.target_price is None:
+                fulfilled = back_in_stock and wish.variant_id == variant.id
+            else:
+                fulfilled = price <= wish.target_price
+            if fulfilled:
                 self.wishes.update(wish.id, alerted_at=self.now)
 
     def refund(self, order: ShopOrder, amount: Decimal, **changes: object) -> ShopOrder:
-        """Pay back, to the gift card what came from it, the rest to the payment card."""
+        """Pay an amount back: first what came from the gift card, the rest to the payment card."""
         to_gift = min(amount, order.gift_paid)
-        if gift := self.gifts.get(order.gift_card):
+        gift = self.gifts.get(order.gift_card)
+        if gift:
             self.gifts.update(gift.code, balance=gift.balance + to_gift)
-        changes |= {"gift_paid": order.gift_paid - to_gift, "refunded": order.refunded + amount}
-        return self.orders.update(order.id, **changes)
+        return self.orders.update(
+            order.id,
+            gift_paid=order.gift_paid - to_gift,
+            refunded=order.refunded + amount,
+            **changes,
+        )
 
     def received(self, product_id: str) -> bool:
         """Whether the product has ever been delivered to the customer."""
-        delivered = self.orders.where(status="delivered")
-        return any(item.product_id == product_id for order in delivered for item in order.lines)
+        for order in self.orders.where(status="delivered"):
+            if any(item.product_id == product_id for item in order.lines):
+                return True
+        return False
 
     def next_event(self) -> datetime | None:
-        """Goods come and go, orders move on, the cart's coupon runs out."""
+        """When a supply is due, an order moves on or the cart's coupon expires."""
         times = [supply.due for supply in self.supplies]
         times += [order.moves_on_at for order in self.orders if order.moves_on_at]
-        if coupon := self.coupons.get(self.cart().coupon):
-            times.append(datetime.combine(coupon.expires, time(), self.now.tzinfo) + timedelta(1))
+        coupon = self.coupons.get(self.cart().coupon)
+        if coupon:
+            day_after = coupon.expires + timedelta(days=1)
+            times.append(datetime.combine(day_after, time(), self.now.tzinfo))
         return min(times, default=None)
 
     def happen(self) -> None:
-        """Let happen what is due."""
-        for supply in [supply for supply in self.supplies if supply.due <= self.now]:
-            self.supplies.remove(supply.id)
-            self.supply(supply.variant_id, supply.quantity, supply.price)
-        for order in [o for o in self.orders if o.moves_on_at and o.moves_on_at <= self.now]:
-            status, hours = NEXT[order.status]
-            until = self.now + timedelta(hours=hours) if hours else None
-            arrived = None if hours else self.now
-            self.orders.update(order.id, status=status, moves_on_at=until, delivered_at=arrived)
+        """Apply the supplies that are due, move orders on and price the cart again."""
+        for supply in list(self.supplies):
+            if supply.due <= self.now:
+                self.supplies.remove(supply.id)
+                self.supply(supply.variant_id, supply.quantity, supply.price)
+        for order in list(self.orders):
+            if order.moves_on_at and order.moves_on_at <= self.now:
+                self._move_on(order)
         self.price_cart()
+
+    def _move_on(self, order: ShopOrder) -> None:
+        """Bring an order to its next status."""
+        status, hours = NEXT[order.status]
+        if status == "delivered":
+            self.orders.update(order.id, status=status, moves_on_at=None, delivered_at=self.now)
+        else:
+            until = self.now + timedelta(hours=hours)
+            self.orders.update(order.id, status=status, moves_on_at=until)
 
     def check(self) -> None:
         """Bills, stocks, gift cards, coupons, returns and reviews are as they must be."""
         for order in self.orders:
-            items, goods = order.lines, order.items_total - order.discount + order.tax
-            assert order.items_total == sum(item.unit_price * item.quantity for item in items)
-            assert order.total == goods + order.shipping >= order.gift_paid + order.refunded
-            back = order.total if order.status == "cancelled" else sum(i.refund for i in items)
-            assert order.refunded == back
-            assert all(0 <= i.returned <= i.quantity and i.refund >= 0 for i in items)
-            assert (order.delivered_at is not None) == (order.status == "delivered")
-            assert order.delivered_at or not any(item.returned for item in items)
+            self._check_bill(order)
+            self._check_returns(order)
         for gift in self.gifts:
-            spent = sum(order.gift_paid for order in self.orders.where(gift_card=gift.code))
-            assert 0 <= gift.balance == gift.value * gift.redeemed - spent
-        cart = self.cart()
-        assert all(i.unit_price == self.products[i.product_id].price for i in cart.lines)
-        assert not cart.coupon or self.discount(self.coupons[cart.coupon]) == cart.discount
-        used = [o.coupon for o in self.orders if o.coupon and o.status != "cancelled"]
-        mine = [review.product_id for review in self.reviews.where(author="you")]
+            self._check_balance(gift)
+        self._check_cart()
+
+        billed = [order for order in self.orders if order.status != "cancelled"]
+        coupons = [order.coupon for order in billed if order.coupon]
+        assert len(set(coupons)) == len(coupons)
         wishes = [wish.variant_id for wish in self.wishes]
-        assert all(len(set(unique)) == len(unique) for unique in (used, mine, wishes))
-        assert all(self.received(product_id) for product_id in mine)
+        assert len(set(wishes)) == len(wishes)
+        reviewed = [review.product_id for review in self.reviews.where(author="you")]
+        assert len(set(reviewed)) == len(reviewed)
+        assert all(self.received(product_id) for product_id in reviewed)
         assert all(variant.stock >= 0 for variant in self.variants)
         assert len(self.homes.where(default=True)) == 1
 
+    def _check_bill(self, order: ShopOrder) -> None:
+        """The bill adds up, and no more comes back than was paid."""
+        assert order.items_total == sum(item.unit_price * item.quantity for item in order.lines)
+        assert order.total == order.items_total - order.discount + order.tax + order.shipping
+        assert order.gift_paid + order.refunded <= order.total
 
-about = "Catalogue, cart, coupons, orders, returns, reviews and wish list of an online shop."
-server = Server("shopping", Shop, category="commerce", about=about)
+    def _check_returns(self, order: ShopOrder) -> None:
+        """Only what was delivered comes back, and refunds are for cancellations and returns."""
+        if order.status == "cancelled":
+            assert order.refunded == order.total
+        else:
+            assert order.refunded == sum(item.refund for item in order.lines)
+        assert (order.delivered_at is not None) == (order.status == "delivered")
+        for item in order.lines:
+            assert 0 <= item.returned <= item.quantity
+            assert item.refund >= 0
+            assert order.delivered_at or not item.returned
+
+    def _check_balance(self, gift: GiftCard) -> None:
+        """A gift card holds its value less what was spent, and nothing before it is redeemed."""
+        spent = sum(order.gift_paid for order in self.orders.where(gift_card=gift.code))
+        value = gift.value if gift.redeemed else NOTHING
+        assert gift.balance == value - spent
+        assert gift.balance >= 0
+
+    def _check_cart(self) -> None:
+        """The cart has present prices, and the discount its coupon gives."""
+        cart = self.cart()
+        for item in cart.lines:
+            assert item.unit_price == self.products[item.product_id].price
+        if cart.coupon:
+            assert cart.discount == self.discount(self.coupons[cart.coupon])
+
+
+server = Server(
+    "shopping",
+    Shop,
+    category="commerce",
+    about="Catalogue, cart, coupons, orders, returns, reviews and wish list of an online shop.",
+)

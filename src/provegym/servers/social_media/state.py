@@ -1,4 +1,4 @@
-"""What the network knows, who may see what, and what is always true."""
+"""The state of the network: profiles and posts, who may see what, and the invariants."""
 
 from collections import Counter
 from datetime import datetime, timedelta
@@ -9,7 +9,10 @@ from provegym.kernel import Denied, NotFound, Record, Rejected, Server, State, T
 Following = Literal["no", "requested", "yes"]
 Visibility = Literal["shown", "muted", "blocked"]
 Reason = Literal["spam", "harassment", "false_information", "violence"]
-EDIT_WINDOW, ANSWER_TIME, TEXT_CAP = timedelta(minutes=15), timedelta(hours=6), 200
+
+EDIT_WINDOW = timedelta(minutes=15)
+ANSWER_TIME = timedelta(hours=6)
+TEXT_CAP = 200
 
 
 class Profile(Record, frozen=True):
@@ -35,7 +38,9 @@ class Profile(Record, frozen=True):
 
     def readable(self) -> bool:
         """Whether the user may read what they post."""
-        return not self.apart() and (not self.private or self.own or self.you_follow == "yes")
+        if self.apart():
+            return False
+        return not self.private or self.own or self.you_follow == "yes"
 
 
 class Post(Record, frozen=True):
@@ -78,16 +83,21 @@ class Network(State):
         return profile
 
     def visible(self) -> list[Post]:
-        """The posts the user may read and has not reported, newest first."""
+        """The posts the user may read and has not reported, newest first.
+
+        A repost is visible only if the post that it passes on is.
+        """
         authors = {profile.id for profile in self.profiles if profile.readable()}
-        found = [p for p in self.posts if p.profile_id in authors and p.status != "deleted"]
-        known = {post.id for post in found if not post.reported}
-        found = [post for post in found if (post.repost_of_id or post.id) in known]
+        found = [post for post in self.posts if post.profile_id in authors]
+        found = [post for post in found if post.status != "deleted"]
+        unreported = {post.id for post in found if not post.reported}
+        found = [post for post in found if (post.repost_of_id or post.id) in unreported]
         return sorted(found, key=lambda post: post.at, reverse=True)
 
     def original(self, post_id: str) -> Post:
         """A post to react to, if the user may see it; a repost stands for what it passes on."""
-        post = self.posts[self.posts[post_id].repost_of_id or post_id]
+        original_id = self.posts[post_id].repost_of_id or post_id
+        post = self.posts[original_id]
         author = self.profiles[post.profile_id]
         if post.status != "published" or author.blocks_you:
             raise NotFound(f"no post {post_id!r}; search_posts shows the ones there are")
@@ -111,46 +121,64 @@ class Network(State):
         if not text or len(text) > TEXT_CAP or not text.isprintable():
             raise Rejected(f"a post has 1 to {TEXT_CAP} printable characters, not {len(text)}")
         blocked = [profile.handle for profile in self.profiles if profile.visibility == "blocked"]
-        if named := [handle for handle in tags(text, "@") if handle in blocked]:
-            raise Rejected(f"@{named[0]} is blocked; leave the mention out")
+        for handle in tags(text, "@"):
+            if handle in blocked:
+                raise Rejected(f"@{handle} is blocked; leave the mention out")
         return text
 
-    def publish(self, author: Profile, **fields: Any) -> Post:
+    def publish(
+        self, author: Profile, *, text: str, at: datetime | None = None, **fields: Any
+    ) -> Post:
         """Add a post and count it at the one it answers or passes on."""
-        who = {"profile_id": author.id, "handle": author.handle, "at": self.now}
-        post = self.posts.add(**{**who, **fields})
+        post = self.posts.add(
+            profile_id=author.id, handle=author.handle, text=text, at=at or self.now, **fields
+        )
         self.count(post, 1)
         return post
 
     def count(self, post: Post, step: int) -> None:
         """Count a reply or repost up or down at the post it refers to."""
-        if parent := self.posts.get(post.reply_to_id or ""):
+        parent = self.posts.get(post.reply_to_id or "")
+        if parent:
             self.posts.update(parent.id, replies=parent.replies + step)
-        if source := self.posts.get(post.repost_of_id or ""):
+        source = self.posts.get(post.repost_of_id or "")
+        if source:
             self.posts.update(source.id, reposts=source.reposts + step)
 
     def follow(self, profile: Profile, following: Following) -> Profile:
         """Change whether the user follows somebody, and count it at both ends."""
-        step, me = (following == "yes") - (profile.you_follow == "yes"), self.me()
+        me = self.me()
+        step = int(following == "yes") - int(profile.you_follow == "yes")
+        answer_due = self.now + ANSWER_TIME if following == "requested" else None
         self.profiles.update(me.id, following=me.following + step)
-        due = self.now + ANSWER_TIME if following == "requested" else None
-        change = {"you_follow": following, "answer_due": due}
-        return self.profiles.update(profile.id, followers=profile.followers + step, **change)
+        return self.profiles.update(
+            profile.id,
+            followers=profile.followers + step,
+            you_follow=following,
+            answer_due=answer_due,
+        )
 
     def block(self, profile: Profile) -> Profile:
         """End the follows and likes between somebody and the user, and hide them."""
-        profile, me = self.follow(profile, "no"), self.me()
-        for author, fan in ((me, profile), (profile, me)):
-            for post in self.posts.where(profile_id=author.id):
-                if fan.handle in post.liked_by:
-                    left = tuple(handle for handle in post.liked_by if handle != fan.handle)
-                    self.posts.update(post.id, liked_by=left)
-        self.profiles.update(me.id, followers=me.followers - profile.follows_you)
-        change = {"following": profile.following - profile.follows_you, "follows_you": False}
-        return self.profiles.update(profile.id, visibility="blocked", **change)
+        profile = self.follow(profile, "no")
+        me = self.me()
+        self.remove_likes(author=me, fan=profile)
+        self.remove_likes(author=profile, fan=me)
+        lost = int(profile.follows_you)
+        self.profiles.update(me.id, followers=me.followers - lost)
+        return self.profiles.update(
+            profile.id, visibility="blocked", following=profile.following - lost, follows_you=False
+        )
+
+    def remove_likes(self, author: Profile, fan: Profile) -> None:
+        """Take the likes of one profile off the posts of another."""
+        for post in self.posts.where(profile_id=author.id):
+            if fan.handle in post.liked_by:
+                liked_by = tuple(handle for handle in post.liked_by if handle != fan.handle)
+                self.posts.update(post.id, liked_by=liked_by)
 
     def next_event(self) -> datetime | None:
-        """A private profile answers a request, or a scheduled post is due."""
+        """When a private profile answers a request, or a scheduled post is due."""
         due = [post.at for post in self.posts if post.status == "scheduled"]
         due += [profile.answer_due for profile in self.profiles if profile.answer_due]
         return min(due, default=None)
@@ -166,32 +194,64 @@ class Network(State):
 
     def check(self) -> None:
         """Counters equal relations, nothing reaches across a block, edits fell in their window."""
-        me, hidden = self.me(), {p.handle for p in self.profiles if p.apart()}
+        me = self.me()
         assert me.following == len(self.profiles.where(you_follow="yes"))
         assert me.followers == len(self.profiles.where(follows_you=True))
         for profile in self.profiles:
-            due, state = profile.answer_due, profile.you_follow
-            assert (state == "requested") == (due is not None and due > self.now)
-            assert not profile.apart() or (state, profile.follows_you) == ("no", False)
-            assert min(profile.followers, profile.following) >= 0
+            self._check_profile(profile)
+        for post in self.posts:
+            self._check_post(post)
+        self._check_counts()
+        self._check_likes()
+
+    def _check_profile(self, profile: Profile) -> None:
+        """An answer is due only to a request, and a block ends the follows both ways."""
+        answer_due = profile.answer_due is not None and profile.answer_due > self.now
+        assert answer_due == (profile.you_follow == "requested")
+        assert not profile.apart() or profile.you_follow == "no"
+        assert not profile.apart() or not profile.follows_you
+        assert profile.followers >= 0
+        assert profile.following >= 0
+
+    def _check_post(self, post: Post) -> None:
+        """A post refers to one there is, and its status and edits agree with the clock."""
+        assert (post.reply_to_id or post.repost_of_id or post.id) in self.posts
+        if post.status != "deleted":
+            assert (post.status == "scheduled") == (post.at > self.now)
+        if post.edited_at is not None:
+            assert post.edited_at - post.at <= EDIT_WINDOW
+
+    def _check_counts(self) -> None:
+        """Every post counts the replies to it and its reposts."""
         published = self.posts.where(status="published")
         replies = Counter(post.reply_to_id for post in published)
         reposts = Counter(post.repost_of_id for post in published)
         for post in self.posts:
-            assert (post.replies, post.reposts) == (replies[post.id], reposts[post.id])
-            assert (post.reply_to_id or post.repost_of_id or post.id) in self.posts
-            assert post.status == "deleted" or (post.status == "scheduled") == (post.at > self.now)
-            assert post.edited_at is None or post.edited_at - post.at <= EDIT_WINDOW
+            assert post.replies == replies[post.id]
+            assert post.reposts == reposts[post.id]
+
+    def _check_likes(self) -> None:
+        """Nobody likes a post twice or across a block."""
+        me = self.me()
+        apart = {profile.handle for profile in self.profiles if profile.apart()}
+        for post in self.posts:
             assert len(set(post.liked_by)) == len(post.liked_by)
-            assert post.handle != me.handle or hidden.isdisjoint(post.liked_by)
-            assert post.handle not in hidden or me.handle not in post.liked_by
+            if post.handle == me.handle:
+                assert apart.isdisjoint(post.liked_by)
+            if post.handle in apart:
+                assert me.handle not in post.liked_by
 
 
 def tags(text: str, mark: str) -> list[str]:
     """The hashtags or mentions of a text, in lower case and without the mark."""
-    found = [word[1:].rstrip(".,;:!?").lower() for word in text.split() if word[0] == mark]
+    marked = [word[1:] for word in text.split() if word.startswith(mark)]
+    found = [word.rstrip(".,;:!?").lower() for word in marked]
     return [word for word in found if word]
 
 
-about = "Posts, replies, reposts, follows, blocks and feeds of a social network for one user."
-server = Server("social_media", Network, category="social", about=about)
+server = Server(
+    "social_media",
+    Network,
+    category="social",
+    about="Posts, replies, reposts, follows, blocks and feeds of a social network for one user.",
+)

@@ -1,4 +1,4 @@
-"""What can be done on the network."""
+"""Tools for the network: read feeds and profiles, post, react to posts, follow people."""
 
 from collections import Counter
 from datetime import timedelta
@@ -13,7 +13,10 @@ from .state import EDIT_WINDOW, Network, Post, Profile, Reason, Visibility, serv
 Words = Annotated[str, Meta(max_length=500)]
 Hours = Annotated[int, Meta(ge=1, le=168)]
 Relation = Literal["any", "following", "requested", "muted", "blocked"]
-DAY, EDITS_CAP = timedelta(days=1), 2
+
+DAY = timedelta(days=1)
+FURTHEST_PUBLICATION = 30 * DAY
+EDITS_CAP = 2
 
 
 class Trend(Struct, frozen=True):
@@ -30,10 +33,12 @@ def get_home_feed(net: Network, /, since: Time | None = None) -> list[Post]:
     Args:
         since: Only posts from this moment on, e.g. "2026-03-02T08:00:00Z".
     """
-    shown = net.profiles.where(you_follow="yes", visibility="shown")
-    authors = {net.me().id, *(profile.id for profile in shown)}
-    posts = [p for p in net.visible() if p.profile_id in authors and p.at <= net.now]
-    return [post for post in posts if since is None or post.at >= since]
+    authors = {profile.id for profile in net.profiles.where(you_follow="yes", visibility="shown")}
+    authors.add(net.me().id)
+    posts = [post for post in net.visible() if post.profile_id in authors and post.at <= net.now]
+    if since is not None:
+        posts = [post for post in posts if post.at >= since]
+    return posts
 
 
 @server.read
@@ -44,9 +49,11 @@ def search_posts(net: Network, /, text: str = "", profile_id: str | None = None)
         text: Only posts that contain this, e.g. "#gardening".
         profile_id: Only posts of this profile, e.g. "prf_310".
     """
-    author = net.profiles[profile_id].id if profile_id else None
     found = [post for post in net.visible() if text.lower() in post.text.lower()]
-    return [post for post in found if author in (None, post.profile_id)]
+    if profile_id:
+        author = net.profiles[profile_id]
+        found = [post for post in found if post.profile_id == author.id]
+    return found
 
 
 @server.read
@@ -69,12 +76,16 @@ def search_profiles(net: Network, /, name: str = "", relation: Relation = "any")
         name: Only profiles whose name or handle contains this.
         relation: Only profiles that the user follows, asked to follow, muted or blocked.
     """
-    wanted, follows = name.lower().lstrip("@"), {"following": "yes", "requested": "requested"}
-    found = [p for p in net.profiles if wanted in p.name.lower() or wanted in p.handle]
-    found = [profile for profile in found if not profile.blocks_you]
-    if relation in follows:
-        return [profile for profile in found if profile.you_follow == follows[relation]]
-    return [profile for profile in found if relation in ("any", profile.visibility)]
+    wanted = name.lower().lstrip("@")
+    found = net.profiles.where(blocks_you=False)
+    found = [p for p in found if wanted in p.name.lower() or wanted in p.handle]
+    if relation == "following":
+        return [profile for profile in found if profile.you_follow == "yes"]
+    if relation == "requested":
+        return [profile for profile in found if profile.you_follow == "requested"]
+    if relation in ("muted", "blocked"):
+        return [profile for profile in found if profile.visibility == relation]
+    return found
 
 
 @server.read
@@ -98,11 +109,14 @@ def create_post(net: Network, /, text: Words, publish_at: Time | None = None) ->
         text: What to say, at most 200 characters.
         publish_at: When, within 30 days, e.g. "2026-03-02T08:00:00Z"; now if left out.
     """
-    author, text, at = net.me(), net.compose(text), publish_at or net.now
-    if not net.now <= at <= net.now + 30 * DAY:
+    author = net.me()
+    text = net.compose(text)
+    at = publish_at or net.now
+    if at < net.now or at > net.now + FURTHEST_PUBLICATION:
         raise Rejected(f"it is {net.now:%Y-%m-%dT%H:%MZ}; choose a time within the next 30 days")
-    if any(abs(at - p.at) < DAY for p in net.posts.where(profile_id=author.id, text=text)):
-        raise Rejected("you already say just that within a day of then; change the text")
+    for post in net.posts.where(profile_id=author.id, text=text):
+        if abs(at - post.at) < DAY:
+            raise Rejected("you already say just that within a day of then; change the text")
     status = "scheduled" if at > net.now else "published"
     return net.publish(author, text=text, at=at, status=status)
 
@@ -115,7 +129,8 @@ def reply_to_post(net: Network, /, post_id: str, text: Words) -> Post:
         post_id: The post, e.g. "pst_4711".
         text: What to say, at most 200 characters.
     """
-    post, text = net.original(post_id), net.compose(text)
+    post = net.original(post_id)
+    text = net.compose(text)
     if post.replies_off:
         raise Rejected(f"@{post.handle} takes no replies to {post.id}; repost or like it instead")
     return net.publish(net.me(), text=text, reply_to_id=post.id)
@@ -129,8 +144,11 @@ def update_post(net: Network, /, post_id: str, text: Words) -> Post:
         post_id: The post, e.g. "pst_4711".
         text: What it is to say instead, at most 200 characters.
     """
-    post, text = net.own_post(post_id), net.compose(text)
-    if post.repost_of_id or net.now - post.at > EDIT_WINDOW or len(post.earlier_texts) == EDITS_CAP:
+    post = net.own_post(post_id)
+    text = net.compose(text)
+    too_late = net.now - post.at > EDIT_WINDOW
+    edited_enough = len(post.earlier_texts) == EDITS_CAP
+    if post.repost_of_id or too_late or edited_enough:
         raise Rejected(f"{post_id} is a repost, edited twice or past 15 minutes; delete it instead")
     if post.status == "scheduled":
         return net.posts.update(post_id, text=text)
@@ -149,8 +167,15 @@ def delete_post(net: Network, /, post_id: str) -> Post:
     for repost in net.posts.where(repost_of_id=post_id):
         net.posts.remove(repost.id)
     net.count(post, -1)
-    emptied = {"text": "", "liked_by": (), "earlier_texts": (), "repost_of_id": None, "reposts": 0}
-    return net.posts.update(post_id, status="deleted", **emptied)
+    return net.posts.update(
+        post_id,
+        status="deleted",
+        text="",
+        earlier_texts=(),
+        liked_by=(),
+        repost_of_id=None,
+        reposts=0,
+    )
 
 
 @server.write
@@ -160,10 +185,11 @@ def like_post(net: Network, /, post_id: str) -> Post:
     Args:
         post_id: The post, e.g. "pst_4711".
     """
-    post, handle = net.original(post_id), net.me().handle
-    if handle in post.liked_by:
+    post = net.original(post_id)
+    me = net.me()
+    if me.handle in post.liked_by:
         raise Rejected(f"you like {post.id} already")
-    return net.posts.update(post.id, liked_by=(*post.liked_by, handle))
+    return net.posts.update(post.id, liked_by=(*post.liked_by, me.handle))
 
 
 @server.write
@@ -173,8 +199,10 @@ def repost_post(net: Network, /, post_id: str) -> Post:
     Args:
         post_id: The post, e.g. "pst_4711".
     """
-    post, me = net.original(post_id), net.me()
-    if post.profile_id == me.id or net.profiles[post.profile_id].private:
+    post = net.original(post_id)
+    author = net.profiles[post.profile_id]
+    me = net.me()
+    if author.own or author.private:
         raise Rejected(
             f"{post.id} is your own or by a private profile; repost others' public posts"
         )
@@ -211,7 +239,9 @@ def follow_account(net: Network, /, profile_id: str) -> Profile:
         raise Rejected(f"you blocked @{profile.handle}; set_account_visibility shows them again")
     if profile.you_follow != "no":
         raise Rejected(f"you follow @{profile.handle} already or wait for an answer")
-    return net.follow(profile, "requested" if profile.private else "yes")
+    if profile.private:
+        return net.follow(profile, "requested")
+    return net.follow(profile, "yes")
 
 
 @server.write(destructive=True)
