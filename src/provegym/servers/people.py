@@ -1,4 +1,4 @@
-"""The people in every world: one acting user per seed, the same on all servers, and others."""
+"""The people of a world: the acting user, who is the same on all servers of a seed, and others."""
 
 import tomllib
 from functools import cache
@@ -26,18 +26,19 @@ class Person(Record, frozen=True):
 
     @property
     def email(self) -> str:
-        """A mail address on a domain that does not exist."""
+        """An email address on a domain that does not exist."""
         return f"{self.handle}@mail.example"
 
 
 @cache
 def _names() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The given names and the family names to draw from (people.toml)."""
     lists = tomllib.loads(files(__package__).joinpath("people.toml").read_text("utf-8"))
     return tuple(lists["given"]), tuple(lists["family"])
 
 
 def acting_user(seed: Seed) -> Person:
-    """Who the assistant acts for in this seed, on whichever server."""
+    """The person the assistant acts for in this seed, on every server."""
     given, family = _names()
     chance = Random(f"user:{seed.number}")
     return Person(given=chance.choice(given), family=chance.choice(family))
@@ -46,6 +47,10 @@ def acting_user(seed: Seed) -> Person:
 def others(seed: Seed, count: int) -> list[Person]:
     """So many people besides the acting user, no two of them sharing a given or a family name."""
     user = acting_user(seed)
-    given, family = ([n for n in names if n not in (user.given, user.family)] for names in _names())
-    pairs = zip(seed.random.sample(given, count), seed.random.sample(family, count), strict=True)
+    given, family = _names()
+    free_given = [name for name in given if name not in (user.given, user.family)]
+    free_family = [name for name in family if name not in (user.given, user.family)]
+    drawn_given = seed.random.sample(free_given, count)
+    drawn_family = seed.random.sample(free_family, count)
+    pairs = zip(drawn_given, drawn_family, strict=True)
     return [Person(given=first, family=last) for first, last in pairs]

@@ -1,10 +1,10 @@
-"""What the chat knows, who may see and say what, and what arrives with the clock."""
+"""What the chat knows, who may see and say what, and which messages arrive as time passes."""
 
 from collections import Counter
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
-from provegym.kernel import Record, Server, State, Table, forbid, table
+from provegym.kernel import Record, Rejected, Server, State, Table, table
 
 ChannelKind = Literal["public", "private", "announcement", "direct"]
 Emoji = Literal["thumbs_up", "heart", "tada", "eyes", "check", "laugh", "plus_one", "rocket"]
@@ -37,7 +37,7 @@ class Channel(Record, frozen=True):
 
     @property
     def hidden(self) -> bool:
-        """Whether the user must not even know of it."""
+        """Whether the user must not learn that it exists."""
         return self.your_role == "none" and self.kind == "private"
 
 
@@ -70,8 +70,9 @@ class Chat(State):
         return self.teammates.where(you=True)[0]
 
     def channel(self, channel_id: str) -> Channel:
-        """A channel; to the user, one that is hidden is no other than one that does not exist."""
-        if (channel := self.channels[channel_id]).hidden:
+        """A channel the user may know of; a hidden one is refused like one that does not exist."""
+        channel = self.channels[channel_id]
+        if channel.hidden:
             raise self.tables["channels"].missing(channel_id)
         return channel
 
@@ -85,59 +86,137 @@ class Chat(State):
     def joined(self, channel_id: str) -> Channel:
         """A channel the user is in and that is not archived."""
         channel = self.channel(channel_id)
-        forbid(channel.your_role == "none", f"join {channel.name} with add_channel_member first")
-        forbid(channel.archived, f"{channel.name} is archived and can only be read")
+        if channel.your_role == "none":
+            raise Rejected(f"join {channel.name} with add_channel_member first")
+        if channel.archived:
+            raise Rejected(f"{channel.name} is archived and can only be read")
         return channel
 
-    def say(self, channel: Channel, text: str, **fields: Any) -> ChatMessage:
-        """Put the user's message into a channel now, or into the queue with a time of its own."""
-        alone = channel.kind == "direct" and "at" not in fields
-        for person in [self.teammates[member] for member in channel.member_ids if alone]:
-            until = None if person.you else person.undisturbed_until
-            forbid(until is not None, f"{person.name} is not to be disturbed until {until}")
+    def say(self, channel: Channel, text: str, thread_id: str | None = None) -> ChatMessage:
+        """Put the user's message into a channel now."""
+        if channel.kind == "direct":
+            self._refuse_to_disturb(channel)
+        self._refuse_wrong_mentions(channel, text)
+        return self.messages.add(
+            channel_id=channel.id,
+            channel_name=channel.name,
+            author_id=self.me.id,
+            author_name=self.me.name,
+            at=self.now,
+            text=text,
+            thread_id=thread_id,
+        )
+
+    def say_later(
+        self, channel: Channel, text: str, at: datetime, thread_id: str | None = None
+    ) -> ChatMessage:
+        """Put the user's message into the queue until its time comes."""
+        self._refuse_wrong_mentions(channel, text)
+        return self.queue.add(
+            channel_id=channel.id,
+            channel_name=channel.name,
+            author_id=self.me.id,
+            author_name=self.me.name,
+            at=at,
+            text=text,
+            thread_id=thread_id,
+        )
+
+    def _refuse_to_disturb(self, channel: Channel) -> None:
+        """Refuse to disturb a member of a direct conversation who asked not to be."""
+        for member in channel.member_ids:
+            person = self.teammates[member]
+            if person.undisturbed_until is not None and not person.you:
+                raise Rejected(
+                    f"{person.name} is not to be disturbed until {person.undisturbed_until}"
+                )
+
+    def _refuse_wrong_mentions(self, channel: Channel, text: str) -> None:
+        """Refuse a mention ("@mira.holm") of nobody, or of somebody who cannot see the message."""
         known = {person.handle: person.id for person in self.teammates}
-        for call in [word[1:].rstrip(".,:;!?").lower() for word in text.split() if word[0] == "@"]:
-            forbid(call not in known, f"nobody is called @{call}; list_teammates shows handles")
-            blind = channel.kind != "public" and known[call] not in channel.member_ids
-            forbid(blind, f"@{call} is not in {channel.name}; add them first")
-        said = {"channel_id": channel.id, "channel_name": channel.name, "text": text, **fields}
-        said |= {"author_id": self.me.id, "author_name": self.me.name}
-        return self.queue.add(**said) if "at" in said else self.messages.add(at=self.now, **said)
+        for word in text.split():
+            if not word.startswith("@"):
+                continue
+            handle = word[1:].rstrip(".,:;!?").lower()
+            if handle not in known:
+                raise Rejected(f"nobody is called @{handle}; list_teammates shows handles")
+            if channel.kind != "public" and known[handle] not in channel.member_ids:
+                raise Rejected(f"@{handle} is not in {channel.name}; add them first")
 
     def next_event(self) -> datetime | None:
         """A queued message arrives or somebody can be disturbed again."""
         ends = [person.undisturbed_until for person in self.teammates if person.undisturbed_until]
-        return min([*ends, *(message.at for message in self.queue)], default=None)
+        arrivals = [message.at for message in self.queue]
+        return min([*ends, *arrivals], default=None)
 
     def happen(self) -> None:
         """Deliver what is due, in the order it was queued, and end what people set for a time."""
         for waiting in self.queue.where(at=self.now):
-            self.queue.remove(waiting.id)
-            names, channel = waiting.__struct_fields__[1:], self.channels[waiting.channel_id]
-            self.messages.add(**{name: getattr(waiting, name) for name in names})
-            if channel.your_role != "none" and waiting.author_id != self.me.id:
-                self.channels.update(channel.id, unread=channel.unread + 1)
+            self._deliver(waiting)
         for person in self.teammates.where(undisturbed_until=self.now):
             self.teammates.update(person.id, status="", undisturbed_until=None)
 
+    def _deliver(self, waiting: ChatMessage) -> None:
+        """Move a message from the queue to its channel, where it gets an id of its own."""
+        self.queue.remove(waiting.id)
+        self.messages.add(
+            channel_id=waiting.channel_id,
+            channel_name=waiting.channel_name,
+            author_id=waiting.author_id,
+            author_name=waiting.author_name,
+            at=waiting.at,
+            text=waiting.text,
+            thread_id=waiting.thread_id,
+        )
+        channel = self.channels[waiting.channel_id]
+        if channel.your_role != "none" and waiting.author_id != self.me.id:
+            self.channels.update(channel.id, unread=channel.unread + 1)
+
     def check(self) -> None:
         """Nothing said ever changes; threads, marks and members are in order."""
+        self._check_history()
+        self._check_channels()
+        self._check_conversations()
+        for message in self.messages:
+            self._check_message(message)
+        for message in self.queue:
+            assert message.at > self.now
+            self._check_message(message)
+
+    def _check_history(self) -> None:
+        """No message that was there from the start is gone or says anything else."""
         for _, before, after in self.messages.touched():
-            assert len({m and (m.at, m.author_id, m.text) for m in (before or after, after)}) == 1
+            if before is None:
+                continue
+            assert after is not None
+            assert after.at == before.at
+            assert after.author_id == before.author_id
+            assert after.text == before.text
+
+    def _check_channels(self) -> None:
+        """Members exist and are listed once; the user's role says whether they are a member."""
         pins = Counter(message.channel_id for message in self.messages if message.pinned_by)
-        assert max(pins.values(), default=0) <= PIN_LIMIT
         for channel in self.channels:
+            assert pins[channel.id] <= PIN_LIMIT
             assert set(channel.member_ids) <= set(self.teammates.keys())
             assert len(set(channel.member_ids)) == len(channel.member_ids)
             assert (channel.your_role == "none") == (self.me.id not in channel.member_ids)
-        direct = {c.id: frozenset(c.member_ids) for c in self.channels.where(kind="direct")}
-        assert len(set(direct.values())) == len(direct)
-        for message in [*self.messages, *self.queue]:
-            root = self.messages[message.thread_id] if message.thread_id else message
-            assert (root.channel_id, root.thread_id) == (message.channel_id, None)
-            assert message.author_id in direct.get(message.channel_id, [message.author_id])
-            assert len(set(message.reactions)) == len(message.reactions)
-        assert all(message.at > self.now for message in self.queue)
+
+    def _check_conversations(self) -> None:
+        """No two direct conversations have the same people."""
+        direct = self.channels.where(kind="direct")
+        assert len({frozenset(channel.member_ids) for channel in direct}) == len(direct)
+
+    def _check_message(self, message: ChatMessage) -> None:
+        """A reply is in the channel of its thread; in a direct conversation only members talk."""
+        if message.thread_id is not None:
+            root = self.messages[message.thread_id]
+            assert root.channel_id == message.channel_id
+            assert root.thread_id is None
+        channel = self.channels[message.channel_id]
+        if channel.kind == "direct":
+            assert message.author_id in channel.member_ids
+        assert len(set(message.reactions)) == len(message.reactions)
 
 
 about = "Channels, threads, direct conversations, pins and presence in a team's chat."

@@ -5,15 +5,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from provegym.kernel import Denied, Time, forbid
+from provegym.kernel import Denied, Rejected, Time
 
 from .state import PIN_LIMIT, Channel, Chat, ChatMessage, Emoji, Teammate, server
 
 Body = Annotated[str, Meta(min_length=1, max_length=500)]
 People = Annotated[list[str], Meta(min_length=1, max_length=7)]
-Id = str | None
-When = Time | None
-Part = Literal["pinned", "scheduled"] | None
 
 
 @server.read
@@ -24,12 +21,15 @@ def list_channels(chat: Chat, /, name: str = "", unread_only: bool = False) -> l
         name: Only channels whose name contains this; a conversation is named after its people.
         unread_only: Only channels with messages the user has not read.
     """
-    found = [channel for channel in chat.channels if name.lower() in channel.name.lower()]
-    return [c for c in found if not c.hidden and (c.unread or not unread_only)]
+    found = [channel for channel in chat.channels if not channel.hidden]
+    found = [channel for channel in found if name.lower() in channel.name.lower()]
+    if unread_only:
+        found = [channel for channel in found if channel.unread]
+    return found
 
 
 @server.read
-def list_teammates(chat: Chat, /, name: str = "", channel_id: Id = None) -> list[Teammate]:
+def list_teammates(chat: Chat, /, name: str = "", channel_id: str | None = None) -> list[Teammate]:
     """List the people of the team chat with handle, title and status, the user among them.
 
     Args:
@@ -37,13 +37,20 @@ def list_teammates(chat: Chat, /, name: str = "", channel_id: Id = None) -> list
         channel_id: Only members of this channel, e.g. "chn_310".
     """
     found = [person for person in chat.teammates if name.lower() in person.name.lower()]
-    members = None if channel_id is None else chat.channel(channel_id).member_ids
-    return [person for person in found if members is None or person.id in members]
+    if channel_id is not None:
+        members = chat.channel(channel_id).member_ids
+        found = [person for person in found if person.id in members]
+    return found
 
 
 @server.read
 def search_chat_messages(
-    chat: Chat, /, text: str = "", channel_id: Id = None, thread_id: Id = None, only: Part = None
+    chat: Chat,
+    /,
+    text: str = "",
+    channel_id: str | None = None,
+    thread_id: str | None = None,
+    only: Literal["pinned", "scheduled"] | None = None,
 ) -> list[ChatMessage]:
     """Find chat messages the user can see, newest first, with reactions and pins.
 
@@ -53,17 +60,29 @@ def search_chat_messages(
         thread_id: Only the message that starts this thread, e.g. "cht_5120", and its replies.
         only: Only pinned messages, or those of the user that are scheduled for later.
     """
-    seen = chat.channels if channel_id is None else [chat.channel(channel_id)]
-    ids, mine = {c.id for c in seen if not c.hidden}, chat.queue.where(author_id=chat.me.id)
-    found = [m for m in (mine if only == "scheduled" else chat.messages) if m.channel_id in ids]
-    found = [m for m in found if thread_id in (None, m.id, m.thread_id)]
-    found = [m for m in found if text.lower() in f"{m.author_name} {m.text}".lower()]
-    return [message for message in reversed(found) if message.pinned_by or only != "pinned"]
+    channels = list(chat.channels) if channel_id is None else [chat.channel(channel_id)]
+    visible = {channel.id for channel in channels if not channel.hidden}
+    found = list(chat.messages)
+    if only == "scheduled":
+        found = chat.queue.where(author_id=chat.me.id)
+    found = [message for message in found if message.channel_id in visible]
+    if thread_id is not None:
+        found = [message for message in found if thread_id in (message.id, message.thread_id)]
+    if only == "pinned":
+        found = [message for message in found if message.pinned_by is not None]
+    wanted = text.lower()
+    found = [m for m in found if wanted in f"{m.author_name} {m.text}".lower()]
+    return found[::-1]
 
 
 @server.write
 def post_channel_message(
-    chat: Chat, /, channel_id: str, text: Body, thread_id: Id = None, post_at: When = None
+    chat: Chat,
+    /,
+    channel_id: str,
+    text: Body,
+    thread_id: str | None = None,
+    post_at: Time | None = None,
 ) -> ChatMessage:
     """Post for good in a chat channel the user is in; only admins announce, everybody replies.
 
@@ -73,18 +92,20 @@ def post_channel_message(
         thread_id: Reply to this message of the channel, itself no reply, e.g. "cht_5120".
         post_at: When, within 30 days, e.g. "2026-03-02T08:00:00Z"; now if left out; two may wait.
     """
-    channel, now = chat.joined(channel_id), chat.now
+    channel = chat.joined(channel_id)
     root = None if thread_id is None else chat.message(thread_id)
-    astray = root and (root.channel_id != channel_id or root.thread_id)
-    forbid(bool(astray), f"that message starts no thread in {channel.name}; it is elsewhere")
-    barred = channel.kind == "announcement" and channel.your_role != "admin" and not root
-    forbid(barred, f"only admins announce in {channel.name}; reply to a message there", Denied)
+    if root is not None and (root.channel_id != channel_id or root.thread_id is not None):
+        raise Rejected(f"that message starts no thread in {channel.name}; it is elsewhere")
+    if channel.kind == "announcement" and channel.your_role != "admin" and root is None:
+        raise Denied(f"only admins announce in {channel.name}; reply to a message there")
     if post_at is None:
-        return chat.say(channel, text, thread_id=thread_id)
-    forbid(not now < post_at <= now + timedelta(days=30), f"choose a time within 30 days of {now}")
+        return chat.say(channel, text, thread_id)
+    if not chat.now < post_at <= chat.now + timedelta(days=30):
+        raise Rejected(f"choose a time within 30 days of {chat.now}")
     waiting = chat.queue.where(channel_id=channel_id, author_id=chat.me.id)
-    forbid(len(waiting) > 1, f"two messages of the user wait for {channel.name} already")
-    return chat.say(channel, text, thread_id=thread_id, at=post_at)
+    if len(waiting) >= 2:
+        raise Rejected(f"two messages of the user wait for {channel.name} already")
+    return chat.say_later(channel, text, post_at, thread_id)
 
 
 @server.write
@@ -95,14 +116,20 @@ def send_direct_message(chat: Chat, /, teammate_ids: People, text: Body) -> Chat
         teammate_ids: The people besides the user, e.g. ["tmt_77"].
         text: What to say.
     """
-    people, me = [chat.teammates[key] for key in dict.fromkeys(teammate_ids)], chat.me
-    forbid(me in people, "leave the user out and name the others")
-    members = (me.id, *(person.id for person in people))
-    known = [c for c in chat.channels.where(kind="direct") if set(c.member_ids) == set(members)]
-    if not known:
-        fields = {"kind": "direct", "your_role": "member", "member_ids": members}
-        known = [chat.channels.add(name=", ".join(person.name for person in people), **fields)]
-    return chat.say(known[0], text)
+    people = [chat.teammates[teammate_id] for teammate_id in dict.fromkeys(teammate_ids)]
+    if chat.me in people:
+        raise Rejected("leave the user out and name the others")
+    members = (chat.me.id, *(person.id for person in people))
+    for conversation in chat.channels.where(kind="direct"):
+        if set(conversation.member_ids) == set(members):
+            return chat.say(conversation, text)
+    conversation = chat.channels.add(
+        name=", ".join(person.name for person in people),
+        kind="direct",
+        member_ids=members,
+        your_role="member",
+    )
+    return chat.say(conversation, text)
 
 
 @server.write
@@ -116,7 +143,8 @@ def react_to_chat_message(chat: Chat, /, chat_message_id: str, emoji: Emoji) -> 
     message = chat.message(chat_message_id)
     chat.joined(message.channel_id)
     reaction = f"{emoji} by {chat.me.name}"
-    forbid(reaction in message.reactions, f"the user has reacted with {emoji} already")
+    if reaction in message.reactions:
+        raise Rejected(f"the user has reacted with {emoji} already")
     return chat.messages.update(message.id, reactions=(*message.reactions, reaction))
 
 
@@ -128,18 +156,34 @@ def pin_chat_message(chat: Chat, /, chat_message_id: str, pinned: bool = True) -
         chat_message_id: The message, e.g. "cht_5120".
         pinned: Whether it shall be pinned; others' pins and announcements are for admins only.
     """
-    message, me = chat.message(chat_message_id), chat.me.name
-    channel, by = chat.joined(message.channel_id), message.pinned_by
-    forbid(pinned == bool(by), f"that message is {'already' if pinned else 'not'} pinned")
-    theirs = (by != me if by else channel.kind == "announcement") and channel.your_role != "admin"
-    forbid(theirs, f"that is for {by or 'admins'} to do in {channel.name}", Denied)
-    pins = sum(m.pinned_by is not None for m in chat.messages.where(channel_id=channel.id))
-    forbid(pinned and pins >= PIN_LIMIT, f"{channel.name} is full; take a pin away first")
-    return chat.messages.update(message.id, pinned_by=me if pinned else None)
+    message = chat.message(chat_message_id)
+    channel = chat.joined(message.channel_id)
+    if pinned:
+        return _pin(chat, channel, message)
+    return _unpin(chat, channel, message)
+
+
+def _pin(chat: Chat, channel: Channel, message: ChatMessage) -> ChatMessage:
+    if message.pinned_by is not None:
+        raise Rejected("that message is already pinned")
+    if channel.kind == "announcement" and channel.your_role != "admin":
+        raise Denied(f"that is for admins to do in {channel.name}")
+    messages = chat.messages.where(channel_id=channel.id)
+    if sum(other.pinned_by is not None for other in messages) >= PIN_LIMIT:
+        raise Rejected(f"{channel.name} is full; take a pin away first")
+    return chat.messages.update(message.id, pinned_by=chat.me.name)
+
+
+def _unpin(chat: Chat, channel: Channel, message: ChatMessage) -> ChatMessage:
+    if message.pinned_by is None:
+        raise Rejected("that message is not pinned")
+    if message.pinned_by != chat.me.name and channel.your_role != "admin":
+        raise Denied(f"that is for {message.pinned_by} to do in {channel.name}")
+    return chat.messages.update(message.id, pinned_by=None)
 
 
 @server.write
-def add_channel_member(chat: Chat, /, channel_id: str, teammate_id: Id = None) -> Channel:
+def add_channel_member(chat: Chat, /, channel_id: str, teammate_id: str | None = None) -> Channel:
     """Join a public chat channel, or add a teammate to one the user is in; private ones as admin.
 
     Args:
@@ -148,13 +192,18 @@ def add_channel_member(chat: Chat, /, channel_id: str, teammate_id: Id = None) -
     """
     person = chat.me if teammate_id is None else chat.teammates[teammate_id]
     channel = chat.channel(channel_id) if person.you else chat.joined(channel_id)
-    forbid(channel.archived, f"{channel.name} is archived and can only be read")
-    forbid(channel.kind == "direct", "open another conversation with send_direct_message instead")
-    forbid(person.id in channel.member_ids, f"{person.name} is already in {channel.name}")
-    barred = channel.kind == "private" and channel.your_role != "admin"
-    forbid(barred, f"only an admin adds people to {channel.name}; ask one", Denied)
-    fields = {"your_role": "member"} if person.you else {}
-    return chat.channels.update(channel_id, member_ids=(*channel.member_ids, person.id), **fields)
+    if channel.archived:
+        raise Rejected(f"{channel.name} is archived and can only be read")
+    if channel.kind == "direct":
+        raise Rejected("open another conversation with send_direct_message instead")
+    if person.id in channel.member_ids:
+        raise Rejected(f"{person.name} is already in {channel.name}")
+    if channel.kind == "private" and channel.your_role != "admin":
+        raise Denied(f"only an admin adds people to {channel.name}; ask one")
+    members = (*channel.member_ids, person.id)
+    if person.you:
+        return chat.channels.update(channel_id, member_ids=members, your_role="member")
+    return chat.channels.update(channel_id, member_ids=members)
 
 
 @server.write(destructive=True)
@@ -164,12 +213,12 @@ def leave_channel(chat: Chat, /, channel_id: str) -> Channel:
     Args:
         channel_id: The channel, e.g. "chn_310".
     """
-    channel, me = chat.joined(channel_id), chat.me.id
-    fixed = channel.kind in ("direct", "announcement") or channel.your_role == "admin"
-    forbid(fixed, f"{channel.name} is not one the user can leave; mark it read instead")
-    waiting = chat.queue.where(channel_id=channel_id, author_id=me) != []
-    forbid(waiting, f"a message of the user still waits to be posted in {channel.name}")
-    members = tuple(member for member in channel.member_ids if member != me)
+    channel = chat.joined(channel_id)
+    if channel.kind in ("direct", "announcement") or channel.your_role == "admin":
+        raise Rejected(f"{channel.name} is not one the user can leave; mark it read instead")
+    if chat.queue.where(channel_id=channel_id, author_id=chat.me.id):
+        raise Rejected(f"a message of the user still waits to be posted in {channel.name}")
+    members = tuple(member for member in channel.member_ids if member != chat.me.id)
     return chat.channels.update(channel_id, member_ids=members, your_role="none", unread=0)
 
 
@@ -180,20 +229,23 @@ def mark_channel_read(chat: Chat, /, channel_id: str) -> Channel:
     Args:
         channel_id: The channel, e.g. "chn_310".
     """
-    forbid(not chat.channel(channel_id).unread, "there is nothing unread in that channel")
+    if chat.channel(channel_id).unread == 0:
+        raise Rejected("there is nothing unread in that channel")
     return chat.channels.update(channel_id, unread=0)
 
 
 @server.write
-def set_chat_status(chat: Chat, /, status: str, undisturbed_until: When = None) -> Teammate:
+def set_chat_status(chat: Chat, /, status: str, undisturbed_until: Time | None = None) -> Teammate:
     """Set or clear the user's status in the team chat, maybe undisturbed for up to 14 days.
 
     Args:
         status: What teammates see, e.g. "In workshops"; empty clears it.
         undisturbed_until: Until when to keep direct messages off, e.g. "2026-03-02T17:00:00Z".
     """
-    now, until, me = chat.now, undisturbed_until, chat.me
-    latest, ends = now + timedelta(days=14), until or now + timedelta(days=1)
-    forbid(not now < ends <= latest, f"choose a time between {now} and {latest}")
-    forbid(not (status or me.status or until), "there is no status to clear")
-    return chat.teammates.update(me.id, status=status, undisturbed_until=until)
+    me = chat.me
+    latest = chat.now + timedelta(days=14)
+    if undisturbed_until is not None and not chat.now < undisturbed_until <= latest:
+        raise Rejected(f"choose a time between {chat.now} and {latest}")
+    if not status and not me.status and undisturbed_until is None:
+        raise Rejected("there is no status to clear")
+    return chat.teammates.update(me.id, status=status, undisturbed_until=undisturbed_until)

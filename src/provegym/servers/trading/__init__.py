@@ -1,4 +1,4 @@
-"""A stock broker as one investor sees it: portfolios, orders, and a market with a real book."""
+"""A stock broker as one investor sees it: portfolios, orders, and a market with an order book."""
 
 from . import seed, tools
 from .state import server

@@ -1,4 +1,4 @@
-"""What the broker knows: stocks with a price path and a book, portfolios, holdings and orders."""
+"""What the broker knows: stocks with an order book, portfolios, holdings and orders."""
 
 from collections import Counter
 from datetime import datetime, time, timedelta
@@ -6,13 +6,26 @@ from decimal import Decimal
 from typing import Literal
 from zlib import crc32
 
+from msgspec.structs import replace
+
 from provegym.kernel import Denied, Record, Rejected, Server, State, Table, money, table
 
 Side = Literal["buy", "sell"]
 Status = Literal["open", "filled", "cancelled", "expired"]
 Levels = tuple[tuple[Decimal, int], ...]
-OPENS, CLOSES, STEP = time(7), time(19), timedelta(hours=1)
-COLLAR, MOST_LOTS, SWING_PERCENT = Decimal("0.50"), 200, 8
+OrderKind = Literal["market", "limit", "stop"]
+# The market moves every hour between these times, in UTC.
+OPENS = time(7)
+CLOSES = time(19)
+STEP = timedelta(hours=1)
+FRIDAY = 4
+# The largest distance of an order's price from the stock's price, as a share of it.
+COLLAR = Decimal("0.50")
+MOST_LOTS = 200
+SWING_PERCENT = 8
+# The distance, in ticks, of the order book's levels from the price.
+BOOK_TICKS = (1, 2, 4)
+NO_PRICE = money(0)
 
 
 class Stock(Record, frozen=True):
@@ -28,18 +41,23 @@ class Stock(Record, frozen=True):
     asks: Levels = ()
     halted_until: datetime | None = None
 
-    def moved(self, at: datetime) -> dict[str, object]:
-        """Price and book at a moment: they depend on nothing but the stock and the hour."""
+    def moved(self, at: datetime) -> "Stock":
+        """The stock as it trades at a moment; its price and book depend on the hour alone."""
         day, hour = divmod(int(at.timestamp()) // 3600, 24)
         swing = self._noise(day) * (24 - hour) + self._noise(day + 1) * hour
         value = self.fair_value * (2_400_000 + SWING_PERCENT * swing) / 2_400_000
-        price, book = money(value // self.tick_size * self.tick_size), []
-        for ticks in (-1, -2, -4, 1, 2, 4):
-            lots = 3 + self._noise(f"{at} {ticks}") % 30
-            book.append((price + ticks * self.tick_size, lots * self.lot_size))
-        return {"price": price, "bids": tuple(book[:3]), "asks": tuple(book[3:])}
+        price = money(value // self.tick_size * self.tick_size)
+        bids = tuple(self._level(at, price, -ticks) for ticks in BOOK_TICKS)
+        asks = tuple(self._level(at, price, ticks) for ticks in BOOK_TICKS)
+        return replace(self, price=price, bids=bids, asks=asks, halted_until=None)
+
+    def _level(self, at: datetime, price: Decimal, ticks: int) -> tuple[Decimal, int]:
+        """Price and quantity so many ticks above the price, or below it where negative."""
+        lots = 3 + self._noise(f"{at} {ticks}") % 30
+        return price + ticks * self.tick_size, lots * self.lot_size
 
     def _noise(self, key: object) -> int:
+        """A number from -1000 to 1000 that looks random and is always the same for a key."""
         return crc32(f"{self.symbol} {self.fair_value} {key}".encode()) % 2001 - 1000
 
 
@@ -73,18 +91,26 @@ class TradeOrder(Record, frozen=True):
     symbol: str
     stock_name: str
     side: Side
-    kind: Literal["market", "limit", "stop"]
+    kind: OrderKind
     quantity: int
     placed_at: datetime
     status: Status = "open"
-    price: Decimal = money(0)
+    price: Decimal = NO_PRICE
     filled: int = 0
     fills: Levels = ()
 
+    @property
+    def unfilled(self) -> int:
+        """How many shares are still to be traded."""
+        return self.quantity - self.filled
+
     def accepts(self, price: Decimal) -> bool:
         """Whether it trades at a price."""
-        fair = price <= self.price if self.side == "buy" else price >= self.price
-        return fair or self.kind != "limit"
+        if self.kind != "limit":
+            return True
+        if self.side == "buy":
+            return price <= self.price
+        return price >= self.price
 
 
 class Broker(State):
@@ -98,40 +124,73 @@ class Broker(State):
     def next_event(self) -> datetime:
         """Prices move each hour from 07:00 UTC, Monday to Friday; at 19:00 the market closes."""
         at = self.now.replace(minute=0, second=0, microsecond=0) + STEP
-        day = at.date() + timedelta(days=at.time() > CLOSES)
-        day += timedelta(days=7 - day.weekday() if day.weekday() > 4 else 0)
+        day = at.date()
+        if at.time() > CLOSES:
+            day += timedelta(days=1)
+        if day.weekday() > FRIDAY:
+            day += timedelta(days=7 - day.weekday())
         return max(at, datetime.combine(day, OPENS, at.tzinfo))
 
     def happen(self) -> None:
         """Move prices and fill what they cross; the close empties books and ends limit orders."""
-        closing = self.now.time() == CLOSES
-        for order in self.orders.where(status="open", kind="limit") if closing else []:
-            self.orders.update(order.id, status="expired")
-        for stock in list(self.stocks):
-            if closing:
-                self.stocks.update(stock.symbol, bids=(), asks=())
-            elif stock.halted_until is None or stock.halted_until <= self.now:
-                self.stocks.update(stock.symbol, halted_until=None, **stock.moved(self.now))
+        if self.now.time() == CLOSES:
+            self._close_market()
+        else:
+            self._move_prices()
         for order in self.orders.where(status="open"):
             self.match(order)
+
+    def _close_market(self) -> None:
+        """Let open limit orders expire and empty the books."""
+        for order in self.orders.where(status="open", kind="limit"):
+            self.orders.update(order.id, status="expired")
+        for stock in list(self.stocks):
+            self.stocks.update(stock.symbol, bids=(), asks=())
+
+    def _move_prices(self) -> None:
+        """Move every stock that is not halted, or no longer."""
+        for stock in list(self.stocks):
+            if stock.halted_until is None or stock.halted_until <= self.now:
+                self.stocks.put(stock.moved(self.now))
 
     def buying_power(self, portfolio: Portfolio) -> Decimal:
         """Cash that no open order has set aside."""
         buys = self.orders.where(portfolio_id=portfolio.id, status="open", side="buy")
-        return portfolio.cash - sum(row.price * (row.quantity - row.filled) for row in buys)
+        return portfolio.cash - sum(order.price * order.unfilled for order in buys)
 
     def free_shares(self, portfolio_id: str, symbol: str) -> int:
         """Shares that no open order has set aside."""
-        which = {"portfolio_id": portfolio_id, "symbol": symbol}
-        sells = self.orders.where(status="open", side="sell", **which)
-        held = sum(row.quantity for row in self.holdings.where(**which))
-        return held - sum(row.quantity - row.filled for row in sells)
+        holdings = self.holdings.where(portfolio_id=portfolio_id, symbol=symbol)
+        sells = self.orders.where(
+            portfolio_id=portfolio_id, symbol=symbol, status="open", side="sell"
+        )
+        held = sum(holding.quantity for holding in holdings)
+        return held - sum(order.unfilled for order in sells)
 
-    def place(self, kind: str, portfolio_id: str, symbol: str, **terms: object) -> TradeOrder:
+    def place(
+        self,
+        portfolio_id: str,
+        symbol: str,
+        *,
+        kind: OrderKind,
+        side: Side,
+        quantity: int,
+        price: Decimal = NO_PRICE,
+    ) -> TradeOrder:
         """Write a new order down and let it trade; the kernel undoes it where a rule refuses."""
-        owner, name = self.portfolios[portfolio_id].id, self.stocks[symbol].name
-        terms |= {"portfolio_id": owner, "symbol": symbol, "stock_name": name, "kind": kind}
-        return self.admit(self.orders.add(placed_at=self.now, **terms))
+        portfolio = self.portfolios[portfolio_id]
+        stock = self.stocks[symbol]
+        order = self.orders.add(
+            portfolio_id=portfolio.id,
+            symbol=stock.symbol,
+            stock_name=stock.name,
+            side=side,
+            kind=kind,
+            quantity=quantity,
+            placed_at=self.now,
+            price=price,
+        )
+        return self.admit(order)
 
     def still_open(self, trade_order_id: str) -> TradeOrder:
         """An order that can be changed or cancelled."""
@@ -144,84 +203,156 @@ class Broker(State):
 
     def admit(self, order: TradeOrder) -> TradeOrder:
         """Hold an order that was written down to every rule, then let it trade."""
-        portfolio, stock = self.portfolios[order.portfolio_id], self.stocks[order.symbol]
-        if portfolio.status == "view_only":
-            raise Denied(f"you may look at {portfolio.name} but not trade; choose another")
-        price, selling = order.price or stock.price, order.side == "sell"
-        empty = order.kind == "market" and not (stock.bids if selling else stock.asks)
-        free = self.free_shares(portfolio.id, stock.symbol) if selling else 0
-        limits = self.orders.where(symbol=stock.symbol, status="open", kind="limit")
-        own = [row for row in limits if row.side != order.side and row.accepts(price)]
-        rules = (
-            (empty, f"nobody trades now; the book of {stock.name} fills at {self.next_event()}"),
-            (stock.halted_until, f"{stock.name} is halted; try after {stock.halted_until}"),
-            (not selling and portfolio.status == "sell_only", f"{portfolio.name} may only sell"),
-            (order.quantity % stock.lot_size, f"{stock.name} trades in lots of {stock.lot_size}"),
-            (order.quantity > MOST_LOTS * stock.lot_size, f"order {MOST_LOTS} lots at most"),
-            (price % stock.tick_size, f"the price must be a multiple of {stock.tick_size}"),
-            (abs(price / stock.price - 1) > COLLAR, f"stay within 50 % of {stock.price}"),
-            (order.kind == "stop" and price >= stock.price, f"stop below {stock.price} instead"),
-            (order.kind == "limit" and own, "cancel your own order on the other side first"),
-            (free < 0, f"{portfolio.name} has {-free} free shares of {stock.name} too few"),
-        )
-        for broken, why in rules:
-            if broken:
-                raise Rejected(why)
+        portfolio = self.portfolios[order.portfolio_id]
+        stock = self.stocks[order.symbol]
+        self._refuse_untradable(order, portfolio, stock)
+        self._refuse_bad_terms(order, stock)
+        if order.kind == "limit" and self._crosses_own(order):
+            raise Rejected("cancel your own order on the other side first")
+        if order.side == "sell":
+            free = self.free_shares(portfolio.id, stock.symbol)
+            if free < 0:
+                raise Rejected(f"{portfolio.name} has {-free} free shares of {stock.name} too few")
         order = self.match(order)
-        if (power := self.buying_power(self.portfolios[portfolio.id])) < 0:
+        power = self.buying_power(self.portfolios[portfolio.id])
+        if power < 0:
             raise Rejected(f"{portfolio.name} is {-power} of buying power short of that")
         return order
 
+    def _refuse_untradable(self, order: TradeOrder, portfolio: Portfolio, stock: Stock) -> None:
+        """Refuse an order that this portfolio may not place, or not now."""
+        if portfolio.status == "view_only":
+            raise Denied(f"you may look at {portfolio.name} but not trade; choose another")
+        levels = stock.bids if order.side == "sell" else stock.asks
+        if order.kind == "market" and not levels:
+            opens = self.next_event()
+            raise Rejected(f"nobody trades now; the book of {stock.name} fills at {opens}")
+        if stock.halted_until is not None:
+            raise Rejected(f"{stock.name} is halted; try after {stock.halted_until}")
+        if order.side == "buy" and portfolio.status == "sell_only":
+            raise Rejected(f"{portfolio.name} may only sell")
+
+    def _refuse_bad_terms(self, order: TradeOrder, stock: Stock) -> None:
+        """Refuse a quantity or a price that the market does not take.
+
+        A market order has no price of its own, so the present one stands for it.
+        """
+        price = order.price or stock.price
+        if order.quantity % stock.lot_size != 0:
+            raise Rejected(f"{stock.name} trades in lots of {stock.lot_size}")
+        if order.quantity > MOST_LOTS * stock.lot_size:
+            raise Rejected(f"order {MOST_LOTS} lots at most")
+        if price % stock.tick_size != 0:
+            raise Rejected(f"the price must be a multiple of {stock.tick_size}")
+        if abs(price / stock.price - 1) > COLLAR:
+            raise Rejected(f"stay within 50 % of {stock.price}")
+        if order.kind == "stop" and price >= stock.price:
+            raise Rejected(f"stop below {stock.price} instead")
+
+    def _crosses_own(self, order: TradeOrder) -> bool:
+        """Whether an order would trade with another limit order of the same investor."""
+        limits = self.orders.where(symbol=order.symbol, status="open", kind="limit")
+        opposite = [other for other in limits if other.side != order.side]
+        return any(other.accepts(order.price) for other in opposite)
+
     def match(self, order: TradeOrder) -> TradeOrder:
         """Trade an open order with the levels it accepts; a stop waits for its price first."""
-        stock, buying = self.stocks[order.symbol], order.side == "buy"
-        if stock.halted_until or (order.kind == "stop" and stock.price > order.price):
+        stock = self.stocks[order.symbol]
+        if stock.halted_until is not None:
             return order
-        fills, left, rest = [*order.fills], [], order.quantity - order.filled
-        for price, offered in stock.asks if buying else stock.bids:
-            taken = min(rest, offered) if order.accepts(price) else 0
-            if taken:
-                rest -= taken
+        if order.kind == "stop" and stock.price > order.price:
+            return order
+        wanted = order.unfilled
+        fills = list(order.fills)
+        levels_left = []
+        for price, offered in stock.asks if order.side == "buy" else stock.bids:
+            taken = min(wanted, offered) if order.accepts(price) else 0
+            if taken > 0:
+                wanted -= taken
                 fills.append((price, taken))
-                self.book(order, taken if buying else -taken, price)
+                self._settle(order, taken, price)
             if taken < offered:
-                left.append((price, offered - taken))
-        self.stocks.update(stock.symbol, **{"asks" if buying else "bids": tuple(left)})
-        filled, status = order.quantity - rest, order.status if rest else "filled"
-        return self.orders.update(order.id, filled=filled, fills=tuple(fills), status=status)
+                levels_left.append((price, offered - taken))
+        if order.side == "buy":
+            self.stocks.update(stock.symbol, asks=tuple(levels_left))
+        else:
+            self.stocks.update(stock.symbol, bids=tuple(levels_left))
+        return self.orders.update(
+            order.id,
+            filled=order.quantity - wanted,
+            fills=tuple(fills),
+            status="filled" if wanted == 0 else order.status,
+        )
 
-    def book(self, order: TradeOrder, bought: int, price: Decimal) -> None:
-        """Change cash and shares, and the average cost of those bought or profit of those sold."""
-        which = {"portfolio_id": order.portfolio_id, "symbol": order.symbol}
-        found, cash = self.holdings.where(**which), self.portfolios[order.portfolio_id].cash
-        held = found[0] if found else self.holdings.add(stock_name=order.stock_name, **which)
-        shares, cost, profit = held.quantity + bought, held.average_cost, held.realised_profit
-        if bought > 0:
-            cost = money((cost * held.quantity + price * bought) / shares)
-        profit += (price - cost) * max(0, -bought)
-        self.holdings.update(held.id, quantity=shares, average_cost=cost, realised_profit=profit)
-        self.portfolios.update(order.portfolio_id, cash=cash - price * bought)
+    def _settle(self, order: TradeOrder, quantity: int, price: Decimal) -> None:
+        """Exchange cash for shares, or shares for cash, at the price of a fill."""
+        holding = self._holding(order)
+        cash = self.portfolios[order.portfolio_id].cash
+        if order.side == "buy":
+            shares = holding.quantity + quantity
+            spent = holding.average_cost * holding.quantity + price * quantity
+            self.holdings.update(holding.id, quantity=shares, average_cost=money(spent / shares))
+            self.portfolios.update(order.portfolio_id, cash=cash - price * quantity)
+        else:
+            shares = holding.quantity - quantity
+            profit = holding.realised_profit + (price - holding.average_cost) * quantity
+            self.holdings.update(holding.id, quantity=shares, realised_profit=profit)
+            self.portfolios.update(order.portfolio_id, cash=cash + price * quantity)
+
+    def _holding(self, order: TradeOrder) -> Holding:
+        """The holding that an order changes; a first purchase starts one."""
+        found = self.holdings.where(portfolio_id=order.portfolio_id, symbol=order.symbol)
+        if found:
+            return found[0]
+        return self.holdings.add(
+            portfolio_id=order.portfolio_id, symbol=order.symbol, stock_name=order.stock_name
+        )
 
     def check(self) -> None:
         """Fills add up to cash, shares and orders; nothing is promised twice; no crossed book."""
+        for order in self.orders:
+            assert order.filled == sum(quantity for _, quantity in order.fills)
+            assert order.filled <= order.quantity
+            assert (order.status == "filled") == (order.filled == order.quantity)
+        self._check_portfolios()
+        self._check_holdings()
+        for stock in self.stocks:
+            self._check_book(stock)
+
+    def _check_portfolios(self) -> None:
+        """Cash is what the fills left of the opening cash, and covers the open orders."""
+        for portfolio in self.portfolios:
+            cash = portfolio.opening_cash
+            for order in self.orders.where(portfolio_id=portfolio.id):
+                cost = sum(price * quantity for price, quantity in order.fills)
+                cash += -cost if order.side == "buy" else cost
+            assert portfolio.cash == cash
+            assert self.buying_power(portfolio) <= portfolio.cash
+            assert self.buying_power(portfolio) >= 0
+
+    def _check_holdings(self) -> None:
+        """Shares are those bought less those sold, and cover the open orders."""
         shares = Counter[tuple[str, str]]()
-        cash = {portfolio.id: portfolio.opening_cash for portfolio in self.portfolios}
         for order in self.orders:
             sign = 1 if order.side == "buy" else -1
             shares[order.portfolio_id, order.symbol] += sign * order.filled
-            cash[order.portfolio_id] -= sign * sum(price * count for price, count in order.fills)
-            assert order.filled == sum(count for _, count in order.fills) <= order.quantity
-            assert (order.status == "filled") == (order.filled == order.quantity)
-        for portfolio in self.portfolios:
-            assert cash[portfolio.id] == portfolio.cash >= self.buying_power(portfolio) >= 0
-        for held in self.holdings:
-            assert held.quantity == shares[held.portfolio_id, held.symbol]
-            assert held.quantity >= self.free_shares(held.portfolio_id, held.symbol) >= 0
-        for stock in self.stocks:
-            bids, asks = [price for price, _ in stock.bids], [price for price, _ in stock.asks]
-            for order in self.orders.where(symbol=stock.symbol, status="open", kind="limit"):
-                (bids if order.side == "buy" else asks).append(order.price)
-            assert all(bid < ask for bid in bids for ask in asks)
+        for holding in self.holdings:
+            free = self.free_shares(holding.portfolio_id, holding.symbol)
+            assert holding.quantity == shares[holding.portfolio_id, holding.symbol]
+            assert free <= holding.quantity
+            assert free >= 0
+
+    def _check_book(self, stock: Stock) -> None:
+        """Nobody bids as much as somebody asks, the investor's own limit orders included."""
+        bids = [price for price, _ in stock.bids]
+        asks = [price for price, _ in stock.asks]
+        for order in self.orders.where(symbol=stock.symbol, status="open", kind="limit"):
+            if order.side == "buy":
+                bids.append(order.price)
+            else:
+                asks.append(order.price)
+        if bids and asks:
+            assert max(bids) < min(asks)
 
 
 about = "Portfolios, stock orders, holdings and the live market of one investor."

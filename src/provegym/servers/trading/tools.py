@@ -28,7 +28,8 @@ def list_portfolios(broker: Broker, /, name: str = "") -> list[Portfolio]:
     Args:
         name: Only portfolios whose name contains this.
     """
-    return [row for row in broker.portfolios if name.lower() in row.name.lower()]
+    wanted = name.lower()
+    return [portfolio for portfolio in broker.portfolios if wanted in portfolio.name.lower()]
 
 
 @server.read
@@ -39,10 +40,17 @@ def get_portfolio(broker: Broker, /, portfolio_id: str) -> PortfolioSummary:
         portfolio_id: The portfolio, e.g. "ptf_5120".
     """
     portfolio = broker.portfolios[portfolio_id]
-    rows = broker.holdings.where(portfolio_id=portfolio_id)
-    value = sum((broker.stocks[row.symbol].price * row.quantity for row in rows), money(0))
-    profit = value - sum(row.average_cost * row.quantity for row in rows)
-    return PortfolioSummary(portfolio, broker.buying_power(portfolio), value, profit)
+    value = money(0)
+    cost = money(0)
+    for holding in broker.holdings.where(portfolio_id=portfolio_id):
+        value += broker.stocks[holding.symbol].price * holding.quantity
+        cost += holding.average_cost * holding.quantity
+    return PortfolioSummary(
+        portfolio=portfolio,
+        buying_power=broker.buying_power(portfolio),
+        shares_value=value,
+        unrealised_profit=value - cost,
+    )
 
 
 @server.read
@@ -53,8 +61,9 @@ def list_holdings(broker: Broker, /, portfolio_id: str, stock_name: str = "") ->
         portfolio_id: The portfolio, e.g. "ptf_5120".
         stock_name: Only shares of companies whose name contains this.
     """
-    held = broker.holdings.where(portfolio_id=broker.portfolios[portfolio_id].id)
-    return [row for row in held if stock_name.lower() in row.stock_name.lower()]
+    portfolio = broker.portfolios[portfolio_id]
+    held = broker.holdings.where(portfolio_id=portfolio.id)
+    return [holding for holding in held if stock_name.lower() in holding.stock_name.lower()]
 
 
 @server.read
@@ -64,13 +73,13 @@ def search_stocks(broker: Broker, /, name: str = "") -> list[Stock]:
     Args:
         name: Only stocks whose company name contains this, e.g. "Harbour".
     """
-    return [row for row in broker.stocks if name.lower() in row.name.lower()]
+    return [stock for stock in broker.stocks if name.lower() in stock.name.lower()]
 
 
 @server.read
 def list_halted_stocks(broker: Broker, /) -> list[Stock]:
     """List the stocks that nobody may trade at present, with the time when trading resumes."""
-    return [row for row in broker.stocks if row.halted_until]
+    return [stock for stock in broker.stocks if stock.halted_until is not None]
 
 
 @server.read
@@ -94,9 +103,12 @@ def list_trade_orders(
         stock_name: Only orders for companies whose name contains this.
         status: Only orders with this status.
     """
-    orders = broker.orders.where(portfolio_id=broker.portfolios[portfolio_id].id)
-    found = [row for row in orders[::-1] if stock_name.lower() in row.stock_name.lower()]
-    return [row for row in found if status in (None, row.status)]
+    portfolio = broker.portfolios[portfolio_id]
+    orders = broker.orders.where(portfolio_id=portfolio.id)
+    found = [order for order in orders if stock_name.lower() in order.stock_name.lower()]
+    if status is not None:
+        found = [order for order in found if order.status == status]
+    return found[::-1]
 
 
 @server.read
@@ -121,8 +133,10 @@ def place_market_order(
         side: A buy needs buying power, a sell needs shares that no open order has set aside.
         quantity: How many shares, in whole lots, 200 lots at most.
     """
-    order = broker.place("market", portfolio_id, symbol, side=side, quantity=quantity)
-    return broker.orders.update(order.id, status="cancelled") if order.status == "open" else order
+    order = broker.place(portfolio_id, symbol, kind="market", side=side, quantity=quantity)
+    if order.status == "open":
+        return broker.orders.update(order.id, status="cancelled")
+    return order
 
 
 @server.write
@@ -138,7 +152,9 @@ def place_limit_order(
         quantity: How many shares, in whole lots, 200 lots at most.
         price: Most to pay or least to take per share, in whole ticks, within 50 % of the price.
     """
-    return broker.place("limit", portfolio_id, symbol, side=side, quantity=quantity, price=price)
+    return broker.place(
+        portfolio_id, symbol, kind="limit", side=side, quantity=quantity, price=price
+    )
 
 
 @server.write
@@ -153,7 +169,9 @@ def place_stop_order(
         quantity: How many shares, in whole lots, 200 at most; none set aside by an open order.
         price: Stop price per share, in whole ticks, below the present price but not below half.
     """
-    return broker.place("stop", portfolio_id, symbol, side="sell", quantity=quantity, price=price)
+    return broker.place(
+        portfolio_id, symbol, kind="stop", side="sell", quantity=quantity, price=price
+    )
 
 
 @server.write
@@ -167,7 +185,8 @@ def update_trade_order(broker: Broker, /, trade_order_id: str, price: Amount) ->
     order = broker.still_open(trade_order_id)
     if price == order.price:
         raise Rejected(f"the price is {price} already; choose another one")
-    return broker.admit(broker.orders.update(order.id, price=price))
+    changed = broker.orders.update(order.id, price=price)
+    return broker.admit(changed)
 
 
 @server.write(destructive=True)
@@ -177,4 +196,5 @@ def cancel_trade_order(broker: Broker, /, trade_order_id: str) -> TradeOrder:
     Args:
         trade_order_id: The order, e.g. "tor_20417".
     """
-    return broker.orders.update(broker.still_open(trade_order_id).id, status="cancelled")
+    order = broker.still_open(trade_order_id)
+    return broker.orders.update(order.id, status="cancelled")

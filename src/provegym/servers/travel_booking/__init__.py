@@ -1,6 +1,6 @@
 """A travel desk: flights, hotel rooms, bookings, itineraries and loyalty points."""
 
-from . import seed, tools
+from . import lookups, reservations, seed
 from .state import server
 
-__all__ = ["seed", "server", "tools"]
+__all__ = ["lookups", "reservations", "seed", "server"]

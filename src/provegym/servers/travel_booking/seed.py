@@ -1,79 +1,134 @@
-"""Draws an account's travellers, the flights and rooms around today, and a week of bookings."""
+"""Draws an account's travellers, the flights and rooms around today, and six days of bookings."""
 
 from contextlib import suppress
 from datetime import timedelta
-from itertools import product
 from random import Random
 
 from provegym.kernel import Seed, ToolError, money
 from provegym.servers import people, words
 
-from . import tools
-from .state import SEATS, Desk, Fare, RoomNight, server
+from . import reservations
+from .state import Desk, Fare, Hotel, RoomNight, seat_names, server
 
 WORDS = words("travel_booking")
-FARES = list(WORDS["fares"].items())
+# Flights leave so many hours from now (from, and before): some have left, most leave soon.
+DEPARTURES = ((-140, 0), (2, 30), (6, 60), (60, 340))
 
 
 @server.seed
 def draw(seed: Seed) -> Desk:
     """Eight travellers, sixty flights to and from one of three cities, and five hotels."""
-    desk, chance, cities = Desk(seed), seed.random, seed.random.sample(WORDS["cities"], 3)
+    desk = Desk(seed)
+    chance = seed.random
+    home, *abroad = chance.sample(WORDS["cities"], 3)
     for person in chance.sample([people.acting_user(seed), *people.others(seed, 7)], 8):
-        days, valid = chance.randrange(4_000, 21_000), chance.choice((-40, 2, 400, 800, 900, 1_600))
-        born, expires = (desk.now.date() + timedelta(days=n) for n in (-days, valid + days % 30))
-        number = f"P{chance.randrange(10**7, 10**8)}"
-        desk.travellers.add(name=person.name, born=born, document=number, document_expires=expires)
+        _add_traveller(desk, chance, person)
     for _ in range(60):
-        _plan_flight(desk, chance, chance.sample([cities[0], chance.choice(cities[1:])], 2))
+        origin, destination = chance.sample([home, chance.choice(abroad)], 2)
+        _plan_flight(desk, chance, origin, destination)
     for name in chance.sample(WORDS["hotels"], 5):
-        city, stars = chance.choice(cities), chance.randint(2, 5)
-        _open_rooms(desk, chance, desk.hotels.add(name=name, city=city, stars=stars).id)
+        city = chance.choice([home, *abroad])
+        hotel = desk.hotels.add(name=name, city=city, stars=chance.randint(2, 5))
+        _open_rooms(desk, chance, hotel)
     for name in chance.sample(WORDS["itineraries"], 5):
         desk.itineraries.add(name=name)
+    _live_through_six_days(desk, chance)
+    return desk
+
+
+def _add_traveller(desk: Desk, chance: Random, person: people.Person) -> None:
+    """Add somebody aged 10 to 57, whose document may have expired or expire soon."""
+    today = desk.now.date()
+    days_old = chance.randrange(4_000, 21_000)
+    days_valid = chance.choice((-40, 2, 400, 800, 900, 1_600)) + days_old % 30
+    desk.travellers.add(
+        name=person.name,
+        born=today - timedelta(days=days_old),
+        document=f"P{chance.randrange(10**7, 10**8)}",
+        document_expires=today + timedelta(days=days_valid),
+    )
+
+
+def _plan_flight(desk: Desk, chance: Random, origin: str, destination: str) -> None:
+    """Plan a flight; strangers sit in every seat that no fare offers."""
+    hours = chance.randrange(*chance.choice(DEPARTURES))
+    departs_at = desk.now + timedelta(hours=hours, minutes=5 * chance.randrange(12))
+    arrives_at = departs_at + timedelta(minutes=5 * chance.randrange(10, 60))
+    rows = chance.randint(6, 8)
+    fares = _draw_fares(chance)
+    seats = seat_names(rows)
+    taken = chance.sample(seats, len(seats) - sum(fare.left for fare in fares))
+    airline = chance.choice(WORDS["airlines"])
+    desk.flights.add(
+        number=f"{airline} {chance.randrange(100, 999)}",
+        origin=origin,
+        destination=destination,
+        departs_at=departs_at,
+        arrives_at=arrives_at,
+        rows=rows,
+        fares=fares,
+        taken=tuple(taken),
+    )
+
+
+def _draw_fares(chance: Random) -> tuple[Fare, ...]:
+    """The fares of a flight, each a multiple of its base price, some of them sold out."""
+    base_price = chance.randrange(20, 95)
+    return tuple(
+        Fare(name=name, price=money(base_price * factor), left=chance.randint(0, 6))
+        for name, factor in WORDS["fares"].items()
+    )
+
+
+def _open_rooms(desk: Desk, chance: Random, hotel: Hotel) -> None:
+    """Offer two kinds of room from six days ago to two weeks ahead."""
+    for room in chance.sample(WORDS["rooms"], 2):
+        for day in range(-6, 14):
+            night = desk.now.date() + timedelta(days=day)
+            rooms = chance.randrange(6)
+            offered = RoomNight(
+                key=f"{hotel.id} {room} {night}",
+                night=night,
+                price=money(5 * chance.randrange(11, 40)),
+                rooms=rooms,
+                left=rooms,
+            )
+            desk.room_nights.put(offered)
+
+
+def _live_through_six_days(desk: Desk, chance: Random) -> None:
+    """Go back six days, give points as a welcome, and try things every two hours until now."""
     desk.now -= timedelta(days=6)
     desk.book("welcome", money(0), 10 * chance.randrange(100, 900))
     for _ in range(6 * 12):
         with suppress(ToolError):
-            _act(desk, chance)
+            _use_desk(desk, chance)
         desk.pass_time(120)
-    return desk
 
 
-def _plan_flight(desk: Desk, chance: Random, route: list[str]) -> None:
-    hours = chance.randrange(*chance.choice(((-140, 0), (2, 30), (6, 60), (60, 340))))
-    departs = desk.now + timedelta(hours=hours, minutes=5 * chance.randrange(12))
-    arrives = departs + timedelta(minutes=5 * chance.randrange(10, 60))
-    rows, price = chance.randint(6, 8), chance.randrange(20, 95)
-    seats = [f"{row}{letter}" for row in range(1, rows + 1) for letter in SEATS]
-    fares = [Fare(name=n, price=money(price * k), left=chance.randint(0, 6)) for n, k in FARES]
-    taken = tuple(chance.sample(seats, len(seats) - sum(fare.left for fare in fares)))
-    leg = {"origin": route[0], "destination": route[1], "fares": tuple(fares), "taken": taken}
-    number = f"{chance.choice(WORDS['airlines'])} {chance.randrange(100, 999)}"
-    desk.flights.add(number=number, departs_at=departs, arrives_at=arrives, rows=rows, **leg)
-
-
-def _open_rooms(desk: Desk, chance: Random, hotel_id: str) -> None:
-    for room, day in product(chance.sample(WORDS["rooms"], 2), range(-6, 14)):
-        night, left = desk.now.date() + timedelta(days=day), chance.randrange(6)
-        key, price = f"{hotel_id} {room} {night}", money(5 * chance.randrange(11, 40))
-        desk.room_nights.put(RoomNight(key=key, night=night, price=price, rooms=left, left=left))
-
-
-def _act(desk: Desk, chance: Random) -> None:
-    """What somebody at the desk tries to do within two hours; the rules may forbid it."""
-    for trip in desk.trips.where(status="ticketed", checked_in=False):
-        if chance.random() < 0.15 and trip.departs_at < desk.now + timedelta(days=1):
-            tools.check_in_flight(desk, trip.id)
-    who, journey = chance.choice(list(desk.travellers)).id, chance.choice(list(desk.itineraries)).id
-    hotel, room = chance.choice(list(desk.hotels)), chance.choice(WORDS["rooms"])
-    flight, fare = chance.choice(list(desk.flights)), chance.choice(FARES)[0]
+def _use_desk(desk: Desk, chance: Random) -> None:
+    """Try to check in and to book; a rule that forbids a step ends the attempt there."""
+    _check_in(desk, chance)
+    traveller_id = chance.choice(list(desk.travellers)).id
+    itinerary_id = chance.choice(list(desk.itineraries)).id
+    hotel_id = chance.choice(list(desk.hotels)).id
+    room = chance.choice(WORDS["rooms"])
+    flight = chance.choice(list(desk.flights))
+    fare = chance.choice(list(WORDS["fares"]))
     if chance.random() < 0.4:
         arrival = desk.now.date() + timedelta(days=chance.randrange(12))
-        stay = tools.book_hotel_room(desk, hotel.id, room, arrival, chance.randint(1, 3), who)
-        tools.add_itinerary_booking(desk, journey, stay.reference)
-    trip = tools.hold_flight(desk, flight.id, who, fare)
+        nights = chance.randint(1, 3)
+        stay = reservations.book_hotel_room(desk, hotel_id, room, arrival, nights, traveller_id)
+        reservations.add_itinerary_booking(desk, itinerary_id, stay.reference)
+    trip = reservations.hold_flight(desk, flight.id, traveller_id, fare)
     if chance.random() < 0.75:
-        tools.ticket_flight(desk, trip.id, 100 * chance.randrange(3))
-        tools.select_flight_seat(desk, trip.id, chance.choice(desk.free_seats(flight)))
-        tools.add_itinerary_booking(desk, journey, trip.reference)
+        reservations.ticket_flight(desk, trip.id, 100 * chance.randrange(3))
+        reservations.select_flight_seat(desk, trip.id, chance.choice(desk.free_seats(flight)))
+        reservations.add_itinerary_booking(desk, itinerary_id, trip.reference)
+
+
+def _check_in(desk: Desk, chance: Random) -> None:
+    """Check some of those in who leave within a day."""
+    for trip in desk.trips.where(status="ticketed", checked_in=False):
+        if chance.random() < 0.15 and trip.departs_at < desk.now + timedelta(days=1):
+            reservations.check_in_flight(desk, trip.id)

@@ -1,17 +1,22 @@
-"""What the travel desk knows, what happens by itself, and what is always true."""
+"""What the travel desk knows, what happens as time passes, and what is always true."""
 
 from collections import Counter
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Literal
 
+from msgspec import Meta
 from msgspec.structs import replace
 
-from provegym.kernel import Record, Server, State, Table, forbid, money, table
+from provegym.kernel import Record, Rejected, Server, State, Table, money, table
 
 FareName = Literal["basic", "standard", "flex"]
 Room = Literal["single", "double", "family"]
-LETTERS, SEATS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789", "ABCD"
+Nights = Annotated[int, Meta(ge=1, le=14)]
+# References are made of these; letters and digits that look alike are left out.
+LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+# The seats of a row.
+SEATS = "ABCD"
 
 
 class Fare(Record, frozen=True):
@@ -34,6 +39,11 @@ class Flight(Record, frozen=True):
     rows: int
     fares: tuple[Fare, Fare, Fare]
     taken: tuple[str, ...]
+
+    @property
+    def exit_row(self) -> int:
+        """The row at the emergency exit."""
+        return self.rows // 2
 
 
 class Traveller(Record, frozen=True):
@@ -139,112 +149,192 @@ class Desk(State):
     ledger: Table[LedgerEntry] = table(LedgerEntry, "led")
 
     def new_reference(self) -> str:
-        """A code nobody has yet: counted from a start of this world's own, and scattered."""
-        start = int(next(iter(self.travellers)).id[4:]) * 1_000
-        number = (start + len(self.trips) + len(self.stays)) * 3**18 % 32**6
-        return "".join(LETTERS[number >> 5 * place & 31] for place in range(6))
+        """A code nobody has yet: a count from a start of this world's own, scrambled."""
+        first_traveller = next(iter(self.travellers))
+        start = int(first_traveller.id.removeprefix("trv_")) * 1_000
+        count = len(self.trips) + len(self.stays)
+        number = (start + count) * 3**18 % 32**6
+        return "".join(LETTERS[number // 32**place % 32] for place in range(6))
 
     def free_seats(self, flight: Flight) -> list[str]:
         """The seats of a flight that nobody sits in."""
-        gone = {*flight.taken, *(trip.seat for trip in self.trips.where(flight_id=flight.id))}
-        seats = [f"{row}{letter}" for row in range(1, flight.rows + 1) for letter in SEATS]
-        return [seat for seat in seats if seat not in gone]
+        chosen = [trip.seat for trip in self.trips.where(flight_id=flight.id)]
+        gone = {*flight.taken, *chosen}
+        return [seat for seat in seat_names(flight.rows) if seat not in gone]
 
     def offer(self, flight_id: str, fare: FareName, traveller: Traveller) -> Fare:
         """The fare at which a traveller can still be put on a flight."""
-        flight, end = self.flights[flight_id], traveller.document_expires
+        flight = self.flights[flight_id]
         offer = next(offer for offer in flight.fares if offer.name == fare)
-        forbid(flight.departs_at < self.now + timedelta(hours=3), "too soon; take a later flight")
-        forbid(offer.left == 0, f"{fare} is sold out on that flight; choose another fare or flight")
-        mine = self.trips.where(flight_id=flight_id, traveller_id=traveller.id, status="ticketed")
-        forbid(bool(mine), f"{traveller.name} has a ticket for that flight already")
-        forbid(end < flight.arrives_at.date(), f"{traveller.name}'s document ends {end}; update it")
+        if flight.departs_at < self.now + timedelta(hours=3):
+            raise Rejected("too soon; take a later flight")
+        if offer.left == 0:
+            raise Rejected(f"{fare} is sold out on that flight; choose another fare or flight")
+        if self.trips.where(flight_id=flight_id, traveller_id=traveller.id, status="ticketed"):
+            raise Rejected(f"{traveller.name} has a ticket for that flight already")
+        if traveller.document_expires < flight.arrives_at.date():
+            raise Rejected(
+                f"{traveller.name}'s document ends {traveller.document_expires}; update it"
+            )
         return offer
 
-    def sell(self, flight_id: str, name: FareName, seats: int) -> dict[str, Any]:
-        """Take seats out of a fare or put them back, and tell what a booking says of a flight."""
+    def take_seat(self, flight_id: str, fare: FareName) -> None:
+        """Take one seat out of those left at a fare."""
+        self._change_left(flight_id, fare, -1)
+
+    def return_seat(self, flight_id: str, fare: FareName) -> None:
+        """Put one seat back to those left at a fare."""
+        self._change_left(flight_id, fare, 1)
+
+    def _change_left(self, flight_id: str, name: FareName, by: int) -> None:
         flight = self.flights[flight_id]
-        fares = [replace(f, left=f.left - seats * (f.name == name)) for f in flight.fares]
-        self.flights.update(flight_id, fares=tuple(fares))
-        leg = {"flight_id": flight.id, "flight_number": flight.number, "origin": flight.origin}
-        return {**leg, "destination": flight.destination, "departs_at": flight.departs_at}
+        fares = tuple(
+            replace(fare, left=fare.left + by) if fare.name == name else fare
+            for fare in flight.fares
+        )
+        self.flights.update(flight_id, fares=fares)
 
     def ticketed(self, flight_booking_id: str) -> FlightBooking:
         """A flight booking that is paid, not checked in and not about to leave."""
         trip = self.trips[flight_booking_id]
-        forbid(trip.status != "ticketed", f"{trip.reference} is {trip.status}, not ticketed")
-        forbid(trip.checked_in, f"{trip.traveller_name} is checked in already")
-        forbid(trip.departs_at < self.now + timedelta(hours=1), "that flight is closed by now")
+        if trip.status != "ticketed":
+            raise Rejected(f"{trip.reference} is {trip.status}, not ticketed")
+        if trip.checked_in:
+            raise Rejected(f"{trip.traveller_name} is checked in already")
+        if trip.departs_at < self.now + timedelta(hours=1):
+            raise Rejected("that flight is closed by now")
         return trip
 
     def nights(self, hotel_id: str, room: Room, arrival: date, count: int) -> list[RoomNight]:
-        """The nights of a stay that the hotel offers; dates themselves end with year 9999."""
-        days = range(count if arrival.year < 9_000 else 0)
-        keys = [f"{hotel_id} {room} {arrival + timedelta(days=day)}" for day in days]
-        return [night for key in keys if (night := self.room_nights.get(key))]
+        """The nights of a stay that the hotel offers."""
+        # Dates end with the year 9999: adding days to one close to it would fail.
+        if arrival.year >= 9_000:
+            return []
+        days = [arrival + timedelta(days=day) for day in range(count)]
+        found = [self.room_nights.get(f"{hotel_id} {room} {day}") for day in days]
+        return [night for night in found if night is not None]
 
     def book(self, reference: str, amount: Decimal, points: int = 0) -> None:
         """Write down the money and points of a booking."""
-        entry = {"money": amount, "points": points, "balance": self.points() + points}
-        self.ledger.add(reference=reference, at=self.now, **entry)
+        self.ledger.add(
+            reference=reference,
+            at=self.now,
+            money=amount,
+            points=points,
+            balance=self.points() + points,
+        )
 
     def points(self) -> int:
         """How many loyalty points there are."""
-        return list(self.ledger)[-1].balance if self.ledger else 0
+        entries = list(self.ledger)
+        return entries[-1].balance if entries else 0
 
     def points_end(self) -> datetime | None:
-        """When the points expire, if there are any: some time after the last were earned."""
+        """When the points expire, if there are any: 60 days after the last were earned."""
+        if self.points() == 0:
+            return None
         earned = [entry.at for entry in self.ledger if entry.points > 0]
-        return earned[-1] + timedelta(days=60) if self.points() else None
+        return earned[-1] + timedelta(days=60)
 
     def next_event(self) -> datetime | None:
         """A hold ends, a plane lands, a guest leaves, or points expire."""
-        times = [self.points_end(), *(trip.held_until for trip in self.trips)]
-        times += [self.flights[t.flight_id].arrives_at for t in self.trips.where(status="ticketed")]
-        times += [stay.leaves_at for stay in self.stays.where(status="booked")]
-        return min((moment for moment in times if moment), default=None)
+        moments = [self.points_end()]
+        moments += [trip.held_until for trip in self.trips]
+        for trip in self.trips.where(status="ticketed"):
+            moments.append(self.flights[trip.flight_id].arrives_at)
+        moments += [stay.leaves_at for stay in self.stays.where(status="booked")]
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def happen(self) -> None:
         """Points expire; holds end, planes land (points for those on board), guests leave."""
-        if (end := self.points_end()) and end <= self.now:
+        points_end = self.points_end()
+        if points_end is not None and points_end <= self.now:
             self.book("expired", money(0), -self.points())
         for trip in list(self.trips):
-            if trip.held_until and trip.held_until <= self.now:
-                self.sell(trip.flight_id, trip.fare, -1)
-                self.trips.update(trip.id, status="expired", held_until=None)
+            if trip.held_until is not None and trip.held_until <= self.now:
+                self._end_hold(trip)
             elif trip.status == "ticketed" and self.flights[trip.flight_id].arrives_at <= self.now:
-                self.trips.update(trip.id, status="flown" if trip.checked_in else "no_show")
-                self.book(trip.reference, money(0), 2 * int(trip.price) * trip.checked_in)
+                self._land(trip)
         for stay in self.stays.where(status="booked"):
             if stay.leaves_at <= self.now:
                 self.stays.update(stay.id, status="stayed")
 
+    def _end_hold(self, trip: FlightBooking) -> None:
+        """Give back the seat of a booking that was not paid in time."""
+        self.return_seat(trip.flight_id, trip.fare)
+        self.trips.update(trip.id, status="expired", held_until=None)
+
+    def _land(self, trip: FlightBooking) -> None:
+        """End a trip; only whoever checked in was on board and earns points."""
+        if trip.checked_in:
+            self.trips.update(trip.id, status="flown")
+            self.book(trip.reference, money(0), 2 * int(trip.price))
+        else:
+            self.trips.update(trip.id, status="no_show")
+            self.book(trip.reference, money(0), 0)
+
     def check(self) -> None:
         """Nothing is sold twice, money and points add up, and itineraries hold what exists."""
-        paid, points = {entry.reference: money(0) for entry in self.ledger}, 0
-        for entry in self.ledger:
-            paid[entry.reference] += entry.money
-            points += entry.points
-            assert entry.balance == points >= 0
-        for trip in self.trips:
-            due = trip.price + trip.fees - trip.refunded - money(Decimal(trip.points_used) / 100)
-            assert paid.get(trip.reference, due) == due
-            assert trip.status in ("held", "expired", "cancelled") or trip.reference in paid
+        self._check_points()
+        self._check_payments()
         for flight in self.flights:
-            trips = self.trips.where(flight_id=flight.id)
-            sold = sum(trip.status not in ("cancelled", "expired") for trip in trips)
-            left, seats = [fare.left for fare in flight.fares], [t.seat for t in trips if t.seat]
-            assert min(left) >= 0
-            assert flight.rows * len(SEATS) == len(flight.taken) + sum(left) + sold
-            assert len({*flight.taken, *seats}) == len(flight.taken) + len(seats)
-        used: Counter[str] = Counter()
+            self._check_seats(flight)
+        self._check_rooms()
+        for booking in [*self.trips, *self.stays]:
+            assert booking.itinerary_id is None or booking.itinerary_id in self.itineraries
+
+    def _check_points(self) -> None:
+        """Every entry states the sum of the points so far, which is never negative."""
+        points = 0
+        for entry in self.ledger:
+            points += entry.points
+            assert entry.balance == points
+            assert entry.balance >= 0
+
+    def _check_payments(self) -> None:
+        """What was paid for a booking is what it cost."""
+        paid: dict[str, Decimal] = {}
+        for entry in self.ledger:
+            paid[entry.reference] = paid.get(entry.reference, money(0)) + entry.money
+        for trip in self.trips:
+            if trip.reference in paid:
+                due = trip.price + trip.fees - trip.refunded - worth(trip.points_used)
+                assert paid[trip.reference] == due
+            else:
+                assert trip.status in ("held", "expired", "cancelled")
         for stay in self.stays:
             assert paid[stay.reference] == stay.price - stay.refunded
-            nights = self.nights(stay.hotel_id, stay.room, stay.arrival, stay.nights)
-            used.update(night.key for night in nights if stay.status != "cancelled")
-        assert all(night.left == night.rooms - used[night.key] >= 0 for night in self.room_nights)
-        links = [*(t.itinerary_id for t in self.trips), *(s.itinerary_id for s in self.stays)]
-        assert all(link is None or link in self.itineraries for link in links)
+
+    def _check_seats(self, flight: Flight) -> None:
+        """Strangers, seats left and bookings fill a plane exactly, and no seat is taken twice."""
+        trips = self.trips.where(flight_id=flight.id)
+        sold = [trip for trip in trips if trip.status not in ("cancelled", "expired")]
+        left = [fare.left for fare in flight.fares]
+        chosen = [trip.seat for trip in trips if trip.seat is not None]
+        assert min(left) >= 0
+        assert flight.rows * len(SEATS) == len(flight.taken) + sum(left) + len(sold)
+        assert len({*flight.taken, *chosen}) == len(flight.taken) + len(chosen)
+
+    def _check_rooms(self) -> None:
+        """Rooms left are those the hotel has less those booked, and never fewer than none."""
+        used: Counter[str] = Counter()
+        for stay in self.stays:
+            if stay.status != "cancelled":
+                nights = self.nights(stay.hotel_id, stay.room, stay.arrival, stay.nights)
+                used.update(night.key for night in nights)
+        for night in self.room_nights:
+            assert night.left == night.rooms - used[night.key]
+            assert night.left >= 0
+
+
+def seat_names(rows: int) -> list[str]:
+    """The seats of a plane with so many rows, e.g. "3C"."""
+    return [f"{row}{letter}" for row in range(1, rows + 1) for letter in SEATS]
+
+
+def worth(points: int) -> Decimal:
+    """What loyalty points are worth; 100 of them are worth 1."""
+    return money(Decimal(points) / 100)
 
 
 about = "Flights, hotel rooms, bookings, itineraries, travellers and loyalty points of one account."

@@ -1,6 +1,6 @@
 """The electric cars of a household, gated by mode: driving, charging, navigation, services."""
 
-from . import seed, tools
+from . import lookups, operations, seed
 from .state import server
 
-__all__ = ["seed", "server", "tools"]
+__all__ = ["lookups", "operations", "seed", "server"]

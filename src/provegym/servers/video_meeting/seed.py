@@ -1,4 +1,4 @@
-"""Draws one person's video meetings and lives through two weeks of them."""
+"""Draws one person's video meetings and lives through twenty days of them."""
 
 from datetime import timedelta
 from random import Random
@@ -9,45 +9,79 @@ from provegym.servers import people, words
 from .state import LOBBY_OPENS, Hub, Meeting, server
 from .tools import admit_participant, join_video_meeting, set_meeting_control
 
-WORDS, MINUTE = words("video_meeting"), timedelta(minutes=1)
+WORDS = words("video_meeting")
+MINUTE = timedelta(minutes=1)
 
 
 @server.seed
 def draw(seed: Seed) -> Hub:
     """Meetings of every stage, some of them the acting user's own, with people who come."""
-    hub, chance, me = Hub(seed), seed.random, people.acting_user(seed).name
-    agrees = {person.name: chance.random() < 0.7 for person in people.others(seed, 26)} | {me: True}
-    plans, titles = (chance.sample(WORDS[key], len(WORDS[key])) for key in ("plans", "titles"))
+    hub = Hub(seed)
+    chance = seed.random
+    me = people.acting_user(seed).name
+    agrees = {person.name: chance.random() < 0.7 for person in people.others(seed, 26)}
+    agrees[me] = True
+    plans = chance.sample(WORDS["plans"], len(WORDS["plans"]))
+    titles = chance.sample(WORDS["titles"], len(WORDS["titles"]))
     hub.now = seed.now - timedelta(days=20)
-    for mine, first, last, length in plans:
-        starts = seed.now + chance.randrange(first, last, 5) * MINUTE
-        host, *guests = chance.sample([name for name in agrees if name != me], chance.randint(5, 9))
-        names = [me, host, *guests] if mine else [host, me, *guests]
-        fields = {"title": titles.pop(), "host_name": names[0], "host_id": "", "code": ""}
-        fields |= {"starts_at": starts, "ends_at": starts + length * MINUTE, "status": "scheduled"}
-        fields |= {"capacity": chance.choice((3, 4, 6, 8, 12)), "due_at": starts - LOBBY_OPENS}
-        meeting = hub.meetings.add(locked=False, **fields)
+    for is_mine, earliest, latest, length in plans:
+        starts_at = seed.now + chance.randrange(earliest, latest, 5) * MINUTE
+        names = _draw_names(chance, agrees, me, is_mine)
+        meeting = hub.meetings.add(
+            code="",
+            title=titles.pop(),
+            status="scheduled",
+            host_id="",
+            host_name=names[0],
+            starts_at=starts_at,
+            ends_at=starts_at + length * MINUTE,
+            capacity=chance.choice((3, 4, 6, 8, 12)),
+            locked=False,
+            due_at=starts_at - LOBBY_OPENS,
+        )
         hub.invite(meeting, {name: agrees[name] for name in names}, me)
-    begun = [m for m in hub.meetings if m.host_name == me and m.starts_at < seed.now]
-    for meeting in sorted(begun, key=lambda meeting: meeting.starts_at):
-        hub.pass_time(max(0, (meeting.starts_at - hub.now) // MINUTE))
-        _host(hub, chance, meeting)
-    hub.pass_time((seed.now - hub.now) // MINUTE)
-    for meeting in hub.meetings.where(status="live"):
-        if meeting.host_name != me and chance.random() < 0.4:
-            hub.meetings.update(meeting.id, locked=True)
+    _live_until_now(hub, seed, me)
+    _lock_some(hub, chance, me)
     return hub
 
 
+def _draw_names(chance: Random, agrees: dict[str, bool], me: str, is_mine: bool) -> list[str]:
+    """The acting user and five to nine others, the host first."""
+    others = [name for name in agrees if name != me]
+    first, *guests = chance.sample(others, chance.randint(5, 9))
+    if is_mine:
+        return [me, first, *guests]
+    return [first, me, *guests]
+
+
+def _live_until_now(hub: Hub, seed: Seed, me: str) -> None:
+    """Let time pass until the seed's present; the user starts each meeting of their own."""
+    own = [meeting for meeting in hub.meetings if meeting.host_name == me]
+    begun = [meeting for meeting in own if meeting.starts_at < seed.now]
+    for meeting in sorted(begun, key=lambda meeting: meeting.starts_at):
+        hub.pass_time(max(0, (meeting.starts_at - hub.now) // MINUTE))
+        _host(hub, seed.random, meeting)
+    hub.pass_time((seed.now - hub.now) // MINUTE)
+
+
 def _host(hub: Hub, chance: Random, meeting: Meeting) -> None:
-    """Start a meeting, let some people in, and record some of the meetings."""
+    """Start a meeting, let some people in, and record or lock some of the meetings."""
     join_video_meeting(hub, meeting.code)
     hub.pass_time(4)
-    recorded, room = chance.random() < 0.6, meeting.capacity - 1
-    for person in hub.people.where(meeting_id=meeting.id, status="waiting")[:room]:
-        if person.consents_to_recording or not recorded:
+    is_recorded = chance.random() < 0.6
+    waiting = hub.people.where(meeting_id=meeting.id, status="waiting")
+    room_left = meeting.capacity - 1
+    for person in waiting[:room_left]:
+        if person.consents_to_recording or not is_recorded:
             admit_participant(hub, person.id)
-    if recorded:
+    if is_recorded:
         set_meeting_control(hub, meeting.id, "recording", "on")
     elif chance.random() < 0.4:
         set_meeting_control(hub, meeting.id, "lock", "on")
+
+
+def _lock_some(hub: Hub, chance: Random, me: str) -> None:
+    """Lock some of the live meetings that others host."""
+    for meeting in hub.meetings.where(status="live"):
+        if meeting.host_name != me and chance.random() < 0.4:
+            hub.meetings.update(meeting.id, locked=True)

@@ -1,13 +1,29 @@
-"""What the video service knows of one person's meetings, who comes when, and what always holds."""
+"""What the service knows of one person's video meetings, who comes when, and what always holds."""
 
 from datetime import datetime, timedelta
 from typing import Literal
 
-from provegym.kernel import Denied, Record, Rejected, Server, State, Table, forbid, table
+from provegym.kernel import Denied, Record, Rejected, Server, State, Table, table
 
 Stage = Literal["scheduled", "lobby", "live", "ended"]
 Place = Literal["invited", "waiting", "present", "left", "removed", "absent"]
-LOBBY_OPENS, ADMISSION, KEPT = timedelta(minutes=10), timedelta(minutes=2), timedelta(days=14)
+# How long before the start of a meeting its lobby opens.
+LOBBY_OPENS = timedelta(minutes=10)
+# How long other hosts let people wait in the lobby.
+ADMISSION = timedelta(minutes=2)
+# How long recordings are kept.
+KEPT = timedelta(days=14)
+# Where people are after the end of a meeting, if not where they were.
+AFTER_THE_END: dict[Place, Place] = {"present": "left", "waiting": "left", "invited": "absent"}
+# The stages of a meeting in which somebody can be in a place.
+STAGES_OF_PLACE: dict[Place, tuple[Stage, ...]] = {
+    "invited": ("scheduled", "lobby", "live"),
+    "waiting": ("lobby", "live"),
+    "present": ("live",),
+    "left": ("lobby", "live", "ended"),
+    "removed": ("lobby", "live", "ended"),
+    "absent": ("lobby", "live", "ended"),
+}
 
 
 class Meeting(Record, frozen=True):
@@ -62,26 +78,39 @@ class Hub(State):
         meeting = self.meetings[meeting_id]
         if not self.people[meeting.host_id].me:
             raise Denied(f"only {meeting.host_name}, the host of {meeting.title}, may do that")
-        forbid(meeting.status != "live", f"{meeting.title} is {meeting.status}, not live")
+        if meeting.status != "live":
+            raise Rejected(f"{meeting.title} is {meeting.status}, not live")
         return meeting
 
     def invite(self, meeting: Meeting, agreeing: dict[str, bool], me: str) -> Meeting:
-        """List who comes to a new meeting, the host first, two minutes apart; give it a code."""
-        keys: list[str] = []
-        where = {"meeting_id": meeting.id, "meeting_title": meeting.title, "status": "invited"}
-        for name, agrees in agreeing.items():
-            comes = meeting.starts_at + timedelta(minutes=2 * len(keys) - 5 if keys else 0)
-            fields = {"name": name, "me": name == me, "due_at": None if name == me else comes}
-            keys.append(self.people.add(consents_to_recording=agrees, **where, **fields).id)
+        """List who comes to a new meeting, the host first, two minutes apart; give it a code.
+
+        `agreeing` says of each name whether they agree to be recorded. The host comes on time, the
+        first guest three minutes early. The acting user does not come by themselves.
+        """
+        participants = []
+        for position, (name, agrees) in enumerate(agreeing.items()):
+            early_or_late = timedelta(minutes=2 * position - 5 if position else 0)
+            participant = self.people.add(
+                meeting_id=meeting.id,
+                meeting_title=meeting.title,
+                name=name,
+                status="invited",
+                consents_to_recording=agrees,
+                due_at=None if name == me else meeting.starts_at + early_or_late,
+                me=name == me,
+            )
+            participants.append(participant)
         number = int(meeting.id.removeprefix("vmt_")) * 7_654_321 % 10**7
         code = f"{number // 10_000:03d}-{number % 10_000:04d}"
-        return self.meetings.update(meeting.id, code=code, host_id=keys[0])
+        return self.meetings.update(meeting.id, code=code, host_id=participants[0].id)
 
     def enter(self, person: Participant) -> Participant:
         """Let somebody in if there is room; a host makes it live, a dissenter ends a recording."""
         meeting = self.meetings[person.meeting_id]
         present = self.people.where(meeting_id=meeting.id, status="present")
-        forbid(len(present) >= meeting.capacity, f"{meeting.title} is full; remove somebody first")
+        if len(present) >= meeting.capacity:
+            raise Rejected(f"{meeting.title} is full; remove somebody first")
         if person.id == meeting.host_id:
             self.meetings.update(meeting.id, status="live")
         if not person.consents_to_recording:
@@ -91,8 +120,9 @@ class Hub(State):
     def wait(self, person: Participant) -> Participant:
         """Put somebody in the lobby; other hosts let people in by themselves."""
         meeting = self.meetings[person.meeting_id]
-        mine, first = self.people[meeting.host_id].me, max(self.now, meeting.starts_at)
-        due_at = None if mine else first + ADMISSION
+        due_at = None
+        if not self.people[meeting.host_id].me:
+            due_at = max(self.now, meeting.starts_at) + ADMISSION
         return self.people.update(person.id, status="waiting", due_at=due_at)
 
     def stop_recording(self, meeting_id: str) -> None:
@@ -103,58 +133,74 @@ class Hub(State):
     def end(self, meeting_id: str) -> Meeting:
         """Send everybody home, for good."""
         self.stop_recording(meeting_id)
-        after = {"present": "left", "waiting": "left", "invited": "absent"}
         for person in self.people.where(meeting_id=meeting_id):
-            status = after.get(person.status, person.status)
+            status = AFTER_THE_END.get(person.status, person.status)
             self.people.update(person.id, status=status, due_at=None)
         return self.meetings.update(meeting_id, status="ended", due_at=None)
 
     def next_event(self) -> datetime | None:
         """A lobby opens, a meeting ends, somebody comes, or a recording expires."""
         rows = [*self.meetings, *self.people, *self.recordings]
-        return min((row.due_at for row in rows if row.due_at), default=None)
+        return min((row.due_at for row in rows if row.due_at is not None), default=None)
 
     def happen(self) -> None:
         """Let lobbies open and meetings end, then people come, hosts first, and go in."""
-        for meeting in [m for m in self.meetings if m.due_at and m.due_at <= self.now]:
+        for meeting in [row for row in self.meetings if self._is_due(row.due_at)]:
             if meeting.status == "scheduled":
                 self.meetings.update(meeting.id, status="lobby", due_at=meeting.ends_at)
             else:
                 self.end(meeting.id)
-        for person in [p for p in self.people if p.due_at and p.due_at <= self.now]:
+        for person in [row for row in self.people if self._is_due(row.due_at)]:
             self._come(person)
-        for recording in [r for r in self.recordings if r.due_at and r.due_at <= self.now]:
+        for recording in [row for row in self.recordings if self._is_due(row.due_at)]:
             self.recordings.update(recording.id, status="expired", due_at=None)
 
+    def _is_due(self, moment: datetime | None) -> bool:
+        return moment is not None and moment <= self.now
+
     def _come(self, person: Participant) -> None:
+        """Let somebody arrive in the lobby or go in, unless the meeting is locked or full."""
         meeting = self.meetings[person.meeting_id]
         if meeting.locked:
             self.people.update(person.id, status="absent", due_at=None)
-        elif person.status == "invited" and person.id != meeting.host_id:
+            return
+        if person.status == "invited" and person.id != meeting.host_id:
             self.wait(person)
-        else:
-            try:
-                self.enter(person)
-            except Rejected:
-                self.people.update(person.id, due_at=None)
+            return
+        try:
+            self.enter(person)
+        except Rejected:
+            self.people.update(person.id, due_at=None)
 
     def check(self) -> None:
         """Everybody is where the stage of the meeting allows, and nobody is recorded unasked."""
-        stages = {"invited": "scheduled lobby live", "waiting": "lobby live", "present": "live"}
         for meeting in self.meetings:
-            people, host = self.people.where(meeting_id=meeting.id), self.people[meeting.host_id]
-            running = self.recordings.where(meeting_id=meeting.id, status="running")
-            present = [person for person in people if person.status == "present"]
-            assert len({person.name for person in people}) == len(people)
-            assert all(meeting.status in stages.get(p.status, "lobby live ended") for p in people)
-            assert len(present) <= meeting.capacity
-            assert (meeting.status == "live") == (host in present)
-            assert len(running) <= (meeting.status == "live")
-            assert not running or all(person.consents_to_recording for person in present)
+            self._check_people(meeting)
+            self._check_recording(meeting)
+        assert len({meeting.code for meeting in self.meetings}) == len(self.meetings)
         for recording in self.recordings:
             assert self.meetings[recording.meeting_id].status in ("live", "ended")
-            assert (recording.status == "stored") == bool(recording.due_at)
-        assert len({meeting.code for meeting in self.meetings}) == len(self.meetings)
+            assert (recording.status == "stored") == (recording.due_at is not None)
+
+    def _check_people(self, meeting: Meeting) -> None:
+        """Everybody is listed once and where they can be; it is live while the host is there."""
+        people = self.people.where(meeting_id=meeting.id)
+        present = [person for person in people if person.status == "present"]
+        assert len({person.name for person in people}) == len(people)
+        for person in people:
+            assert meeting.status in STAGES_OF_PLACE[person.status]
+        assert len(present) <= meeting.capacity
+        assert (meeting.status == "live") == (self.people[meeting.host_id] in present)
+
+    def _check_recording(self, meeting: Meeting) -> None:
+        """Only a live meeting is recorded, once at a time, and with everybody's consent."""
+        running = self.recordings.where(meeting_id=meeting.id, status="running")
+        if not running:
+            return
+        assert len(running) == 1
+        assert meeting.status == "live"
+        for person in self.people.where(meeting_id=meeting.id, status="present"):
+            assert person.consents_to_recording
 
 
 about = "Video meetings of one person: lobby and admission, hosts, locks, recordings with consent."

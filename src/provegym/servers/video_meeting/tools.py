@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from provegym.kernel import Label, NotFound, Time, forbid
+from provegym.kernel import Label, NotFound, Rejected, Time
 
 from .state import LOBBY_OPENS, Hub, Meeting, Participant, Recording, Stage, server
 
@@ -23,8 +23,11 @@ def list_video_meetings(hub: Hub, /, title: str = "", status: Stage | None = Non
         title: Only meetings whose title or code contains this.
         status: Only meetings with this status.
     """
-    found = [m for m in hub.meetings if title.lower() in f"{m.title} {m.code}".lower()]
-    return [m for m in found if status in (None, m.status)]
+    wanted = title.lower()
+    found = [row for row in hub.meetings if wanted in f"{row.title} {row.code}".lower()]
+    if status is not None:
+        found = [meeting for meeting in found if meeting.status == status]
+    return found
 
 
 @server.read
@@ -35,7 +38,8 @@ def list_meeting_participants(hub: Hub, /, meeting_id: str, name: str = "") -> l
         meeting_id: The video meeting, e.g. "vmt_310".
         name: Only people whose name contains this.
     """
-    people = hub.people.where(meeting_id=hub.meetings[meeting_id].id)
+    meeting = hub.meetings[meeting_id]
+    people = hub.people.where(meeting_id=meeting.id)
     return [person for person in people if name.lower() in person.name.lower()]
 
 
@@ -46,7 +50,8 @@ def list_meeting_recordings(hub: Hub, /, meeting_title: str = "") -> list[Record
     Args:
         meeting_title: Only recordings of meetings whose title contains this.
     """
-    return [r for r in hub.recordings if meeting_title.lower() in r.meeting_title.lower()]
+    wanted = meeting_title.lower()
+    return [row for row in hub.recordings if wanted in row.meeting_title.lower()]
 
 
 @server.write
@@ -61,19 +66,32 @@ def schedule_video_meeting(
         invitee_names: Full names of people the user has met in a video meeting before.
         minutes: How long it lasts before it ends by itself; not while the user hosts another.
     """
-    soon = LOBBY_OPENS < starts_at - hub.now < timedelta(days=60)
-    forbid(not soon, "choose a start more than ten minutes and less than 60 days from now")
-    known = {person.name: person.consents_to_recording for person in hub.people}
-    me, ends_at = next(p.name for p in hub.people if p.me), starts_at + timedelta(minutes=minutes)
+    if not LOBBY_OPENS < starts_at - hub.now < timedelta(days=60):
+        raise Rejected("choose a start more than ten minutes and less than 60 days from now")
+    me = next(person.name for person in hub.people if person.me)
+    ends_at = starts_at + timedelta(minutes=minutes)
     for other in hub.meetings.where(status="scheduled"):
-        forbid(other.title == title, f"there is a {title} to come already; choose another title")
-        clash = other.starts_at < ends_at and starts_at < other.ends_at
-        forbid(clash and other.host_name == me, f"you host {other.title} at that time")
+        if other.title == title:
+            raise Rejected(f"there is a {title} to come already; choose another title")
+        overlaps = other.starts_at < ends_at and starts_at < other.ends_at
+        if overlaps and other.host_name == me:
+            raise Rejected(f"you host {other.title} at that time")
+    known = {person.name: person.consents_to_recording for person in hub.people}
     for name in invitee_names:
-        forbid(name not in known, f"you never met {name}; list_meeting_participants shows names")
-    fields = {"host_id": "", "host_name": me, "locked": False, "capacity": 10, "code": ""}
-    times = {"starts_at": starts_at, "ends_at": ends_at, "due_at": starts_at - LOBBY_OPENS}
-    meeting = hub.meetings.add(title=title, status="scheduled", **fields, **times)
+        if name not in known:
+            raise Rejected(f"you never met {name}; list_meeting_participants shows names")
+    meeting = hub.meetings.add(
+        code="",
+        title=title,
+        status="scheduled",
+        host_id="",
+        host_name=me,
+        starts_at=starts_at,
+        ends_at=ends_at,
+        capacity=10,
+        locked=False,
+        due_at=starts_at - LOBBY_OPENS,
+    )
     return hub.invite(meeting, {name: known[name] for name in (me, *invitee_names)}, me)
 
 
@@ -84,14 +102,22 @@ def join_video_meeting(hub: Hub, /, code: str) -> Participant:
     Args:
         code: The code people quote, e.g. "482-7113"; the lobby must be open and not locked.
     """
-    for meeting in hub.meetings.where(code=code.strip().lower()):
-        me = hub.people.where(meeting_id=meeting.id, me=True)[0]
-        forbid(meeting.status == "ended", f"{meeting.title} is over and cannot be started again")
-        forbid(meeting.status == "scheduled", f"the lobby of {meeting.title} is not open yet")
-        forbid(me.status in ("waiting", "present"), f"you are {me.status} in {meeting.title}")
-        forbid(meeting.locked, f"{meeting.title} is locked; ask {meeting.host_name} to open it")
-        return hub.enter(me) if me.id == meeting.host_id else hub.wait(me)
-    raise NotFound(f"no meeting has the code {code!r}; list_video_meetings shows the codes")
+    found = hub.meetings.where(code=code.strip().lower())
+    if not found:
+        raise NotFound(f"no meeting has the code {code!r}; list_video_meetings shows the codes")
+    meeting = found[0]
+    me = hub.people.where(meeting_id=meeting.id, me=True)[0]
+    if meeting.status == "ended":
+        raise Rejected(f"{meeting.title} is over and cannot be started again")
+    if meeting.status == "scheduled":
+        raise Rejected(f"the lobby of {meeting.title} is not open yet")
+    if me.status in ("waiting", "present"):
+        raise Rejected(f"you are {me.status} in {meeting.title}")
+    if meeting.locked:
+        raise Rejected(f"{meeting.title} is locked; ask {meeting.host_name} to open it")
+    if me.id == meeting.host_id:
+        return hub.enter(me)
+    return hub.wait(me)
 
 
 @server.write
@@ -103,7 +129,8 @@ def admit_participant(hub: Hub, /, participant_id: str) -> Participant:
     """
     person = hub.people[participant_id]
     hub.hosted(person.meeting_id)
-    forbid(person.status != "waiting", f"{person.name} is {person.status}, not waiting")
+    if person.status != "waiting":
+        raise Rejected(f"{person.name} is {person.status}, not waiting")
     return hub.enter(person)
 
 
@@ -116,9 +143,10 @@ def remove_participant(hub: Hub, /, participant_id: str) -> Participant:
     """
     person = hub.people[participant_id]
     hub.hosted(person.meeting_id)
-    forbid(person.me, "a host cannot go; transfer the meeting or end it")
-    here = person.status in ("present", "waiting")
-    forbid(not here, f"{person.name} is {person.status}, neither present nor waiting")
+    if person.me:
+        raise Rejected("a host cannot go; transfer the meeting or end it")
+    if person.status not in ("present", "waiting"):
+        raise Rejected(f"{person.name} is {person.status}, neither present nor waiting")
     return hub.people.update(participant_id, status="removed")
 
 
@@ -131,8 +159,10 @@ def transfer_meeting_host(hub: Hub, /, participant_id: str) -> Meeting:
     """
     person = hub.people[participant_id]
     meeting = hub.hosted(person.meeting_id)
-    forbid(person.me, f"you are the host of {meeting.title} already")
-    forbid(person.status != "present", f"{person.name} is {person.status}, not present")
+    if person.me:
+        raise Rejected(f"you are the host of {meeting.title} already")
+    if person.status != "present":
+        raise Rejected(f"{person.name} is {person.status}, not present")
     changed = hub.meetings.update(meeting.id, host_id=person.id, host_name=person.name)
     for other in hub.people.where(meeting_id=meeting.id, status="waiting"):
         hub.wait(other)
@@ -148,19 +178,33 @@ def set_meeting_control(hub: Hub, /, meeting_id: str, control: Control, state: S
         control: What to turn on or off; recording needs the consent of everybody present.
         state: Whether it shall be on or off.
     """
-    meeting, wanted = hub.hosted(meeting_id), state == "on"
-    running = hub.recordings.where(meeting_id=meeting_id, status="running")
-    is_on = meeting.locked if control == "lock" else bool(running)
-    forbid(is_on == wanted, f"the {control} of {meeting.title} is {state} already")
+    meeting = hub.hosted(meeting_id)
     if control == "lock":
-        return hub.meetings.update(meeting_id, locked=wanted)
+        return _switch_lock(hub, meeting, state)
+    return _switch_recording(hub, meeting, state)
+
+
+def _switch_lock(hub: Hub, meeting: Meeting, state: Switch) -> Meeting:
+    wanted = state == "on"
+    if meeting.locked == wanted:
+        raise Rejected(f"the lock of {meeting.title} is {state} already")
+    return hub.meetings.update(meeting.id, locked=wanted)
+
+
+def _switch_recording(hub: Hub, meeting: Meeting, state: Switch) -> Meeting:
+    running = hub.recordings.where(meeting_id=meeting.id, status="running")
+    wanted = state == "on"
+    if bool(running) == wanted:
+        raise Rejected(f"the recording of {meeting.title} is {state} already")
     if not wanted:
-        hub.stop_recording(meeting_id)
+        hub.stop_recording(meeting.id)
         return meeting
-    for person in hub.people.where(meeting_id=meeting_id, status="present"):
-        forbid(not person.consents_to_recording, f"{person.name} does not agree to be recorded")
-    fields = {"meeting_id": meeting_id, "meeting_title": meeting.title, "status": "running"}
-    hub.recordings.add(started_at=hub.now, **fields)
+    for person in hub.people.where(meeting_id=meeting.id, status="present"):
+        if not person.consents_to_recording:
+            raise Rejected(f"{person.name} does not agree to be recorded")
+    hub.recordings.add(
+        meeting_id=meeting.id, meeting_title=meeting.title, status="running", started_at=hub.now
+    )
     return meeting
 
 
@@ -171,4 +215,5 @@ def end_video_meeting(hub: Hub, /, meeting_id: str) -> Meeting:
     Args:
         meeting_id: The video meeting, e.g. "vmt_310".
     """
-    return hub.end(hub.hosted(meeting_id).id)
+    meeting = hub.hosted(meeting_id)
+    return hub.end(meeting.id)
