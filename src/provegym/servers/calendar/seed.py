@@ -89,7 +89,7 @@ def _draw_event(diary: Diary, chance: Random, role: str, title: str) -> Event:
 
 
 def _draw_start(diary: Diary, chance: Random, *, weekdays_only: bool) -> datetime:
-    """Draw a time of day between nine days ago and about three weeks ahead, as the user sees it."""
+    """Draw the local time of a first start, from nine days ago to about three weeks ahead."""
     hour = chance.randint(8, 16)
     minute = chance.randrange(0, 60, 15)
     day = chance.randint(-9, 18)
@@ -101,7 +101,7 @@ def _draw_start(diary: Diary, chance: Random, *, weekdays_only: bool) -> datetim
 
 
 def _draw_details(diary: Diary, chance: Random, event: Event) -> None:
-    """Give the event a room and a reminder, or neither, and cancel some of its times."""
+    """Give the event perhaps a room and a reminder, and cancel some of its times."""
     rooms = [room for room in diary.rooms if 0 < len(event.invitees) < room.seats]
     room = chance.choice([None, *rooms])
     lead = chance.choice((None, 5, 15, 60, 1440))
