@@ -26,7 +26,7 @@ def draw(seed: Seed) -> Site:
     site.now = seed.now - timedelta(days=15)
     for noun, category in chance.sample(list(WORDS["goods"].items()), 60):
         site.pass_time(chance.randrange(290, 302))
-        _list(site, chance, noun, category, sellers)
+        _put_up_for_sale(site, chance, noun, category, sellers)
         # The more listings there are, the more is traded before the next one comes.
         for _ in range(len(site.listings) ** 2 // 200):
             buyer = chance.choice(buyers)
@@ -38,7 +38,9 @@ def draw(seed: Seed) -> Site:
     return site
 
 
-def _list(site: Site, chance: Random, noun: str, category: str, sellers: list[str]) -> None:
+def _put_up_for_sale(
+    site: Site, chance: Random, noun: str, category: str, sellers: list[str]
+) -> None:
     """Put something up for sale; half of the auctions have a reserve price."""
     kind = chance.choice(("auction", "fixed_price"))
     is_auction = kind == "auction"
