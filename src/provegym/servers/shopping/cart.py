@@ -141,12 +141,7 @@ def checkout_cart(
         raise Rejected(
             f"{card.name} pays at most {card.order_limit} per order, and {cart.total} is due"
         )
-
-    for item in cart.lines:
-        stock = shop.variants[item.variant_id].stock
-        if item.quantity > stock:
-            raise Rejected(f"only {stock} of {item.name} left; change the cart")
-        shop.supply(item.variant_id, -item.quantity)
+    _take_from_stock(shop, cart)
 
     summary = cart.lines[0].name
     if len(cart.lines) > 1:
@@ -173,3 +168,12 @@ def _spend_gift_card(shop: Shop, code: str, due: Decimal) -> Decimal:
     paid = min(gift.balance, due)
     shop.gifts.update(gift.code, balance=gift.balance - paid)
     return paid
+
+
+def _take_from_stock(shop: Shop, order: ShopOrder) -> None:
+    """Take what was ordered out of stock; refused if there is too little of something."""
+    for item in order.lines:
+        stock = shop.variants[item.variant_id].stock
+        if item.quantity > stock:
+            raise Rejected(f"only {stock} of {item.name} left; change the cart")
+        shop.supply(item.variant_id, -item.quantity)
