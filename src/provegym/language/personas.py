@@ -105,7 +105,7 @@ def formal(text: str, place: str, chance: Random) -> str:
         text = re.sub(rf"\b{short}\b", full, text)
     if _is_order(text) and chance.random() < 0.75:
         order = re.sub(r",? please(?=[.,;:!])", "", _order(text))
-        text = f"{chance.choice(_lists('style')['formal']['leads'])} {_small(order)}"
+        text = f"{chance.choice(_lists('personas')['formal']['leads'])} {_small(order)}"
     return _framed(text, "formal", place, chance, (0.7, 0.6))
 
 
