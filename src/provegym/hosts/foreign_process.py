@@ -25,7 +25,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from provegym.hosts.foreign_reply import Answer, read_error, read_result
 from provegym.hosts.inline import HostError
-from provegym.kernel.errors import quote
+from provegym.kernel.errors import Bug, quote
 
 T = TypeVar("T")
 
@@ -40,8 +40,8 @@ LAST_LINES, LAST_BYTES, LAST_WIDTH = 3, 4_000, 200
 logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 
-class NoStart(HostError):
-    """The server could not be started, or does not speak MCP."""
+class NoStart(HostError, Bug):
+    """The server could not be started, or does not speak MCP; in a call it is the server's bug."""
 
 
 class Lost(Exception):
