@@ -32,28 +32,6 @@ MakePolicy = Callable[[Example], Policy]
 T = TypeVar("T")
 
 
-class PolicyError(Exception):
-    """A policy raised instead of replying; its message names what it raised."""
-
-
-@dataclass(frozen=True)
-class _Blamed:
-    """A policy whose exceptions are told from all others: each becomes a PolicyError.
-
-    The bug of a server that a policy meets by itself stays the server's.
-    """
-
-    policy: Policy
-
-    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
-        try:
-            return await self.policy.reply(messages, tools)
-        except Bug:
-            raise
-        except Exception as problem:
-            raise PolicyError(_told(problem)) from problem
-
-
 @dataclass(frozen=True)
 class Caps:
     """How long a rollout may get (§4.1)."""
@@ -168,6 +146,28 @@ class Player:
             ended=self.ended,
             tokens=self.tokens,
         )
+
+
+class PolicyError(Exception):
+    """A policy raised instead of replying; its message names what it raised."""
+
+
+@dataclass(frozen=True)
+class _Blamed:
+    """A policy whose exceptions are told from all others: each becomes a PolicyError.
+
+    The bug of a server that a policy meets by itself stays the server's.
+    """
+
+    policy: Policy
+
+    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
+        try:
+            return await self.policy.reply(messages, tools)
+        except Bug:
+            raise
+        except Exception as problem:
+            raise PolicyError(_told(problem)) from problem
 
 
 async def play(

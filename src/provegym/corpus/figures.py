@@ -8,9 +8,9 @@ from typing import Any
 from provegym import servers
 from provegym.corpus.transcript import together
 from provegym.graph.dependency import cached
-from provegym.language.values import leaves
+from provegym.kernel import Session
+from provegym.language.values import leaves, literals
 from provegym.trace import Example, Json, Step
-from provegym.verify.replay import replay
 
 ID = re.compile(r"\b[a-z]+_\d+\b")
 TALKS = ("multi_turn", "clarification")
@@ -116,14 +116,21 @@ def handed_on(example: Example) -> Pairs:
     pairs: Pairs = set()
     if not servers.is_known(example.server):
         return pairs
+    session = Session([servers.load(example.server)], example.seed)
     shown: list[set[str]] = []
-    for played in replay(example, example.paths[0]).played:
-        taken = {leaf for leaf in leaves(played.arguments) if isinstance(leaf, str)}
-        sources = {at for at, values in enumerate(shown) if taken & values}
-        for at in sources | {edge.step for edge in played.step.needs}:
-            tools = {steps[at].tool, *(other.tool for other in steps[at].alternatives)}
-            pairs |= {(tool, played.step.tool) for tool in tools}
-        shown.append({leaf for leaf in leaves(played.outcome.value) if isinstance(leaf, str)})
+    for number, turn in enumerate(example.turns):
+        session.advance(turn.minutes)
+        for step in steps:
+            if step.turn != number:
+                continue
+            arguments = literals(step.arguments)
+            taken = {leaf for leaf in leaves(arguments) if isinstance(leaf, str)}
+            sources = {at for at, values in enumerate(shown) if taken & values}
+            for at in sources | {edge.step for edge in step.needs}:
+                tools = {steps[at].tool, *(other.tool for other in steps[at].alternatives)}
+                pairs |= {(tool, step.tool) for tool in tools}
+            result = session.call(step.tool, arguments).value
+            shown.append({leaf for leaf in leaves(result) if isinstance(leaf, str)})
     return pairs
 
 
