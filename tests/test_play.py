@@ -71,6 +71,15 @@ def test_an_endpoint_that_goes_down_gives_no_result_and_is_asked_again(
     assert "mean reward 0.000" in done.stdout
 
 
+def test_examples_of_a_server_that_is_not_connected_are_refused(tmp_path: Path) -> None:
+    data = tmp_path / "examples.jsonl"
+    write(data, [pay_example(server="theirs")])
+    done = run("rollout", "--policy", "oracle", "--data", data, "--out", tmp_path / "out.jsonl")
+    assert done.returncode == 2
+    assert "there is no server 'theirs'; if it is somebody's, it has to be connected" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_file_belongs_to_one_policy(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "rollouts.jsonl"
     run("rollout", "--policy", "oracle", "--data", data, "--out", out)

@@ -1,5 +1,6 @@
 """The loop: turns, clock, parallel calls, caps, and what goes wrong on the way."""
 
+import asyncio
 from collections.abc import Sequence
 
 import anyio
@@ -7,7 +8,7 @@ import msgspec
 import pytest
 
 from examples import pay_example
-from provegym.kernel import Session
+from provegym.kernel import Bug, Session
 from provegym.players.scripted import SCRIPTS, oracle
 from provegym.rewards import rescore
 from provegym.rollout import Caps, play, play_all
@@ -149,15 +150,79 @@ def test_a_crashing_policy_ends_its_own_rollout_only() -> None:
     assert rollouts[0].reason == "RuntimeError: out of ideas"
 
 
-def test_a_bug_in_a_server_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    def explode(*_: object) -> None:
-        raise ZeroDivisionError("a bug")
+class Raises:
+    """A policy that raises."""
 
+    def __init__(self, problem: BaseException) -> None:
+        self.problem = problem
+
+    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
+        """Nothing."""
+        raise self.problem
+
+
+def test_a_group_of_errors_of_a_policy_is_its_error() -> None:
+    rollout = roll(pay_example(), Raises(ExceptionGroup("two", [KeyError("a"), OSError("b")])))
+    assert rollout.ended == "policy_error"
+    assert rollout.reason == "ExceptionGroup: two (2 sub-exceptions)"
+    assert rollout.reward is None
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        asyncio.CancelledError(),
+        KeyboardInterrupt(),
+        BaseExceptionGroup("cancelled", [asyncio.CancelledError(), KeyError("a")]),
+    ],
+    ids=repr,
+)
+def test_what_is_no_error_of_a_policy_is_raised(problem: BaseException) -> None:
+    rolling = play(pay_example(), Raises(problem), name="test")
+    with pytest.raises(type(problem)):
+        rolling.send(None)
+
+
+def explode(*_: object) -> None:
+    """Raise what no tool may raise."""
+    raise KeyError("a bug")
+
+
+def test_a_bug_in_a_tool_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     example = pay_example()
     monkeypatch.setattr("provegym.kernel.server.Tool.run", explode)
-    rollout = roll(example, Says(Reply(calls=(call("list_cards"),))))
+    rollout = roll(example, Says(Reply(text="Let me see.", calls=(call("list_cards"),), tokens=7)))
     assert rollout.ended == "server_bug"
-    assert "a bug" in rollout.reason
+    assert rollout.reason == "Bug: banking: list_cards raised KeyError: 'a bug'"
+    assert [message["role"] for message in rollout.messages] == ["system", "user", "assistant"]
+    assert (rollout.tokens, rollout.calls, rollout.reward) == (7, (), None)
+
+
+def test_a_bug_while_time_passes_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    example = pay_example()
+    assert example.turns[1].minutes
+    state = type(Session([load("banking")]).state(load("banking")))
+    monkeypatch.setattr(state, "next_event", explode)
+    rollout = roll(example, Says(Reply(calls=(call("list_cards"),)), Reply(text="ok")))
+    assert rollout.ended == "server_bug"
+    assert rollout.reason == "Bug: banking: letting 5 minutes pass raised KeyError: 'a bug'"
+    assert len(rollout.calls) == 1
+    load("banking").later.cache_clear()
+    unseen = roll(example, Says(Reply(text="ok")))
+    assert unseen.reason == "Bug: banking: drawing its world raised KeyError: 'a bug'"
+
+
+def test_the_bug_of_a_server_that_a_policy_meets_is_the_servers() -> None:
+    rollout = roll(pay_example(), Raises(Bug("banking: list_cards raised KeyError: 'a bug'")))
+    assert rollout.ended == "server_bug"
+
+
+@pytest.mark.parametrize("ours", ["provegym.rollout.score", "provegym.toolbox.Toolbox.fits"])
+def test_a_mistake_of_ours_is_nobody_elses(ours: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = pay_example()
+    monkeypatch.setattr(ours, explode)
+    with pytest.raises(KeyError, match="a bug"):
+        roll(example, oracle(example))
 
 
 def test_a_world_nobody_calls_is_never_drawn() -> None:

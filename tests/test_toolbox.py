@@ -8,7 +8,7 @@ import pytest
 from examples import pay_example
 from provegym.servers import load
 from provegym.toolbox import Toolbox, expose, fits
-from provegym.trace import ToolboxSpec
+from provegym.trace import BadFile, ToolboxSpec
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,14 @@ def test_a_stripped_enum_is_told_in_the_description_and_still_enforced() -> None
     assert toolbox.fits("set_card_status", {"card_id": "x", "status": "melted"})
     outcome = toolbox.session(7).call("set_card_status", {"card_id": "x", "status": "melted"})
     assert "one of active, cancelled, frozen" in outcome.value["message"]
+
+
+def test_what_an_example_needs_and_is_not_here_is_said() -> None:
+    with pytest.raises(BadFile, match="there is no server 'theirs'; if it is somebody's"):
+        Toolbox.of(pay_example(server="theirs"))
+    spec = ToolboxSpec(distractors=("read_file", "write_poems"))
+    with pytest.raises(BadFile, match="there is no tool 'write_poems' to distract with"):
+        Toolbox.of(pay_example(toolbox=spec))
 
 
 def test_it_speaks_openai_and_mcp() -> None:

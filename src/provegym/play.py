@@ -10,6 +10,7 @@ import msgspec
 from rich.progress import Progress
 
 from provegym.config import BadRecipe, check_weights
+from provegym.files import appending, cut_torn_line
 from provegym.players.remote import Remote, greet, played
 from provegym.rewards import Scheme, rescore
 from provegym.rewards.explain import explain, summary
@@ -37,9 +38,9 @@ def play_file(job: Job, bar: Progress, workers: Workers = HERE) -> tuple[int, fl
         greet(job.player, workers)
     task = bar.add_task("rollouts", total=len(examples), completed=len(examples) - len(todo))
     try:
-        with job.out.open("ab", buffering=0) as file:
+        with appending(job.out) as append:
             for rollout in played(todo, job.player, workers):
-                file.write(line(rollout))
+                append(line(rollout))
                 if rollout.reward is None:
                     failed.append(f"{rollout.example.id}: {rollout.ended}: {rollout.reason}")
                 else:
@@ -51,13 +52,10 @@ def play_file(job: Job, bar: Progress, workers: Workers = HERE) -> tuple[int, fl
 
 
 def _recover(job: Job) -> dict[str, float]:
-    """The rollouts a file holds already; cut lines and those that went wrong are taken off."""
+    """The rollouts a file holds already; a torn line and those that went wrong are taken off."""
     if not job.out.exists():
         return {}
-    raw = job.out.read_bytes()
-    whole = raw[: raw.rfind(b"\n") + 1]
-    if len(whole) < len(raw):
-        job.out.write_bytes(whole)
+    cut_torn_line(job.out)
     held = list(read(job.out, Rollout))
     for rollout in held:
         if rollout.policy != job.player.name:

@@ -1,17 +1,18 @@
 """One loop for every use: a policy and a toolbox in turns, until the user has no more to say.
 
-Synthesis, training and evaluation all play examples here. A policy that crashes or a server with a
-bug ends its own rollout with a reason, and never the batch.
+Synthesis, training and evaluation all play examples here. A policy that raises, or a server with a
+bug, ends its own rollout with a reason, and never the batch. Any other exception is our mistake,
+and is raised.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from provegym.kernel import Session
+from provegym.kernel import Bug, Session
 from provegym.kernel.errors import quote, suggest
 from provegym.models.dialects import openai
 from provegym.rewards import PAPER, Scheme, score
@@ -28,6 +29,7 @@ class Policy(Protocol):
 
 AHEAD = 16
 MakePolicy = Callable[[Example], Policy]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -134,9 +136,8 @@ class Player:
             digest=self.session.digest(*whose),
         )
 
-    def finish(self, name: str, scheme: Scheme = PAPER) -> Rollout:
-        """What happened, and what it is paid."""
-        outcome = tuple(self.session.diff())
+    def rollout(self, name: str) -> Rollout:
+        """What happened so far, not paid yet."""
         return Rollout(
             example=self.example,
             policy=name,
@@ -144,39 +145,57 @@ class Player:
             calls=tuple(self.calls),
             ended=self.ended,
             tokens=self.tokens,
-            outcome=outcome,
-            reward=score(self.example, self.calls, scheme, outcome),
         )
+
+
+class PolicyError(Exception):
+    """A policy raised instead of replying; its message names what it raised."""
+
+
+@dataclass(frozen=True)
+class _Blamed:
+    """A policy whose exceptions are told from all others: each becomes a PolicyError.
+
+    The bug of a server that a policy meets by itself stays the server's.
+    """
+
+    policy: Policy
+
+    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
+        try:
+            return await self.policy.reply(messages, tools)
+        except Bug:
+            raise
+        except Exception as problem:
+            raise PolicyError(_told(problem)) from problem
 
 
 async def play(
     example: Example, policy: Policy, *, name: str, caps: Caps = PAPER_CAPS, scheme: Scheme = PAPER
 ) -> Rollout:
-    """Play one example to its end and score it; what goes wrong becomes its reason, unpaid."""
+    """Play one example to its end and score it; a policy's error or a server's bug is not paid."""
     player = Player(example, caps)
     try:
-        await player.play(policy)
-        return player.finish(name, scheme)
-    except Exception as problem:
-        return Rollout(
-            example=example,
-            policy=name,
-            messages=tuple(player.messages),
-            calls=tuple(player.calls),
-            ended="server_bug" if _in_servers(problem) else "policy_error",
-            reason=f"{type(problem).__name__}: {problem}",
-            tokens=player.tokens,
-        )
+        await player.play(_Blamed(policy))
+        outcome = tuple(player.session.diff())
+    except PolicyError as problem:
+        failed = player.rollout(name)
+        return msgspec.structs.replace(failed, ended="policy_error", reason=str(problem))
+    except Bug as problem:
+        failed = player.rollout(name)
+        return msgspec.structs.replace(failed, ended="server_bug", reason=_told(problem))
+    reward = score(example, player.calls, scheme, outcome)
+    return msgspec.structs.replace(player.rollout(name), outcome=outcome, reward=reward)
 
 
 def play_script(example: Example, make: MakePolicy, *, scheme: Scheme = PAPER) -> Rollout:
     """Play a policy that never waits, without an event loop."""
-    return _run(play(example, make(example), name="script", scheme=scheme))
+    return run_now(play(example, make(example), name="script", scheme=scheme))
 
 
-def replay(example: Example, replies: Iterable[Reply], *, name: str) -> Rollout:
-    """The rollout that replies given elsewhere make, in a world of its own."""
-    return _run(play(example, _Said(list(replies)), name=name))
+def play_replies(example: Example, replies: Iterable[Reply], *, name: str) -> Rollout:
+    """Play and score replies that a model gave elsewhere, in a world of their own."""
+    return run_now(play(example, _Said(list(replies)), name=name))
 
 
 @dataclass
@@ -189,12 +208,13 @@ class _Said:
         return self.replies.pop(0) if self.replies else Reply(tokens=PAPER_CAPS.tokens + 1)
 
 
-def _run(coroutine: Coroutine[Any, Any, Rollout]) -> Rollout:
+def run_now(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never waits, without an event loop."""
     try:
         coroutine.send(None)
     except StopIteration as done:
-        rollout: Rollout = done.value
-        return rollout
+        result: T = done.value
+        return result
     raise TypeError("a policy that waits cannot be played as a script")
 
 
@@ -234,11 +254,5 @@ def _error(kind: str, message: str) -> str:
     return msgspec.json.encode({"error": kind, "message": message}).decode()
 
 
-def _in_servers(problem: Exception) -> bool:
-    """Whether an exception came out of a world rather than out of a policy."""
-    trail = problem.__traceback__
-    while trail is not None:
-        if trail.tb_frame.f_globals.get("__name__", "").startswith("provegym.kernel"):
-            return True
-        trail = trail.tb_next
-    return False
+def _told(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {problem}"

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from provegym import servers
 from provegym.kernel import Session
-from provegym.trace import Example, Json
+from provegym.trace import BadFile, Example, Json
 
 MAX_NAME = 64
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -89,6 +89,14 @@ class Toolbox:
                 Shown(each["name"], each["description"], each["parameters"])
                 for each in spec.schemas
             )
+        if not servers.is_known(example.server):
+            raise BadFile(
+                f"{example.id}: there is no server {example.server!r}; if it is somebody's, it has"
+                " to be connected"
+            )
+        missing = [name for name in spec.distractors if name not in all_tools()]
+        if missing:
+            raise BadFile(f"{example.id}: there is no tool {missing[0]!r} to distract with")
         own = [t for t in servers.load(example.server).tools.values() if t.name not in spec.hidden]
         others = [all_tools()[name] for name in spec.distractors]
         if spec.limit is not None:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from provegym.files import atomic_path
 from provegym.kernel import Change, Kind
 
 SCHEMA = 1
@@ -392,6 +393,6 @@ def line(item: Example | Rollout) -> bytes:
 
 
 def write(path: File, items: Iterable[Example | Rollout]) -> int:
-    """Write items one per line; return how many."""
-    with path.open("wb") as out:
+    """Write items one per line, all of them or none; return how many."""
+    with atomic_path(path) as part, part.open("wb") as out:
         return sum(1 for item in items if out.write(line(item)))

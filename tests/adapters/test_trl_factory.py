@@ -23,7 +23,7 @@ from trl.chat_template_utils import qwen3_chat_template
 from provegym import servers
 from provegym.adapters.trl import environments, first_turn, reward, row
 from provegym.players.scripted import noop, oracle, tool_call
-from provegym.rollout import play_script, replay
+from provegym.rollout import play_replies, play_script
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Reply, ToolCall, read, write
 from provegym.verify import verify
@@ -189,7 +189,7 @@ def test_what_trl_does_not_pass_on_is_paid_all_the_same(examples: list[Example])
     ]
     unread = ToolCall(name="", arguments='{"name": "list_accounts",')
     same = [Reply(calls=(tool_call("open_sesame", {}),)), Reply(calls=(unread,))]
-    own = replay(each, same, name="same")
+    own = play_replies(each, same, name="same")
     assert [call.error for call in own.calls] == ["not_found", "malformed"]
     assert own.ended == "tokens"
     paid = reward([wrong], [row(each)["example"]], [], lambda *_: None)

@@ -10,7 +10,7 @@ import pytest
 from graph.graphs import NAMES, graph, truth
 from provegym import servers
 from provegym.fuzz import pool
-from provegym.graph.dependency import Edge, Run, build, cached, graph_key
+from provegym.graph.dependency import Edge, Graph, Run, build, cached, graph_key
 from provegym.graph.slots import leaves, spots, taken
 from provegym.kernel import Session
 
@@ -132,10 +132,23 @@ def test_cache_is_as_good_as_building(tmp_path: Path) -> None:
     built = cached(server, 3, tmp_path)
     (file,) = tmp_path.iterdir()
     assert file.name == f"payments-{graph_key(server, 3)}.json"
-    assert cached(server, 3, tmp_path) == built == build(server, 3)
+    assert built == build(server, 3)
     changed = msgspec.structs.replace(built, edges=())
-    file.write_bytes(msgspec.json.encode(changed))
-    assert cached(server, 3, tmp_path).edges == ()
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / file.name).write_bytes(msgspec.json.encode(changed))
+    assert cached(server, 3, other).edges == ()
+
+
+def test_a_graph_is_read_from_disk_once(tmp_path: Path) -> None:
+    server = servers.load("payments")
+    key = graph_key(server, 0)
+    file = tmp_path / f"payments-{key}.json"
+    file.write_bytes(msgspec.json.encode(Graph("payments", key, (), ())))
+    read = cached(server, 0, tmp_path)
+    file.unlink()
+    assert cached(server, 0, tmp_path) is read
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("spoilt", [b"", b"{", b"\xff\xfe", b"[]", b'{"key": 3}'])

@@ -10,7 +10,7 @@ import pytest
 from msgspec import Meta, Struct
 
 from kernel.shelf import Answer, Shelf
-from provegym.kernel import Amount, Label, Record, Server, Session, State, Time, table
+from provegym.kernel import Amount, Bug, Label, Record, Server, Session, State, Time, table
 
 
 class Loose(Struct):
@@ -185,7 +185,7 @@ def test_records_are_frozen_and_nouns_are_read_off_their_names() -> None:
 
 def test_a_server_without_a_seed_says_so() -> None:
     empty = Server("none", Shelf, category="test", about="Nothing.")
-    with pytest.raises(TypeError, match=r"none has no @server\.seed"):
+    with pytest.raises(Bug, match=r"drawing its world raised TypeError: none has no @server\.seed"):
         Session([empty]).digest()
 
 

@@ -1,8 +1,10 @@
 """Sessions: calls, failures that leave no trace, forks, resets, diffs and pages."""
 
+import dataclasses
 import gc
 import sys
 import weakref
+from asyncio import CancelledError
 from typing import Any
 
 import pytest
@@ -59,13 +61,28 @@ def test_a_read_that_writes_is_a_bug_and_leaves_no_trace() -> None:
     assert session.digest() == before
 
 
-def test_an_unexpected_exception_rolls_back_and_propagates() -> None:
+def test_an_unexpected_exception_is_a_bug_that_names_its_cause_and_leaves_no_trace() -> None:
     session = Session([server], 4)
     before, keys = session.digest(), list(books_of(session).keys())
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(Bug, match=r"^shelf: crash raised ZeroDivisionError: ") as caught:
         session.call("crash", {})
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert (session.digest(), list(books_of(session).keys())) == (before, keys)
     assert session.call("list_books", {}).ok
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, CancelledError])
+def test_an_interrupt_leaves_no_trace_and_is_no_bug(error: type[BaseException]) -> None:
+    def interrupt(*_: object) -> None:
+        raise error
+
+    session = Session([server])
+    before = session.digest()
+    interrupted = dataclasses.replace(server.tools["add_book"], function=interrupt)
+    session._tools = {"add_book": (interrupted, server)}
+    with pytest.raises(error):
+        session.call("add_book", BOOK)
+    assert session.digest() == before
 
 
 def test_an_oversized_result_is_a_bug_and_leaves_no_trace() -> None:

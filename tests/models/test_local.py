@@ -126,8 +126,6 @@ def test_models_are_kept_where_a_user_keeps_caches(
     (tmp_path / "provegym" / local.EMBEDDED).mkdir(parents=True)
     (tmp_path / "provegym" / local.EMBEDDED / "config.json").touch()
     assert local.embedded() == tmp_path / "provegym" / local.EMBEDDED
-    monkeypatch.setenv("XDG_CACHE_HOME", "")
-    assert local.cache_folder() == Path.home() / ".cache" / "provegym"
 
 
 def test_an_adapter_that_was_not_shipped_is_said_in_a_sentence(

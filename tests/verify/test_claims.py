@@ -14,7 +14,7 @@ from provegym.language.values import leaves, normal
 from provegym.toolbox import Toolbox
 from provegym.trace import Claim, Example, Path, ToolboxSpec, literals
 from provegym.verify import verify
-from provegym.verify.claims import unserved, world_at
+from provegym.verify.claims import unserved
 from provegym.verify.replay import replay
 from verify.test_serving import drawer
 
@@ -48,6 +48,11 @@ def with_name(example: Example, name: str, key: str) -> Example:
     names = list(example.provenance.names)
     names[at] = ((name, key), *names[at][1:])
     return claiming(example, names=tuple(names))
+
+
+def world_at(example: Example, turn: int) -> Session:
+    """The world as a user turn finds it."""
+    return replay(example, example.paths[0]).worlds[turn]
 
 
 def naming() -> Example:
@@ -166,8 +171,8 @@ def test_a_shown_tool_that_serves_as_well_is_found(monkeypatch: pytest.MonkeyPat
         (("rename_pen",), ["label_pen serves turn 0 as well, and is not hidden"]),
         (("rename_pen", "label_pen"), []),
     ):
-        spec = ToolboxSpec(hidden=hidden)
-        assert list(unserved(put(example, toolbox=spec))) == said
+        shown = put(example, toolbox=ToolboxSpec(hidden=hidden))
+        assert list(unserved(shown, replay(shown, shown.paths[0]))) == said
 
 
 def hidden_alone() -> Example:
@@ -277,7 +282,7 @@ def test_the_world_at_a_turn_has_the_calls_and_the_time_before_it() -> None:
     for step in example.paths[0].steps:
         if step.turn == len(example.turns) - 1:
             assert last.call(step.tool, literals(step.arguments)).ok
-    assert replay(example, example.paths[0]).outcome == last.diff()
+    assert replay(example, example.paths[0]).outcome == tuple(last.diff())
 
 
 def test_a_relation_that_is_not_said_or_not_so_is_found() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from provegym.adapters.episode import Episode, check
-from provegym.rollout import Player, replay
+from provegym.rollout import Player, play_replies
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Reply, Reward, Rollout, ToolCall
 
@@ -110,7 +110,8 @@ class GymServer(GymnasiumServer):
         """Play what was said once more, message by message, and pay it."""
         await self.close_session(request.session[SESSION_ID_KEY])
         replies = [_reply(items, 0) for items in _messages(body.response.output)]
-        reward = _reward(replay(_example({"example": body.example}), replies, name="agent"))
+        played = play_replies(_example({"example": body.example}), replies, name="agent")
+        reward = _reward(played)
         paid = {"reward": reward.total, "reward_components": reward.parts, **reward.parts}
         return Paid(**body.model_dump(), **paid)
 

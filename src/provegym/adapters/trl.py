@@ -18,7 +18,7 @@ import msgspec
 from provegym.adapters.episode import check
 from provegym.models.dialects import openai
 from provegym.players.scripted import oracle, tool_call
-from provegym.rollout import Player, play_script, replay
+from provegym.rollout import Player, play_replies, play_script
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Path, Provenance, ToolboxSpec
 from provegym.verify import verify
@@ -94,7 +94,7 @@ def reward(
 ) -> list[float | None]:
     """What our own loop pays for these replies; nothing counts that a server's bug ended."""
     paid = [
-        replay(
+        play_replies(
             msgspec.json.decode(told, type=Example),
             [openai.parse(message) for message in said if message["role"] == "assistant"],
             name="trl",

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from provegym.adapters.episode import check
-from provegym.rollout import PAPER_CAPS, Player, replay
+from provegym.rollout import PAPER_CAPS, Player, play_replies
 from provegym.trace import Example, Json, Reply, Reward, ToolCall, read
 
 check("verifiers", "0.4")
@@ -85,7 +85,7 @@ class GymTask(vf.Task[GymData, GymState]):
         """Record the rollout as our own loop plays it."""
         calls = trace.branches[-1].calls if trace.branches else ()
         replies = [_reply(trace.nodes[call.node].message, call.usage) for call in calls]
-        played = replay(self.example, replies, name=trace.agent.config.model)
+        played = play_replies(self.example, replies, name=trace.agent.config.model)
         if played.reward is None:
             raise RuntimeError(f"{played.ended}: {played.reason}")
         trace.info["rollout"] = msgspec.to_builtins(played)

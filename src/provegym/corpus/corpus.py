@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from rich.progress import Progress
@@ -24,6 +24,7 @@ from provegym.conversation.kinds import SHARES, Place, Shape, candidate, shape
 from provegym.conversation.perturb import HELD_OUT
 from provegym.corpus.near_copies import Keeper
 from provegym.corpus.quotas import Part, Quotas
+from provegym.files import Append, appending, write_atomically
 from provegym.graph.dependency import cached
 from provegym.trace import BadFile, Example, line, read
 from provegym.verify.complete import complete_and_replay
@@ -249,16 +250,14 @@ class Corpus:
             for at in range(wide)
         ]
         before, funnel = self.kept, self.funnel[self.part.name]
-        with self._shard().open("ab") as out:
+        with appending(self._shard()) as append:
             drawn = self._draw(jobs, workers)
             for job, (made, number) in zip(jobs, drawn, strict=True):
                 self.next[job.server] = number
                 for each in made:
-                    reason = self._take(job.server, each, out)
+                    reason = self._take(job.server, each, append)
                     funnel[reason or "kept"] += 1
                 self.bar.update(self.task, description=f"examples{workers.where}")
-            out.flush()
-            os.fsync(out.fileno())
         self.round += 1
         self.idle = 0 if self.kept > before else self.idle + 1
         self._save()
@@ -272,7 +271,7 @@ class Corpus:
         for some, number in aimed:
             yield list(islice(made, len(some))), number
 
-    def _take(self, server: str, made: Made, out: BinaryIO) -> str:
+    def _take(self, server: str, made: Made, append: Append) -> str:
         example = made.example
         if example is None:
             return made.reason
@@ -282,7 +281,7 @@ class Corpus:
         if not objection:
             self.keeper.keep(example)
             self.quotas.take(server, made.shape)
-            out.write(line(example))
+            append(line(example))
             self.kept += 1
             self.bar.advance(self.task)
         return objection
@@ -305,9 +304,7 @@ class Corpus:
             {name: dict(counts) for name, counts in self.funnel.items()},
             self.quotas.free,
         )
-        part = self.state.with_suffix(".part")
-        part.write_bytes(msgspec.json.encode(saved))
-        part.replace(self.state)
+        write_atomically(self.state, msgspec.json.encode(saved))
 
     def _resume(self) -> None:
         """Go on where it was left: what was written after the last note is drawn again."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from provegym.corpus.transcript import transcript
+from provegym.files import atomic_path
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, Json, line, read_some
 
@@ -173,14 +174,11 @@ def write_rows(
     if parquet and not columns:
         raise BadFile(f"{name} takes JSON lines only; name the output .jsonl, not {out.name}")
     rows = (make(example, index, split) for index, example in enumerate(examples))
-    part = out.with_name(f"{out.name}.part")
     try:
-        yield from _write_parquet(part, rows, columns) if parquet else _write_lines(part, rows)
-        part.replace(out)
+        with atomic_path(out) as part:
+            yield from _write_parquet(part, rows, columns) if parquet else _write_lines(part, rows)
     except OSError as problem:
         raise BadFile(f"{out}: {problem.strerror or problem}") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _write_lines(path: Path, rows: Iterable[Json]) -> Iterator[int]:

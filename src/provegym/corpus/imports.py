@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from provegym.files import atomic_path
 from provegym.trace import BadFile, Example, Json, Provenance, ToolboxSpec, Turn, line
 
 SYSTEM = "You are a helpful assistant. Use the tools given where one of them fits."
@@ -187,18 +188,14 @@ def _text(row: Json, field: str) -> str:
 def write_examples(source: str, path: Path, out: Path) -> tuple[int, int]:
     """Write the examples of an original file; how many there are, and how many rows were left."""
     kept = left = 0
-    part = out.with_name(f"{out.name}.part")
     try:
-        with part.open("wb") as file:
+        with atomic_path(out) as part, part.open("wb") as file:
             for example in examples(source, path):
                 if example is None:
                     left += 1
                 else:
                     kept += 1
                     file.write(line(example))
-        part.replace(out)
     except OSError as problem:
         raise BadFile(f"{out}: {problem.strerror}") from None
-    finally:
-        part.unlink(missing_ok=True)
     return kept, left

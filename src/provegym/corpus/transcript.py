@@ -5,14 +5,14 @@ and marked, so that a model sees how to recover and does not learn to fail.
 """
 
 from collections import defaultdict
-from collections.abc import Coroutine, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from provegym.language.replies import Done, Scene, words
 from provegym.players.scripted import Plan, Script, tool_call
-from provegym.rollout import Caps, Player
+from provegym.rollout import Caps, Player, run_now
 from provegym.trace import BadFile, Call, Example, Json, Reply, Step, ToolCall
 
 TOGETHER = 5
@@ -36,7 +36,7 @@ def play_gold(example: Example) -> list[Json]:
     """The messages of a conversation in which everything goes as it should."""
     player = Player(example, CAPS)
     assistant = Assistant(player)
-    _finish(player.play(assistant))
+    run_now(player.play(assistant))
     for served, call in zip(assistant.script.sent, player.calls, strict=True):
         if call.checks.ran != (served is not None):
             what = f"fails: {call.result}" if served is not None else "works, and is there to fail"
@@ -138,12 +138,3 @@ class Assistant:
         if outcome.ok:
             raise BadFile(f"{self.player.example.id}: {wanted.tool} works, and is there to fail")
         return str(outcome.value["message"])
-
-
-def _finish(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that never waits."""
-    try:
-        coroutine.send(None)
-    except StopIteration:
-        return
-    raise TypeError("an assistant that waits cannot be played as a script")

@@ -1,6 +1,5 @@
 """What the benchmarks share: a run from its settings to its report."""
 
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from provegym.evals import journal
 from provegym.evals.environments import Environment
 from provegym.evals.gateway import Answer, Gateway, Load, noop
 from provegym.evals.journal import Journal, Result
+from provegym.files import write_atomically
 from provegym.models.endpoint import public
 from provegym.trace import Json
 
@@ -149,9 +149,7 @@ def _known_floor(benchmark: Benchmark) -> dict[str, float]:
 
 def _keep_floor(benchmark: Benchmark, found: Mapping[str, float]) -> None:
     file = benchmark.environment.folder / "floor.json"
-    fresh = file.with_name(f"floor.json.{os.getpid()}")
-    fresh.write_bytes(msgspec.json.encode({**_known_floor(benchmark), **found}))
-    fresh.replace(file)
+    write_atomically(file, msgspec.json.encode({**_known_floor(benchmark), **found}))
 
 
 def command() -> str:

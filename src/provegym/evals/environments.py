@@ -12,11 +12,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from os import environ
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from provegym.files import cache_folder, write_atomically
 
 Tell = Callable[[str], None]
 
@@ -36,8 +37,7 @@ class Environment:
     @property
     def folder(self) -> Path:
         """Where it is, or will be."""
-        cache = Path(environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-        return cache / "provegym" / "envs" / self.name
+        return cache_folder() / "envs" / self.name
 
     @property
     def python(self) -> Path:
@@ -125,9 +125,7 @@ class Environment:
 
     def _mark(self, done: int) -> None:
         told = msgspec.json.encode({"recipe": self.recipe, "done": done})
-        fresh = self.folder / "provegym.json.new"
-        fresh.write_bytes(told)
-        fresh.replace(self.folder / "provegym.json")
+        write_atomically(self.folder / "provegym.json", told)
 
 
 def _run(command: list[str], name: str) -> None:

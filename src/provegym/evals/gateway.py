@@ -142,22 +142,22 @@ class Gateway:
     async def _answered(self, body: Json) -> Reply:
         self.asked += 1
         self.waiting += 1
-        answering = asyncio.ensure_future(self.answer(body))
         try:
-            await asyncio.wait((answering,))
+            reply = await self.answer(body)
+        except Refused:
+            self.refused += 1
+            raise
+        except EndpointError as problem:
+            self.dead = self.dead or str(problem)
+            raise
+        except Exception as problem:
+            # A mistake in what answers: a task that nobody answered is not one that failed.
+            self.dead = self.dead or repr(problem)
+            raise
         finally:
             self.waiting -= 1
             self.heard = monotonic()
-        problem = answering.exception()
-        if problem is None:
-            return tame(answering.result())
-        if isinstance(problem, Refused):
-            self.refused += 1
-        else:
-            # A mistake in what answers, too: a task that nobody answered is not one that failed.
-            known = isinstance(problem, EndpointError)
-            self.dead = self.dead or (str(problem) if known else repr(problem))
-        raise problem
+        return tame(reply)
 
 
 def tame(reply: Reply) -> Reply:

@@ -3,7 +3,6 @@
 A run that was killed goes on from its last whole line; its report is made from the lines alone.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -14,6 +13,7 @@ from provegym import __version__
 from provegym.evals.compare import Row
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.measure import Estimate, change, estimate
+from provegym.files import appending, cut_torn_line, write_atomically
 from provegym.trace import Data, Json
 
 RESULTS, ROLLOUTS = "results.jsonl", "rollouts.jsonl"
@@ -74,12 +74,11 @@ class Folder(Generic[T]):
 
     def _take_up(self, kind: type[T]) -> Iterator[T]:
         """Read what is done, and cut off a line that was never finished."""
-        text = self.file.read_bytes() if self.file.exists() else b""
-        whole = text[: text.rfind(b"\n") + 1]
-        if len(whole) < len(text):
-            os.truncate(self.file, len(whole))
+        if not self.file.exists():
+            return
+        cut_torn_line(self.file)
         try:
-            for line in whole.splitlines():
+            for line in self.file.read_bytes().splitlines():
                 yield msgspec.json.decode(line, type=kind)
         except msgspec.DecodeError as problem:
             raise BenchmarkError(f"{self.file}: {problem}") from None
@@ -87,8 +86,8 @@ class Folder(Generic[T]):
     def add(self, item: T) -> None:
         """Write a line for something that is done."""
         try:
-            with self.file.open("ab") as out:
-                out.write(msgspec.json.encode(item) + b"\n")
+            with appending(self.file) as append:
+                append(msgspec.json.encode(item) + b"\n")
         except OSError as problem:
             raise BenchmarkError(f"{self.file}: {problem.strerror}") from None
         self.lines.append(item)
@@ -97,7 +96,8 @@ class Folder(Generic[T]):
         """Take the lines off that are to be done again."""
         good = [item for item in self.lines if not wrong(item)]
         if len(good) < len(self.lines):
-            _put(self.file, b"".join(msgspec.json.encode(item) + b"\n" for item in good))
+            lines = b"".join(msgspec.json.encode(item) + b"\n" for item in good)
+            write_atomically(self.file, lines)
             self.lines = good
 
     def tell(self, report: Json) -> None:
@@ -223,14 +223,7 @@ def _told(value: Any) -> str:
 
 
 def _write(file: Path, value: Any) -> None:
-    _put(file, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
-
-
-def _put(file: Path, text: bytes) -> None:
-    """Write all of a file or nothing."""
-    fresh = file.with_name(f"{file.name}.new")
-    fresh.write_bytes(text)
-    fresh.replace(file)
+    write_atomically(file, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
 def is_report(path: Path) -> bool:

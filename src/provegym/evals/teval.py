@@ -17,9 +17,10 @@ from provegym.evals import journal, teval_scores
 from provegym.evals.benchmark import Advance, Run, command, draw
 from provegym.evals.environments import TEVAL, BenchmarkError
 from provegym.evals.gateway import Answer, Gateway, Load, noop
-from provegym.evals.journal import Journal, Result, Score
+from provegym.evals.journal import RESULTS, Journal, Result, Score
 from provegym.evals.sentences import Sentences
 from provegym.evals.teval_scores import FINISH, Embed
+from provegym.files import write_atomically
 from provegym.models.served import Refused
 from provegym.trace import Json, Reply
 
@@ -92,7 +93,8 @@ def evaluate(folder: Folder, run: Run, load: Load, advance: Advance) -> Json:
     with folder.embed() as embed:
         scored = list(score(answers, tasks, embed))
         floors = {each.id: each.score for each in score(dict.fromkeys(tasks, ""), tasks, embed)}
-    _rewrite(run.out / "results.jsonl", scored)
+    lines = b"".join(msgspec.json.encode(each) + b"\n" for each in scored)
+    write_atomically(run.out / RESULTS, lines)
     told: Json = {"command": command(), "notes": list(notes(folder))}
     if folder.embedder:
         told |= {"sentences": f"compared by {folder.embedder}", "versions": TEVAL.versions()}
@@ -153,12 +155,6 @@ def notes(folder: Folder) -> Iterator[str]:
             "plan and reason have no score, and so there is no average: they compare sentences by"
             " a model, and none was given (--embedder; T-Eval's own is all-mpnet-base-v2)."
         )
-
-
-def _rewrite(file: Path, results: Sequence[Result]) -> None:
-    fresh = file.with_name(f"{file.name}.new")
-    fresh.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in results))
-    fresh.replace(file)
 
 
 def script(folder: Folder, run: Run, name: str) -> Answer | None:

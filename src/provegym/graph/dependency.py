@@ -6,14 +6,14 @@ carries its evidence: the run with A and the run without, both from the seed of 
 """
 
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import blake2b
-from os import environ
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Literal
 
 import msgspec
 
+from provegym.files import cache_folder, write_atomically
 from provegym.graph.observe import THRIFTY, Effort, Observer, Tried
 from provegym.graph.prove import Proof, Prover
 from provegym.graph.slots import Json
@@ -23,6 +23,7 @@ from provegym.kernel import AnyServer
 SHOWN = 400
 ENOUGH, LARGE = 2, 30
 METHOD = 1
+GRAPHS_KEPT = 64
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -85,24 +86,23 @@ def graph_key(server: AnyServer, seed: int) -> str:
 
 
 def cached(server: AnyServer, seed: int = 0, folder: Path | None = None) -> Graph:
-    """The graph as it was kept, or built and kept; a file that cannot be read is built anew."""
+    """The graph from memory or from disk; where neither has it, it is built and kept in both."""
+    return _kept(server, seed, folder or cache_folder() / "graphs")
+
+
+@lru_cache(maxsize=GRAPHS_KEPT)
+def _kept(server: AnyServer, seed: int, folder: Path) -> Graph:
+    """The graph in a file, or built and written to it; what cannot be read is built anew."""
     key = graph_key(server, seed)
-    file = (folder or cache_folder()) / f"{server.name}-{key}.json"
+    file = folder / f"{server.name}-{key}.json"
     with suppress(FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
         kept = msgspec.json.decode(file.read_bytes(), type=Graph)
         if kept.key == key:
             return kept
     graph = build(server, seed)
     file.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
-        part.write(msgspec.json.encode(graph))
-    Path(part.name).replace(file)
+    write_atomically(file, msgspec.json.encode(graph))
     return graph
-
-
-def cache_folder() -> Path:
-    """Where graphs are kept for a user."""
-    return Path(environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "provegym" / "graphs"
 
 
 def prove_edges(server: AnyServer, seed: int) -> tuple[list[Edge], set[str]]:

@@ -25,7 +25,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from provegym.hosts.foreign_reply import Answer, read_error, read_result
 from provegym.hosts.inline import HostError
-from provegym.kernel.errors import quote
+from provegym.kernel.errors import Bug, quote
 
 T = TypeVar("T")
 
@@ -40,8 +40,8 @@ LAST_LINES, LAST_BYTES, LAST_WIDTH = 3, 4_000, 200
 logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 
-class NoStart(HostError):
-    """The server could not be started, or does not speak MCP."""
+class NoStart(HostError, Bug):
+    """The server could not be started, or does not speak MCP; in a call it is the server's bug."""
 
 
 class Lost(Exception):
@@ -200,21 +200,20 @@ class Process:
 
     async def _within(self, work: Coroutine[Any, Any, T], what: str) -> T:
         """Wait for an answer, not for ever; Lost if the copy can no longer be relied on."""
-        task = asyncio.create_task(work)
         seconds = self.options.call_seconds
-        done, _ = await asyncio.wait({task}, timeout=seconds)
-        if not done:
-            task.cancel()
-            await asyncio.wait({task})
-            raise Lost(f"{self.target} did not answer {what} within {seconds:g} s{self._words()}")
-        problem = task.exception()
-        if problem is None:
-            return task.result()
-        if isinstance(problem, MCPError) and problem.code != types.CONNECTION_CLOSED:
-            raise problem
-        if isinstance(problem, MCPError):
-            raise Lost(f"{self.target} ended while it ran {what}{self._words()}")
-        raise Lost(f"{self.target} gave no proper answer to {what}: {_reason(problem)}")
+        try:
+            async with asyncio.timeout(seconds):
+                return await work
+        except TimeoutError:
+            said = f"did not answer {what} within {seconds:g} s{self._words()}"
+            raise Lost(f"{self.target} {said}") from None
+        except MCPError as problem:
+            if problem.code != types.CONNECTION_CLOSED:
+                raise
+            raise Lost(f"{self.target} ended while it ran {what}{self._words()}") from None
+        except Exception as problem:
+            said = f"gave no proper answer to {what}: {_reason(problem)}"
+            raise Lost(f"{self.target} {said}") from problem
 
     def _words(self) -> str:
         return last_words(self._folder / "stderr") if self._folder else self._said

@@ -8,12 +8,12 @@
     Bug                a server broke the kernel's rules; never shown to the model
 
 Every message is a sentence that says what was wrong and, where there is a way on, which.
-Any other exception that leaves a tool is a bug too and reaches the caller, after rollback.
+Any other exception that a server raises becomes a Bug: in a tool, in an event, in drawing a world.
 """
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NoReturn
 
 import msgspec
 
@@ -52,6 +52,13 @@ class Denied(ToolError):
 
 class Bug(RuntimeError):
     """A server broke one of the kernel's rules."""
+
+
+def blame(server: str, action: str, problem: Exception) -> NoReturn:
+    """Raise what a server must not raise as a Bug that names server, action and cause."""
+    if isinstance(problem, Bug):
+        raise problem
+    raise Bug(f"{server}: {action} raised {type(problem).__name__}: {problem}") from problem
 
 
 def forbid(when: object, why: str, error: type[ToolError] = Rejected) -> None:

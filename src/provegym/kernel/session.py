@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
-from provegym.kernel.errors import Bug, Kind, NotFound, ToolError, quote, suggest
+from provegym.kernel.errors import Bug, Kind, NotFound, ToolError, blame, quote, suggest
 from provegym.kernel.schema import Page
 from provegym.kernel.server import AnyServer, Tool
 from provegym.kernel.state import ENCODE, Change, State
@@ -73,19 +73,28 @@ class Session:
         """This session's state of one server, opened when first asked for."""
         state = self._states.get(server.name)
         if state is None:
-            world = self._worlds.get(server.name)
-            if world is None:
-                minutes = self._minutes
-                found = server.later(self.seed, minutes) if minutes else server.world(self.seed)
-                state = found.fork()
-            else:
-                state = world.fork()
-                state.pass_time(self._minutes)
-            self._states[server.name] = state
+            try:
+                state = self._states[server.name] = self._open(server)
+            except Exception as problem:
+                blame(server.name, "drawing its world", problem)
         return state
 
+    def _open(self, server: AnyServer) -> State:
+        """A server's world at this session's time: one made by hand, or drawn from the seed."""
+        by_hand = self._worlds.get(server.name)
+        if by_hand is not None:
+            state = by_hand.fork()
+            state.pass_time(self._minutes)
+            return state
+        minutes = self._minutes
+        drawn: State = server.later(self.seed, minutes) if minutes else server.world(self.seed)
+        return drawn.fork()
+
     def call(self, name: str, arguments: Mapping[str, Any] | str | bytes) -> Outcome:
-        """Run a tool on arguments given as an object or as JSON text; a failure leaves no trace."""
+        """Run a tool on arguments given as an object or as JSON text; a failure leaves no trace.
+
+        A tool that raises anything but a ToolError has a bug, and `Bug` is raised.
+        """
         found = self._tools.get(name)
         if found is None:
             return _failure(
@@ -103,6 +112,8 @@ class Session:
             done = True
         except ToolError as error:
             return _failure(error)
+        except Exception as problem:
+            blame(server.name, name, problem)
         finally:
             if not done:
                 state.rollback()
@@ -119,8 +130,11 @@ class Session:
             raise ValueError(f"a session advances by 0 to {MAX_MINUTES} minutes, not {minutes}")
         if minutes:
             later = {name: state.fork() for name, state in self._states.items()}
-            for state in later.values():
-                state.pass_time(minutes)
+            for name, state in later.items():
+                try:
+                    state.pass_time(minutes)
+                except Exception as problem:
+                    blame(name, f"letting {minutes} minutes pass", problem)
             self._states = later
             self._minutes += minutes
 

@@ -72,7 +72,7 @@ def words() -> dict[str, list[str]]:
 @persona
 def plain(text: str, place: str, chance: Random) -> str:
     """As it is, or with a word before and after."""
-    return _framed(text, "plain", place, chance, (0.65, 0.4))
+    return _framed(text, "plain", place, chance, opens=0.65, closes=0.4)
 
 
 @persona
@@ -82,7 +82,7 @@ def terse(text: str, place: str, chance: Random) -> str:
         text = re.sub(pattern, rest, text)
     if chance.random() < 0.4:
         text = re.sub(ARTICLE, lambda found: "" if chance.random() < 0.7 else found[0], text)
-    text = _framed(text, "terse", place, chance, (0.45, 0.0))
+    text = _framed(text, "terse", place, chance, opens=0.45, closes=0.0)
     if chance.random() < 0.75:
         text = text.removesuffix(".")
     elif text.endswith("?") and chance.random() < 0.5:
@@ -95,7 +95,7 @@ def chatty(text: str, place: str, chance: Random) -> str:
     """Small talk around it, and exclamation marks."""
     if text.endswith(".") and chance.random() < 0.3:
         text = f"{text[:-1]}!"
-    return _framed(text, "chatty", place, chance, (0.85, 0.7))
+    return _framed(text, "chatty", place, chance, opens=0.85, closes=0.7)
 
 
 @persona
@@ -106,7 +106,7 @@ def formal(text: str, place: str, chance: Random) -> str:
     if _is_order(text) and chance.random() < 0.75:
         order = re.sub(r",? please(?=[.,;:!])", "", _order(text))
         text = f"{chance.choice(_lists('personas')['formal']['leads'])} {_small(order)}"
-    return _framed(text, "formal", place, chance, (0.7, 0.6))
+    return _framed(text, "formal", place, chance, opens=0.7, closes=0.6)
 
 
 @persona
@@ -133,7 +133,7 @@ def non_native(text: str, place: str, chance: Random) -> str:
                 text = re.sub(pattern, slip, text, count=1)
     text = re.sub(ARTICLE, lambda found: "" if chance.random() < 0.8 else found[0], text)
     text = re.sub(r"(?<=[.!?] )[a-z]", lambda found: found[0].upper(), text)
-    return _framed(_capital(text), "non_native", place, chance, (0.55, 0.4))
+    return _framed(_capital(text), "non_native", place, chance, opens=0.55, closes=0.4)
 
 
 def _rule(name: str) -> Rule:
@@ -178,13 +178,15 @@ def _unmask(text: str, hidden: Mapping[str, str]) -> str:
     return re.sub("[\ue000-\uf8ff]", lambda found: hidden[found[0]], text)
 
 
-def _framed(text: str, name: str, place: str, chance: Random, odds: tuple[float, float]) -> str:
-    """The text with an opener and a closer of a persona, each with its odds."""
+def _framed(
+    text: str, name: str, place: str, chance: Random, *, opens: float, closes: float
+) -> str:
+    """The text with an opener and a closer of a persona, each with its probability."""
     lists = _lists("personas")[name]
-    if chance.random() < odds[0]:
+    if chance.random() < opens:
         opener = chance.choice(lists[place])
         text = f"{opener} {_capital(text) if opener[-1] in '.!?' else _small(text)}"
-    if chance.random() < odds[1]:
+    if chance.random() < closes:
         text = _closed(text, chance.choice(lists["closers"]))
     return text
 

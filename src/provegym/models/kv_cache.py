@@ -91,16 +91,17 @@ def register() -> None:
     masks.AttentionMaskInterface.register(GROUPED, masks.sdpa_mask)
 
 
-def _attend(_: Any, *given: Any, **more: Any) -> tuple[Any, None]:
-    query, key, value, mask = given
+def _attend(
+    _: Any, query: Any, key: Any, value: Any, attention_mask: Any, **settings: Any
+) -> tuple[Any, None]:
     attention = need("torch").nn.functional.scaled_dot_product_attention
     seen = attention(
         query,
         key,
         value,
-        attn_mask=mask,
-        scale=more.get("scaling"),
-        is_causal=mask is None and query.shape[2] > 1,
+        attn_mask=attention_mask,
+        scale=settings.get("scaling"),
+        is_causal=attention_mask is None and query.shape[2] > 1,
         enable_gqa=query.shape[1] != key.shape[1],
     )
     return seen.transpose(1, 2).contiguous(), None

@@ -3,15 +3,14 @@
 What it needs comes with the extra `train`, and is imported only when a model is.
 """
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from os import environ
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from provegym.files import cache_folder
 from provegym.models.optional import NotInstalled, need
 
 EMBEDDED = "SmolLM2-135M-Instruct"
@@ -30,17 +29,13 @@ def embedded() -> Path:
     folder = cache_folder() / EMBEDDED
     if not (folder / "config.json").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(mkdtemp(dir=folder.parent))
-        _convert(weights(), fresh)
-        with suppress(OSError):  # another process was faster
-            fresh.rename(folder)
-        shutil.rmtree(fresh, ignore_errors=True)
+        with TemporaryDirectory(dir=folder.parent) as scratch:
+            fresh = Path(scratch) / EMBEDDED
+            fresh.mkdir()
+            _convert(weights(), fresh)
+            with suppress(OSError):  # another process was faster
+                fresh.rename(folder)
     return folder
-
-
-def cache_folder() -> Path:
-    """Where models are kept for a user."""
-    return Path(environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "provegym"
 
 
 def shipped() -> Path:

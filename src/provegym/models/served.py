@@ -57,7 +57,7 @@ class Served:
     weights: Weights
     longest: int
     _waiting: list[Asked] = field(default_factory=list)
-    _sampling: "asyncio.Future[None] | None" = None
+    _sampling: "asyncio.Task[None] | None" = None
     _seats: "count[int]" = field(default_factory=count)
 
     def __post_init__(self) -> None:
@@ -72,12 +72,9 @@ class Served:
         answer = asyncio.get_running_loop().create_future()
         self._waiting.append(Asked(ids, min(self.weights.reply, room), answer))
         if self._sampling is None or self._sampling.done():
-            self._sampling = asyncio.ensure_future(self._sample())
-        sampling = self._sampling
-        await asyncio.wait((answer, sampling), return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done():
-            raise EndpointError(f"{self.weights.model} failed: {sampling.exception()}")
-        return self.said(answer.result()[:room])  # others of the batch may have had more room
+            self._sampling = asyncio.create_task(self._sample())
+        sampled = await answer
+        return self.said(sampled[:room])  # others of the batch may have had more room
 
     def tokens(self, messages: list[Json], tools: list[Json]) -> list[int]:
         """A conversation as its chat template shows it; what the model said stays as it is."""
@@ -102,22 +99,30 @@ class Served:
         return msgspec.structs.replace(parse(text), tokens=len(ids))
 
     async def _sample(self) -> None:
-        """Sample all that waits and all that comes meanwhile, so many at a time."""
+        """Sample all that waits and all that comes meanwhile; if it fails, all of them hear why."""
         await asyncio.sleep(0.01)
         seated: dict[int, Asked] = {}
         try:
             while self._waiting or seated:
-                while self._waiting and len(seated) < self.weights.batch:
-                    asked = self._waiting.pop(0)
-                    seat = next(self._seats)
-                    seated[seat] = asked
-                    self.source.ask(seat, asked.ids, asked.most)
-                for seat, sampled in (await asyncio.to_thread(self.source.take)).items():
-                    answer = seated.pop(seat).answer
-                    if not answer.done():
-                        answer.set_result(sampled.ids)
-        finally:
-            self._waiting.clear()  # of a model that failed; who waits hears of it
+                await self._sample_round(seated)
+        except Exception as problem:
+            for asked in (*seated.values(), *self._waiting):
+                if not asked.answer.done():
+                    failure = EndpointError(f"{self.weights.model} failed: {problem}")
+                    asked.answer.set_exception(failure)
+            self._waiting.clear()
+
+    async def _sample_round(self, seated: dict[int, Asked]) -> None:
+        """Seat as many requests as fit in a batch, and answer those that are sampled next."""
+        while self._waiting and len(seated) < self.weights.batch:
+            asked = self._waiting.pop(0)
+            seat = next(self._seats)
+            seated[seat] = asked
+            self.source.ask(seat, asked.ids, asked.most)
+        for seat, sampled in (await asyncio.to_thread(self.source.take)).items():
+            answer = seated.pop(seat).answer
+            if not answer.done():
+                answer.set_result(sampled.ids)
 
 
 def spoken(message: Json) -> Json:

@@ -19,6 +19,7 @@ from rich.progress import (
 )
 
 from provegym import __version__
+from provegym.files import write_atomically
 from provegym.quickstart.plan import Plan
 from provegym.trace import BadFile
 
@@ -130,9 +131,8 @@ class Desk:
 
     def _write(self, name: str, entry: Entry) -> None:
         self.entries[name] = entry
-        part = self.folder / f"{STATE}.part"
-        part.write_bytes(msgspec.json.format(msgspec.json.encode(self.entries)))
-        part.replace(self.folder / STATE)
+        written = msgspec.json.format(msgspec.json.encode(self.entries))
+        write_atomically(self.folder / STATE, written)
 
 
 def digest(*parts: object) -> str:

@@ -11,6 +11,7 @@ from rich.progress import Progress
 
 from provegym.config import write_recipe
 from provegym.evals.measure import measure
+from provegym.files import appending, cut_torn_line
 from provegym.models.codec import Codec
 from provegym.models.local import EMBEDDED, load, shipped
 from provegym.models.optional import need
@@ -110,10 +111,9 @@ def _play(desk: Desk, bar: Progress, name: str, adapter: Path | None) -> tuple[s
     left = [example for example in examples if example.id not in known]
     with hushed(desk.log):
         player = Player(desk, bar, task, adapter)
-        with file.open("ab") as out:
+        with appending(file) as append:
             for rollout in player.play(left, name):
-                out.write(line(rollout))
-                out.flush()
+                append(line(rollout))
     rollouts = list(read(file, Rollout))
     scores = {key: value.mean for key, value in measure(rollouts).items()}
     speed = player.tokens / player.seconds if player.seconds else 0.0
@@ -127,8 +127,7 @@ def _play(desk: Desk, bar: Progress, name: str, adapter: Path | None) -> tuple[s
 def _held(file: Path) -> Iterator[Rollout]:
     """The rollouts that are in a file; a line that a kill cut off goes."""
     if file.exists():
-        raw = file.read_bytes()
-        file.write_bytes(raw[: raw.rfind(b"\n") + 1])
+        cut_torn_line(file)
         yield from read(file, Rollout)
 
 

@@ -79,9 +79,7 @@ def choose(desk: Desk, bar: Progress) -> tuple[str, Figures]:
         found.setdefault(group(example), []).append(played)
     best = [each for some in found.values() for each in sorted(some, key=length)[: desk.plan.tasks]]
     examples = [rollout.example for rollout in best]
-    part = desk.tasks.with_suffix(".part")
-    write(part, examples)
-    part.replace(desk.tasks)
+    write(desk.tasks, examples)
     idle = [play_script(example, SCRIPTS["noop"]) for example in examples]
     least, most = (measure(some)["reward"].mean for some in (idle, best))
     groups = Counter(map(group, examples))

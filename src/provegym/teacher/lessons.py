@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 from rich.progress import Progress, TaskID
 
+from provegym.files import appending, write_atomically
 from provegym.models.endpoint import Endpoint, EndpointConfig
 from provegym.teacher.teacher import LLM, NO_ANSWER, teach_all
 from provegym.trace import BadFile, Example, line, read
@@ -79,30 +80,24 @@ class Classroom:
             rephrase=lessons.rephrase,
             concurrency=lessons.concurrency,
         )
-        silent = 0
-        with out.open("ab") as file:
-            async with aclosing(taught):
-                async for example, reason in taught:
-                    taken += 1
-                    # What a silent endpoint did not answer is asked for again by the next run.
-                    silent = silent + 1 if reason == NO_ANSWER else 0
-                    self.counts[reason or "kept"] += 1
-                    if example is not None:
-                        file.write(line(example))
-                    if not silent:
-                        file.flush()
-                        os.fsync(file.fileno())
-                        self.shards[shard.name] = taken, file.tell()
-                        self._save()
-                    self.bar.advance(task)
+        async with aclosing(taught):
+            async for example, reason in taught:
+                taken += 1
+                self.counts[reason or "kept"] += 1
+                if example is not None:
+                    with appending(out) as append:
+                        append(line(example))
+                # What a silent endpoint did not answer is asked for again by the next run.
+                if reason != NO_ANSWER:
+                    self.shards[shard.name] = taken, out.stat().st_size
+                    self._save()
+                self.bar.advance(task)
 
     def _save(self) -> None:
         lessons = self.lessons
         counts = {why: count for why, count in self.counts.items() if why != NO_ANSWER}
         written = Written(lessons.model, lessons.rephrase, self.shards, counts)
-        part = self.state.with_suffix(".part")
-        part.write_bytes(msgspec.json.encode(written))
-        part.replace(self.state)
+        write_atomically(self.state, msgspec.json.encode(written))
 
     def _resume(self) -> None:
         if not self.state.exists():

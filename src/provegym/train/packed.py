@@ -107,21 +107,23 @@ def use_packing(model: Any) -> None:
     model.set_attn_implementation(ATTENTION)
 
 
-def attend(module: Any, *tensors: Any, **settings: Any) -> tuple[Any, None]:
-    """Causal attention within the parts of a row; of anything else, what transformers does.
+def attend(
+    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **settings: Any
+) -> tuple[Any, None]:
+    """Causal attention within the parts of a row, which has no mask.
 
-    `tensors` are queries, keys, values and a mask, which a row has none of.
+    Of anything else, what transformers does.
     """
     if settings.get("cu_seq_lens_q") is None:
         sdpa = need("transformers.integrations.sdpa_attention").sdpa_attention_forward
-        seen: tuple[Any, None] = sdpa(module, *tensors, **settings)
+        seen: tuple[Any, None] = sdpa(module, query, key, value, attention_mask, **settings)
         return seen
     window = settings.get("sliding_window") or settings["max_length_k"]
     if window < settings["max_length_k"] or any(settings.get(name) for name in UNKNOWN):
         raise ValueError(f"{type(module).__name__} attends in a way that rows do not; unset packed")
     # Keys of a prompt get a gradient from each of its rollouts: 16 bits would lose the small ones.
     tokens = settings.get("key_tokens")
-    query, key, value = (each[0].transpose(0, 1) for each in tensors[:3])
+    query, key, value = (each[0].transpose(0, 1) for each in (query, key, value))
     if tokens is not None:
         key, value = (each.float()[tokens].to(value.dtype) for each in (key, value))
     flash = _flash if query.device.type == "cuda" else _plain
@@ -193,12 +195,18 @@ def trainer() -> Any:
             return self._buffered_inputs[self._step % every]
 
         def _get_per_token_logps_and_entropies(
-            self, model: Any, input_ids: Any, *where: Any, **settings: Any
+            self,
+            model: Any,
+            input_ids: Any,
+            attention_mask: Any,
+            logits_to_keep: int,
+            *,
+            batch_size: int | None = None,
+            compute_entropy: bool = False,
+            **_: Any,
         ) -> tuple[Any, Any, None]:
             torch = need("torch")
-            attention_mask, logits_to_keep = where
-            compute_entropy = settings.get("compute_entropy", False)
-            size = settings.get("batch_size") or len(input_ids)
+            size = batch_size or len(input_ids)
             found: tuple[list[Any], list[Any]] = ([], [])
             for at in range(0, len(input_ids), size):
                 ids, mask = input_ids[at : at + size].cpu(), attention_mask[at : at + size].cpu()

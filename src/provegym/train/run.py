@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from provegym.files import appending, write_atomically
 from provegym.models.optional import installed
 from provegym.rewards import COMPONENTS
 from provegym.rewards.success import succeeded
@@ -66,8 +67,9 @@ class Run:
         folder.mkdir(parents=True, exist_ok=True)
         if resume:
             self._take_back()
-        (folder / "recipe.toml").write_text(toml, "utf-8")
-        (folder / "versions.json").write_bytes(msgspec.json.format(msgspec.json.encode(versions())))
+        write_atomically(folder / "recipe.toml", toml)
+        told = msgspec.json.format(msgspec.json.encode(versions()))
+        write_atomically(folder / "versions.json", told)
 
     @property
     def settings(self) -> Sft | Grpo:
@@ -123,8 +125,8 @@ class Run:
             line["training_seconds"] = max(0.0, seconds - apart)
         self._noted = {}
         self.history.append(line)
-        with self.metrics.open("ab") as out:
-            out.write(msgspec.json.encode(line) + b"\n")
+        with appending(self.metrics) as append:
+            append(msgspec.json.encode(line) + b"\n")
         recent = [past["seconds"] for past in self.history[-20:]]
         print(progress(line, steps, fmean(recent) * (steps - step)), file=sys.stderr, flush=True)
         self._check(line)
@@ -212,7 +214,7 @@ class Run:
             lines = self.metrics.read_bytes().split(b"\n")
             self.history = [past for past in map(_decode, lines) if past and past["step"] <= kept]
             text = b"".join(msgspec.json.encode(past) + b"\n" for past in self.history)
-            self.metrics.write_bytes(text)
+            write_atomically(self.metrics, text)
 
 
 def _strange(history: Sequence[Json]) -> str:

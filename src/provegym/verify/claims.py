@@ -3,30 +3,18 @@
 from collections.abc import Iterator
 
 from provegym import servers
-from provegym.kernel import Session
 from provegym.language.things import Relation, relations, survey
 from provegym.language.values import is_said, normal
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, literals
+from provegym.trace import Example
 from provegym.verify.replay import Replay
 from provegym.verify.serving import serving
 
 
-def world_at(example: Example, turn: int) -> Session:
-    """The world as a user turn finds it: time has passed, and the right calls before were made."""
-    session = Toolbox.of(example).session(example.seed)
-    for number, each in enumerate(example.turns[: turn + 1]):
-        session.advance(each.minutes)
-        for step in example.paths[0].steps:
-            if step.turn == number < turn:
-                session.call(step.tool, literals(step.arguments))
-    return session
-
-
-def names(example: Example) -> Iterator[str]:
+def names(example: Example, gold: Replay) -> Iterator[str]:
     """Every thing a turn names is there, and is the only one of its kind with that name."""
     for number, named in enumerate(example.provenance.names):
-        things = survey(world_at(example, number), example.server).things if named else {}
+        things = survey(gold.worlds[number], example.server).things if named else {}
         for phrase, key in named:
             if not is_said(phrase, example.turns[number].text):
                 yield f"turn {number} does not say {phrase!r}"
@@ -71,12 +59,12 @@ def attempts(example: Example, gold: Replay) -> Iterator[str]:
             yield f"trying {tried.tool} comes to {error or 'success'}, not to {tried.error}"
 
 
-def infeasible(example: Example) -> Iterator[str]:
+def infeasible(example: Example, gold: Replay) -> Iterator[str]:
     """What cannot be done is refused by a rule, and a read of that turn shows why."""
     claim = example.provenance.infeasible
     if claim is None:
         return
-    outcome = world_at(example, claim.turn).call(claim.tool, claim.arguments)
+    outcome = gold.worlds[claim.turn].fork().call(claim.tool, claim.arguments)
     if outcome.error != "rejected":
         yield f"{claim.tool} comes to {outcome.error or 'success'}, so it is not infeasible"
     steps = [step for step in example.paths[0].steps if step.turn == claim.turn]
@@ -84,12 +72,12 @@ def infeasible(example: Example) -> Iterator[str]:
         yield f"turn {claim.turn} is infeasible, and no read of it shows why"
 
 
-def unserved(example: Example) -> Iterator[str]:
+def unserved(example: Example, gold: Replay) -> Iterator[str]:
     """What is asked for in vain would work with a tool that is hidden, and with no other."""
     claim = example.provenance.unserved
     if claim is None:
         return
-    toolbox, world = Toolbox.of(example), world_at(example, claim.turn)
+    toolbox, world = Toolbox.of(example), gold.worlds[claim.turn]
     if claim.tool in toolbox.tools:
         yield f"{claim.tool} would serve turn {claim.turn} and is not hidden"
     if not world.fork().call(claim.tool, claim.arguments).ok:

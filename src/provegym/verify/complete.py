@@ -39,9 +39,9 @@ def complete_and_replay(example: Example) -> tuple[Example, Replay | None]:
         return example, gold
     still = gold.other(range(len(gold.path.steps))).outcome
     drift = tuple(sorted(fingerprints(still).elements()))
-    example = put(example, outcome=tuple(gold.outcome), drift=drift)
+    example = put(example, outcome=gold.outcome, drift=drift)
     example = _with_paths(_with_alternatives(example, gold), gold)
-    return example, gold.tie(example, example.paths[0])
+    return example, gold.annotated(example, example.paths[0])
 
 
 def complete_path(example: Example, path: Path) -> Replay:
@@ -57,8 +57,8 @@ def complete_path(example: Example, path: Path) -> Replay:
         needs = tuple(Edge(step=number, kind="explicit") for number in sources)
         arguments = {n: _from_created(v, at, gold) for n, v in step.arguments.items()}
         steps = (*steps[:at], put(step, needs=needs, arguments=arguments), *steps[at + 1 :])
-    gold.tie(example, Path(steps=steps))
-    return gold.tie(example, _with_implicit(gold))
+    gold = gold.annotated(example, Path(steps=steps))
+    return gold.annotated(example, _with_implicit(gold))
 
 
 def _with_implicit(gold: Replay) -> Path:
@@ -72,7 +72,7 @@ def _with_implicit(gold: Replay) -> Path:
             for number in range(at)
             if number not in taken
             and path.steps[number].writes
-            and proofs.needs_state(gold, (number, at))
+            and proofs.needs_state(gold, number, at)
         ]
         steps[at] = put(step, needs=(*step.needs, *more))
     return Path(steps=tuple(steps))

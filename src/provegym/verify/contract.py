@@ -29,9 +29,11 @@ def verify(example: Example, gold: Replay | None = None) -> list[str]:
     problems = list(shape(example)) or list(world(example))
     if problems:
         return problems
-    if not any(path.steps for path in example.paths):
-        return [*abstains(example), *claims.names(example), *claims.unserved(example)]
+    if not example.server:
+        return list(abstains(example))
     gold = gold or replay(example, example.paths[0])
+    if not any(path.steps for path in example.paths):
+        return [*abstains(example), *claims.names(example, gold), *claims.unserved(example, gold)]
     for at, played in enumerate(gold.played):
         if not played.outcome.ok:
             return [f"step {at} ({played.step.tool}) fails: {played.outcome.text}"]
@@ -45,12 +47,12 @@ def verify(example: Example, gold: Replay | None = None) -> list[str]:
     problems += proofs.paths(example, gold)
     problems += proofs.alternatives(example, gold)
     problems += proofs.mentions(example, session)
-    problems += claims.names(example)
+    problems += claims.names(example, gold)
     problems += claims.relations_hold(example, gold)
     problems += claims.aside(example)
     problems += claims.attempts(example, gold)
-    problems += claims.infeasible(example)
-    problems += claims.unserved(example)
+    problems += claims.infeasible(example, gold)
+    problems += claims.unserved(example, gold)
     problems += asking(example, gold)
     problems += proofs.other_roads(example, gold)
     return problems

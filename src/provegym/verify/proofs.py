@@ -1,6 +1,6 @@
 """What an example claims, proven on its own world: values, edges, necessity, paths, other roads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from provegym import servers
@@ -57,20 +57,20 @@ def edges(gold: Replay) -> Iterator[str]:
         for number in sources - explicit:
             yield f"step {at} takes a value of step {number} without an edge to it"
         for edge in played.step.needs:
-            if edge.kind == "implicit" and not needs_state(gold, (edge.step, at)):
+            if edge.kind == "implicit" and not needs_state(gold, edge.step, at):
                 yield f"step {at} runs without step {edge.step}, which it is said to need"
         for number in range(at):
             known = {edge.step for edge in played.step.needs}
-            if number not in known and swaps_badly(gold, (number, at)):
+            if number not in known and swaps_badly(gold, number, at):
                 yield f"step {at} must come after step {number}, and no edge says so"
 
 
-def first_sources(at: int, played: list[Played], said: str) -> set[int]:
+def first_sources(at: int, played: Sequence[Played], said: str) -> set[int]:
     """The earlier steps that are the first to yield some value of a step that was not said."""
     return {number for number, _ in taken_values(at, played, said)}
 
 
-def taken_values(at: int, played: list[Played], said: str) -> Iterator[tuple[int, Scalar]]:
+def taken_values(at: int, played: Sequence[Played], said: str) -> Iterator[tuple[int, Scalar]]:
     """Each value of a step that was not said, with the earlier step that first yields it."""
     for leaf in leaves(played[at].arguments):
         if is_said(leaf, said) or isinstance(leaf, bool):
@@ -82,7 +82,7 @@ def taken_values(at: int, played: list[Played], said: str) -> Iterator[tuple[int
                 break
 
 
-def taken_from(number: int, example: Example, played: list[Played]) -> list[Scalar]:
+def taken_from(number: int, example: Example, played: Sequence[Played]) -> list[Scalar]:
     """The values that later steps take from a step."""
     found: dict[str, Scalar] = {}
     for at in range(number + 1, len(played)):
@@ -102,13 +102,12 @@ def said_by(example: Example, turn: int) -> str:
     return "\n".join(said)
 
 
-def needs_state(gold: Replay, pair: tuple[int, int]) -> bool:
+def needs_state(gold: Replay, earlier: int, later: int) -> bool:
     """Whether a later step fails without an earlier write, or no longer yields what it is for.
 
     What takes a value from the earlier step is left out with it. Two writes that cannot change
     places count as well.
     """
-    earlier, later = pair
     steps, gone = gold.path.steps, {earlier}
     for at in range(earlier + 1, len(steps)):
         if at != later and gone & _takes(steps[at]):
@@ -119,15 +118,14 @@ def needs_state(gold: Replay, pair: tuple[int, int]) -> bool:
     if not steps[later].writes:
         held = {normal(leaf) for leaf in leaves(left.outcome.value)}
         return any(normal(v) not in held for v in taken_from(later, gold.example, gold.played))
-    return swaps_badly(gold, pair)
+    return swaps_badly(gold, earlier, later)
 
 
-def swaps_badly(gold: Replay, pair: tuple[int, int]) -> bool:
+def swaps_badly(gold: Replay, one: int, two: int) -> bool:
     """Whether two writes of one turn, made in the other order, fail or leave another world.
 
     Either may move past what stands between them; only if both ways go wrong is it these two.
     """
-    one, two = pair
     steps = gold.path.steps
     if steps[one].turn != steps[two].turn or not (steps[one].writes and steps[two].writes):
         return False
@@ -261,7 +259,7 @@ def search(example: Example, gold: Replay, turn: int) -> tuple[Seeker, list[Scal
 
 
 def known_values(
-    example: Example, turn: int, world: Session, earlier: list[Played]
+    example: Example, turn: int, world: Session, earlier: Sequence[Played]
 ) -> list[Scalar]:
     """What was said by a turn, and the keys of what earlier steps returned about it."""
     said = spoken_values(world, said_by(example, turn))
@@ -274,17 +272,18 @@ def unpaid_roads(example: Example, gold: Replay, turn: int) -> Iterator[Road]:
     reads = lookups(gold, turn)
     if not reads:
         return
-    if turn not in gold.roads:
+    known = gold.memo.roads
+    if turn not in known:
         seeker, said = search(example, gold, turn)
-        gold.roads[turn] = seeker.roads(said, len(reads)) if seeker.wanted else []
-    for road in gold.roads[turn]:
+        known[turn] = seeker.roads(said, len(reads)) if seeker.wanted else []
+    for road in known[turn]:
         paid = (score(example, _calls(gold.played, turn, road, at)).total for at in (0, -1))
         if max(paid) < BEST - 1e-9:
             yield road
 
 
 def _wanted(
-    turn: int, example: Example, played: list[Played], said: list[Scalar]
+    turn: int, example: Example, played: Sequence[Played], said: list[Scalar]
 ) -> Iterator[Wanted]:
     """What the reads of a turn are there for: the values goals take, and the answers."""
     taken: dict[str, Scalar] = {}
@@ -330,7 +329,7 @@ def _holder(value: object, form: str) -> dict[str, object] | None:
     return value if form in held else None
 
 
-def _calls(played: list[Played], turn: int, road: Road, place: int) -> list[Call]:
+def _calls(played: Sequence[Played], turn: int, road: Road, place: int) -> list[Call]:
     """The gold calls with one turn's lookups replaced by a road, in the place of one of them."""
     calls: list[Call] = []
     for each in played:

@@ -1,7 +1,7 @@
 """An example's right calls played on its world: what each came to, and what was known before."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from provegym.kernel import Change, Outcome, Session
 from provegym.language.values import Knowledge, with_dates
@@ -13,7 +13,7 @@ from provegym.trace import Call, Checks, Example, Json, Path, Step
 RAN = Checks(shown=True, fits=True, ran=True)
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Played:
     """One step as it went: what it came to, and the world and knowledge before it."""
 
@@ -26,22 +26,35 @@ class Played:
     known: Knowledge
 
 
-@dataclass
-class Replay:
-    """A path played to its end, with what else was found out by playing it.
+Variant = tuple[frozenset[int], tuple[int, ...] | None]
 
-    What is proven of a path is asked for more than once: other orders and omissions are played once
-    each, and the roads of a turn are sought once.
+
+@dataclass(frozen=True, eq=False)
+class Memo:
+    """What was found out about a path's calls, because it is asked for more than once.
+
+    `variants` are replays with some steps left out or in another order; `roads` are, by turn, the
+    other reads that yield what the turn's reads are there for.
+    """
+
+    variants: dict[Variant, "Replay"] = field(default_factory=dict)
+    roads: dict[int, list[Road]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A path played to its end on the world of its example.
+
+    `worlds` are, by user turn, the world as the turn finds it: the calls of earlier turns were made
+    and the time before the turn has passed. `outcome` is what all calls have changed.
     """
 
     example: Example
     path: Path
-    played: list[Played] = field(default_factory=list)
-    outcome: list[Change] = field(default_factory=list)
-    roads: dict[int, list[Road]] = field(default_factory=dict)
-    _others: dict[tuple[frozenset[int], tuple[int, ...] | None], "Replay"] = field(
-        default_factory=dict
-    )
+    played: tuple[Played, ...]
+    worlds: tuple[Session, ...]
+    outcome: tuple[Change, ...]
+    memo: Memo = field(default_factory=Memo)
 
     @property
     def ok(self) -> bool:
@@ -51,19 +64,20 @@ class Replay:
     def other(
         self, leave_out: Collection[int] = (), order: Sequence[int] | None = None
     ) -> "Replay":
-        """The same path with some steps left out or in another order."""
-        key = frozenset(leave_out), None if order is None else tuple(order)
-        if key not in self._others:
-            self._others[key] = replay(self.example, self.path, leave_out, order)
-        return self._others[key]
+        """The same path with some steps left out or in another order; each is played once."""
+        variant = frozenset(leave_out), None if order is None else tuple(order)
+        if variant not in self.memo.variants:
+            played = replay(self.example, self.path, leave_out, order)
+            self.memo.variants[variant] = played
+        return self.memo.variants[variant]
 
-    def tie(self, example: Example, path: Path) -> "Replay":
-        """The replay as that of the same calls, of which more is known by now."""
-        for other in (self, *self._others.values()):
-            for each in other.played:
-                each.step = path.steps[each.at]
-            other.example, other.path = example, path
-        return self
+    def annotated(self, example: Example, path: Path) -> "Replay":
+        """The same calls, with more known of their steps: edges, references, alternatives.
+
+        Nothing is played again, and what was found out about the calls stays known.
+        """
+        played = tuple(replace(each, step=path.steps[each.at]) for each in self.played)
+        return replace(self, example=example, path=path, played=played)
 
 
 def replay(
@@ -74,11 +88,13 @@ def replay(
 ) -> Replay:
     """Play a path turn by turn on a fresh world, some steps left out or in another order."""
     session, known = Toolbox.of(example).session(example.seed), Knowledge()
-    done = Replay(example, path)
+    played: list[Played] = []
+    worlds: list[Session] = []
     calls: list[Call] = []
     served: list[int | None] = [None] * len(path.steps)
     for number, turn in enumerate(example.turns):
         session.advance(turn.minutes)
+        worlds.append(session.fork())
         known.hear(with_dates(turn.text, session.now))
         for at in order or range(len(path.steps)):
             step = path.steps[at]
@@ -88,13 +104,12 @@ def replay(
             before, heard = session.fork(), known.copy()
             outcome = session.call(step.tool, arguments)
             changes = session.changes(step.tool) if outcome.ok else []
-            done.played.append(Played(at, step, arguments, outcome, changes, before, heard))
+            played.append(Played(at, step, arguments, outcome, changes, before, heard))
             if outcome.ok:
                 known.learn(outcome.text)
                 served[at] = len(calls)
                 calls.append(made(step.tool, arguments, len(calls), step, outcome))
-    done.outcome = session.diff()
-    return done
+    return Replay(example, path, tuple(played), tuple(worlds), tuple(session.diff()))
 
 
 def made(tool: str, arguments: Json, position: int, step: Step, outcome: Outcome | None) -> Call:

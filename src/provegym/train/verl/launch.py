@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from rich.progress import Progress
 
 from provegym.corpus.exports import write_rows
+from provegym.files import write_atomically
 from provegym.models.codec import Codec
 from provegym.models.local import load, load_tokenizer
 from provegym.train.data import load as load_examples
@@ -79,8 +80,8 @@ def prepare(recipe: Recipe, place: Place, toml: str, bar: Progress) -> None:
     ids = choose(recipe, Codec(tokenizer, recipe.limits.prompt), by_id)
     for _ in write_rows((by_id[each] for each in ids), place.data, "verl"):
         pass
-    (place.folder / "recipe.toml").write_text(toml, "utf-8")
-    place.agent.write_bytes(agent_file(recipe))
+    write_atomically(place.folder / "recipe.toml", toml)
+    write_atomically(place.agent, agent_file(recipe))
 
 
 def agent_file(recipe: Recipe) -> bytes:
