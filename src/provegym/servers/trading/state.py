@@ -311,6 +311,7 @@ class Broker(State):
     def check(self) -> None:
         """Fills add up to cash, shares and orders; nothing is promised twice; no crossed book."""
         for order in self.orders:
+            assert order.portfolio_id in self.portfolios
             assert order.filled == sum(quantity for _, quantity in order.fills)
             assert order.filled <= order.quantity
             assert (order.status == "filled") == (order.filled == order.quantity)

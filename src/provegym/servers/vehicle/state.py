@@ -214,6 +214,7 @@ class Cars(State):
                 raise Rejected(f"the battery does not last to {stop.name}; pass a charger before")
             speed_kmh = usual_speed(km)
             minutes = ceil(60 * km / speed_kmh)
+            # The car is charged on its way, but not at its last stop.
             if stop.power_kw > 0 and stop is not stops[-1]:
                 missing_km = max(0.0, FILLED * car.full_range_km / 100 - range_km)
                 range_km += missing_km
