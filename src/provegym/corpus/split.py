@@ -1,4 +1,4 @@
-"""What is kept out of training by `--split servers`: four servers, and some worlds of the others."""
+"""What `--split servers` keeps out of training: four servers, and some worlds of the others."""
 
 HELD_OUT = ("crm", "iot_devices", "payments", "travel_booking")
 # Training uses the worlds 0 to 899 of a server, held-out examples the worlds 900 to 999.
