@@ -24,10 +24,11 @@ from provegym.conversation.kinds import (
     chain_of,
     shape,
 )
-from provegym.conversation.perturb import HELD_OUT, KIN, strangers
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
+from provegym.conversation.perturb import strangers
 from provegym.corpus.corpus import Job, draw
 from provegym.corpus.quotas import Part, Quotas
+from provegym.corpus.split import ALL_WORLDS, HELD_OUT, TRAIN_WORLDS
 from provegym.language.phrasing import Said, Voice
 from provegym.servers import asks, load, names
 from provegym.toolbox import all_tools
@@ -153,10 +154,9 @@ def test_irrelevance_is_small_talk_or_belongs_elsewhere() -> None:
 @pytest.mark.parametrize("name", names())
 def test_others_are_never_the_server_itself_or_its_kin(name: str) -> None:
     others = strangers(name, names())
-    kin = {other for group in KIN if name in group for other in group}
+    kin = set(names()) - {*others, name}
+    assert kin == {each for each in names() if is_named(each, name) or is_named(name, each)}
     assert name not in others
-    assert not kin & set(others)
-    assert {*others, *kin, name} == set(names())
     assert strangers(name, ("maps",)) in (["maps"], [])
     for other in others:
         assert name in strangers(other, names())
@@ -164,8 +164,15 @@ def test_others_are_never_the_server_itself_or_its_kin(name: str) -> None:
         assert sum(len(load(each).tools) for each in both) >= 8
 
 
-def test_every_server_in_a_kin_group_is_there() -> None:
-    assert set().union(*KIN, HELD_OUT) <= set(names())
+def is_named(name: str, by: str) -> bool:
+    """Whether a server's asks.toml names another as its kin."""
+    return name in asks(by).get("kin", ())
+
+
+def test_servers_that_are_named_are_there() -> None:
+    assert set(HELD_OUT) <= set(names())
+    for name in names():
+        assert set(asks(name).get("kin", ())) <= set(names()) - {name}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -260,9 +267,9 @@ def test_held_out_worlds_are_never_trained_on(name: str, monkeypatch: pytest.Mon
     for number in (0, 1, 99, 100, 899, 900, 901, 5_000):
         draw(Job(part, "payments", 3, number, 0, Quotas(part)))
     assert worlds
-    apart = range(900, 1_000)
+    apart = range(TRAIN_WORLDS, ALL_WORLDS)
     assert all((world in apart) == (name == "heldout") for world in worlds)
-    assert max(worlds) < 1_000
+    assert max(worlds) < ALL_WORLDS
 
 
 def test_candidates_of_different_parts_have_different_ids() -> None:

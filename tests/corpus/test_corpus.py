@@ -17,11 +17,11 @@ from conversation.talks import candidates
 from provegym import cli
 from provegym.conversation import kinds
 from provegym.conversation.kinds import KINDS, SHARES, Place, Shape
-from provegym.conversation.perturb import HELD_OUT
 from provegym.corpus import corpus as making
 from provegym.corpus import near_copies
 from provegym.corpus.corpus import Corpus, Made, Order, Saved, shape_of
 from provegym.corpus.quotas import Quotas, share_out
+from provegym.corpus.split import HELD_OUT
 from provegym.servers import load
 from provegym.trace import Attempt, BadFile, Example, Provenance, line, read
 from provegym.verify import verify

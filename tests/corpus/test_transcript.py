@@ -15,7 +15,7 @@ from provegym.models.dialects import openai
 from provegym.players.scripted import Script
 from provegym.rewards.success import succeeded
 from provegym.rollout import play_script
-from provegym.servers import load, load_all
+from provegym.servers import asks, load, load_all
 from provegym.trace import (
     Attempt,
     BadFile,
@@ -245,17 +245,37 @@ def test_every_argument_of_every_tool_can_be_asked_for() -> None:
         for tool in server.tools.values():
             for slot, schema in tool.input_schema["properties"].items():
                 for seed in range(9):
-                    asked = question(slot, schema, Random(seed)).casefold()
+                    asked = question(slot, schema, server.name, Random(seed)).casefold()
                     assert "?" in asked
                     assert any(part in asked for part in slot.casefold().split("_")), (slot, asked)
 
 
 def test_every_write_can_be_confirmed() -> None:
-    told = {t.name: deed(t.name) for s in load_all() for t in s.tools.values() if t.writes}
+    writes = [t for s in load_all() for t in s.tools.values() if t.writes]
+    told = {tool.name: deed(tool.name, tool.server) for tool in writes}
     assert told["transfer_funds"] == "transferred the funds"
     assert told["reply_to_email"] == "replied to the email"
     assert told["apply_coupon"] == "applied the coupon"
     assert not [deed for deed in told.values() if "_" in deed or " the to " in deed]
+
+
+def fields(schema: Any) -> set[str]:
+    """Every field within an output schema."""
+    if isinstance(schema, list):
+        return set().union(*map(fields, schema))
+    if not isinstance(schema, dict):
+        return set()
+    return {*schema.get("properties", {})}.union(*map(fields, schema.values()))
+
+
+def test_a_server_has_words_for_its_own_tools_arguments_and_fields_only() -> None:
+    for server in load_all():
+        tools, table = server.tools.values(), asks(server.name)
+        assert table.get("did", {}).keys() <= {tool.name for tool in tools if tool.writes}
+        arguments = {name for tool in tools for name in tool.input_schema["properties"]}
+        assert table.get("slots", {}).keys() <= arguments
+        shown = {name for tool in tools for name in fields(tool.output_schema)}
+        assert table.get("fields", {}).keys() <= shown
 
 
 def test_there_are_enough_ways_to_say_it() -> None:
@@ -287,5 +307,5 @@ def test_values_are_said_as_people_say_them(value: Any, told: str) -> None:
 
 
 def test_slots_have_plain_names() -> None:
-    assert slot_name("payee_id") == "payee"
-    assert slot_name("teammate_ids") == "teammates"
+    assert slot_name("payee_id", "banking") == "payee"
+    assert slot_name("teammate_ids", "team_chat") == "teammates"

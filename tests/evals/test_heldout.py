@@ -16,8 +16,7 @@ import pytest
 from evals.ready import command, run
 from examples import pay_example
 from provegym.cli.evaluation import Player
-from provegym.conversation.perturb import HELD_OUT
-from provegym.corpus.corpus import TRAIN_WORLDS
+from provegym.corpus.split import HELD_OUT, TRAIN_WORLDS
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.gateway import Gateway
 from provegym.evals.heldout import (

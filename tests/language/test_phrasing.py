@@ -20,22 +20,11 @@ from provegym.servers import asks, load, names
 LEVELS = ("complete", "missing", "minimal")
 INTERNAL = re.compile(r"\b[a-z]+_\d+\b")
 WORLDS = 60
-
-# The only tools with nothing to ask for on a fresh world, and why that is so. In a conversation
-# they follow a turn that made what they are about.
-NEVER_AT_FIRST = {
-    # No read shows the user's own events as such: their times are listed, and name them by id.
-    "book_meeting_room",
-    "invite_attendee",
-    "remove_invitee",
-    # Nothing that the user sells is without bids.
-    "end_listing",
-}
-# Writes that have nothing to leave out: all they take is optional, or nothing at all.
-NOTHING_TO_LEAVE_OUT = {
-    *("update_envelope", "update_calendar_event", "update_deal", "update_issue"),
-    *("update_email_draft", "update_email", "create_email_filter"),
-    *("empty_trash", "empty_basket", "set_vacation_mode"),
+# What an asks.toml may have; CONTRIBUTING.md says what each is for.
+TABLES = {
+    *("kin", "never_first", "shared_words"),
+    *("asks", "short", "refer", "call", "relation", "new", "say"),
+    *("did", "slots", "fields"),
 }
 
 
@@ -71,15 +60,33 @@ def worlds_with(tool: Tool, level: str, worlds: range) -> Iterator[int]:
             yield world
 
 
+def is_ever_asked_for(tool: Tool, level: str) -> bool:
+    """Whether its server says that a tool can be asked for on a fresh world.
+
+    A tool in `never_first` follows a turn that made what it is about; one with an empty [short]
+    table takes no argument that could be left out.
+    """
+    table = asks(tool.server)
+    if tool.name in table.get("never_first", ()):
+        return False
+    return level != "missing" or bool(table["short"][tool.name])
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_tool_can_be_asked_for_at_every_level(level: str) -> None:
-    """On some fresh world, but for the few that are listed."""
-    never = NEVER_AT_FIRST | (NOTHING_TO_LEAVE_OUT if level == "missing" else set())
+    """On some fresh world, but for the few of which their server says otherwise."""
     for tool in (tool for name in names() for tool in load(name).tools.values()):
         if tool.writes or level != "missing":
-            worlds = range(3) if tool.name in never else range(WORLDS)
+            expected = is_ever_asked_for(tool, level)
+            worlds = range(WORLDS) if expected else range(3)
             found = next(worlds_with(tool, level, worlds), None)
-            assert (found is None) == (tool.name in never), tool.name
+            assert (found is not None) == expected, tool.name
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_tables_of_a_server_are_known(name: str) -> None:
+    assert asks(name).keys() <= TABLES
+    assert set(asks(name).get("never_first", ())) <= load(name).tools.keys()
 
 
 def test_what_can_be_left_out_is_what_a_tool_takes() -> None:
@@ -91,7 +98,7 @@ def test_what_can_be_left_out_is_what_a_tool_takes() -> None:
             for argument, ways in short.items():
                 assert not [way for way in ways if f"{{{argument}}}" in way]
         writes = {tool.name for tool in tools.values() if tool.writes}
-        assert writes - asks(name)["short"].keys() <= NOTHING_TO_LEAVE_OUT
+        assert writes <= asks(name)["short"].keys()
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -221,16 +228,15 @@ def test_a_pronoun_stands_in_the_place_of_the_name() -> None:
     assert {slot for each in spoken for slot in each.slots} == {"that account", "the same account"}
 
 
-def test_kinds_that_share_a_word_are_known() -> None:
+@pytest.mark.parametrize("name", names())
+def test_kinds_that_share_a_word_are_known(name: str) -> None:
     """A pronoun could mean either of them; nobody is to add another such pair unawares."""
-    shared = set()
-    for name in names():
-        user = voice(name)
-        by_word: dict[str, set[str]] = defaultdict(set)
-        for thing in user.things.values():
-            by_word[user._word(thing.key, thing.noun)].add(thing.noun)
-        shared |= {(name, word) for word, nouns in by_word.items() if len(nouns) > 1}
-    assert shared == {("calendar", "event"), ("filesystem", "file"), ("travel_booking", "booking")}
+    user = voice(name)
+    by_word: dict[str, set[str]] = defaultdict(set)
+    for thing in user.things.values():
+        by_word[user._word(thing.key, thing.noun)].add(thing.noun)
+    shared = {word for word, nouns in by_word.items() if len(nouns) > 1}
+    assert shared == set(asks(name).get("shared_words", ()))
 
 
 @pytest.mark.parametrize("name", names())

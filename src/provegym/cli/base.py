@@ -86,8 +86,8 @@ def load(name: str | None) -> AnyServer:
     listed = "`provegym servers` lists them"
     if name is None:
         fail(f"name a server; {listed}")
-    if name not in servers.names():
-        fail(f"no server {name!r}; {near(name, servers.names()) or listed}")
+    if not servers.is_known(name):
+        fail(f"no server {name!r}; {near(name, servers.known()) or listed}")
     return servers.load(name)
 
 

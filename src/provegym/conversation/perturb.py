@@ -12,17 +12,6 @@ from provegym import servers
 from provegym.kernel import AnyServer
 from provegym.trace import ToolboxSpec
 
-HELD_OUT = ("crm", "iot_devices", "payments", "travel_booking")
-KIN = (
-    {"banking", "budget", "payments", "trading"},
-    {"email", "team_chat", "social_media", "crm"},
-    {"calendar", "video_meeting", "travel_booking", "issue_tracker"},
-    {"shopping", "marketplace", "food_delivery", "retail_chain", "payments"},
-    {"maps", "travel_booking", "vehicle", "food_delivery"},
-    {"iot_devices", "vehicle"},
-    {"filesystem", "email"},
-)
-
 Turn = Callable[[ToolboxSpec, AnyServer, Sequence[str], Random], ToolboxSpec]
 KNOBS: dict[str, Turn] = {}
 SHARES = {"irrelevance": 0.05}
@@ -39,9 +28,13 @@ def knob(share: float) -> Callable[[Turn], Turn]:
 
 
 def strangers(name: str, among: Iterable[str]) -> list[str]:
-    """The servers that could not serve each other's requests."""
-    kin = set().union(*(group for group in KIN if name in group), {name})
-    return [other for other in among if other not in kin]
+    """The other servers that could not serve a server's requests, nor it theirs."""
+    return [other for other in among if other != name and not are_kin(name, other)]
+
+
+def are_kin(one: str, other: str) -> bool:
+    """Whether two servers could serve each other's requests: one names the other as its `kin`."""
+    return other in servers.asks(one).get("kin", ()) or one in servers.asks(other).get("kin", ())
 
 
 @knob(share=0.40)

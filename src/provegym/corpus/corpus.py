@@ -21,9 +21,9 @@ from rich.progress import Progress
 
 from provegym import servers
 from provegym.conversation.kinds import SHARES, Place, Shape, candidate, shape
-from provegym.conversation.perturb import HELD_OUT
 from provegym.corpus.near_copies import Keeper
 from provegym.corpus.quotas import Part, Quotas
+from provegym.corpus.split import ALL_WORLDS, HELD_OUT, TRAIN_WORLDS
 from provegym.files import Append, appending, write_atomically
 from provegym.graph.dependency import cached
 from provegym.trace import BadFile, Example, line, read
@@ -37,7 +37,6 @@ SHAPES = 4_000
 WIDE = 20_000
 IDLE_ROUNDS = 25
 SHARD = 4_000
-TRAIN_WORLDS, ALL_WORLDS = 900, 1_000
 ERROR_RATE = 0.30
 MIXES = {"paper": SHARES, "multi_turn": {"multi_turn": 1}}
 

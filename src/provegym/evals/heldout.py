@@ -11,10 +11,10 @@ from random import Random
 from typing import Any
 
 from provegym import servers
-from provegym.conversation.perturb import HELD_OUT
-from provegym.corpus.corpus import TRAIN_WORLDS, Job, Made, draw
+from provegym.corpus.corpus import Job, Made, draw
 from provegym.corpus.near_copies import Keeper
 from provegym.corpus.quotas import Part, Quotas
+from provegym.corpus.split import HELD_OUT, TRAIN_WORLDS
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.journal import INSTEAD, ROLLOUTS, Folder
 from provegym.evals.measure import Estimate, measure

@@ -1,6 +1,7 @@
 """What an assistant says at the end of a turn, written from what the calls came to.
 
-The phrases stand in answers.toml; which of them is taken is drawn from the example's id.
+The phrases stand in replies.toml; which of them is taken is drawn from the example's id. What one
+server's tools, arguments and fields are called stands in its asks.toml: [did], [slots], [fields].
 """
 
 import re
@@ -14,6 +15,7 @@ from random import Random
 from typing import Any
 
 from provegym.language.values import is_said
+from provegym.servers import asks
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Step, point
 
@@ -48,6 +50,16 @@ class Scene:
     refusal: str = ""
 
     @property
+    def server(self) -> str:
+        """The server whose tools were called."""
+        return self.example.server
+
+    @property
+    def asked(self) -> str:
+        """What the user said in this turn."""
+        return self.example.turns[self.turn].text
+
+    @property
     def said(self) -> str:
         """Everything the user has said so far."""
         return "\n".join(turn.text for turn in self.example.turns[: self.turn + 1])
@@ -59,12 +71,20 @@ def phrases() -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath("replies.toml").read_text("utf-8"))
 
 
+def known(table: str, key: str, server: str) -> str | None:
+    """The words for a tool, argument or field: the server's own, or else those for any server."""
+    own = asks(server).get(table, {})
+    general = phrases().get(table, {})
+    found: str | None = own.get(key, general.get(key))
+    return found
+
+
 def words(scene: Scene, toolbox: Toolbox) -> str:
     """The message that ends a turn."""
     chance = Random(f"answers {scene.example.id} {scene.turn}")
-    asks = scene.example.turns[scene.turn].asks
-    if asks is not None:
-        return question(asks, _schema(scene, asks, toolbox), chance)
+    slot = scene.example.turns[scene.turn].asks
+    if slot is not None:
+        return question(slot, _schema(scene, slot, toolbox), scene.server, chance)
     if scene.refusal:
         return _refused(scene, chance)
     if not scene.done:
@@ -84,16 +104,15 @@ def _reason(scene: Scene) -> str:
     return KINDS.get(scene.example.kind, "missing") if not unserved else "missing"
 
 
-def question(slot: str, schema: Json, chance: Random) -> str:
+def question(slot: str, schema: Json, server: str, chance: Random) -> str:
     """Asks for a slot, by its name in plain words."""
     frame = chance.choice(phrases()["ask"][_sort(slot, schema)])
-    return sentence(frame.format(slot=slot_name(slot)))
+    return sentence(frame.format(slot=slot_name(slot, server)))
 
 
-def slot_name(slot: str) -> str:
+def slot_name(slot: str, server: str) -> str:
     """A slot in plain words: payee_id is "payee"."""
-    plain = re.sub(r"_ids?$", "", slot).replace("_", " ")
-    return str(phrases()["slots"].get(slot, plain))
+    return known("slots", slot, server) or re.sub(r"_ids?$", "", slot).replace("_", " ")
 
 
 def _sort(slot: str, schema: Json) -> str:
@@ -134,19 +153,20 @@ def _confirmations(scene: Scene, chance: Random) -> Iterator[str]:
     clauses = []
     for each in scene.done:
         if each.step.writes:
-            details = ", ".join(_details(each, names, scene.said))
-            clauses.append(deed(each.step.tool) + (f" ({details})" if details else ""))
+            details = ", ".join(_details(each, names, scene))
+            did = deed(each.step.tool, scene.server)
+            clauses.append(did + (f" ({details})" if details else ""))
     if clauses:
         yield sentence(chance.choice(phrases()["done"]).format(did=listed(clauses)))
 
 
-def _details(done: Done, names: dict[str, str], said: str) -> Iterator[str]:
+def _details(done: Done, names: dict[str, str], scene: Scene) -> Iterator[str]:
     """The arguments the user would recognise: what they said, names for ids, and dates."""
     for name, value in [*done.arguments.items()][:MOST]:
         if isinstance(value, str) and value in names:
-            yield f"{slot_name(name)} {names[value]}"
-        elif isinstance(value, str | int | float) and _is_recognised(value, said):
-            yield f"{slot_name(name)} {spoken(value)}"
+            yield f"{slot_name(name, scene.server)} {names[value]}"
+        elif isinstance(value, str | int | float) and _is_recognised(value, scene.said):
+            yield f"{slot_name(name, scene.server)} {spoken(value)}"
 
 
 def _is_recognised(value: str | int | float, said: str) -> bool:
@@ -156,15 +176,18 @@ def _is_recognised(value: str | int | float, said: str) -> bool:
     return is_said(value, said) or DAY.match(text) is not None
 
 
-def deed(tool: str) -> str:
-    """What a write did, from its name: transfer_funds is "transferred the funds"."""
+def deed(tool: str, server: str) -> str:
+    """What a write did: as its server says, or from its name.
+
+    The name alone makes "transferred the funds" of transfer_funds.
+    """
+    if told := known("did", tool, server):
+        return told
     verb, _, rest = tool.partition("_")
-    known = phrases()
-    if tool in known["deeds"]:
-        return str(known["deeds"][tool])
     thing = rest.replace("_", " ")
     first, _, after = thing.partition(" ")
-    place = f"{first} the {after}" if after and first in known["prepositions"] else f"the {thing}"
+    has_preposition = after and first in phrases()["prepositions"]
+    place = f"{first} the {after}" if has_preposition else f"the {thing}"
     return f"{past(verb)} {place if rest else 'it'}"
 
 
@@ -182,52 +205,53 @@ def past(verb: str) -> str:
 
 def _reports(scene: Scene, chance: Random) -> Iterator[str]:
     """One sentence for each question that was asked."""
-    asked = scene.example.turns[scene.turn].text
     for each in scene.done:
-        if each.step.answers and (answer := _answer(each, asked)):
+        if each.step.answers and (answer := _answer(each, scene)):
             yield sentence(chance.choice(phrases()["report"]).format(answer=answer))
 
 
-def _answer(done: Done, asked: str) -> str:
+def _answer(done: Done, scene: Scene) -> str:
     """What a read's answer points to: some of a list, fields of one record, or values anywhere."""
     pointers = [p for p in done.step.answers if point(done.result, p)[0]]
     holders = {pointer.rpartition("/")[0] for pointer in pointers}
     if "/total" in pointers and isinstance(done.result.get("items"), list):
-        return _several(done.result["items"], done.result["total"], asked)
+        return _several(done.result["items"], done.result["total"], scene)
     record = point(done.result, holders.pop())[1] if len(holders) == 1 else None
     if isinstance(record, dict) and "items" not in record and "" not in pointers:
-        return _fields(record, [pointer.rpartition("/")[2] for pointer in pointers], asked)
+        return _fields(record, [pointer.rpartition("/")[2] for pointer in pointers], scene)
     return listed([f"the result is {spoken(point(done.result, p)[1])}" for p in pointers] or [""])
 
 
-def _several(items: list[Any], total: int, asked: str) -> str:
+def _several(items: list[Any], total: int, scene: Scene) -> str:
     """How many there are, and the first of them in short."""
     if not items:
         return "there are none"
-    told = [_in_short(item, asked) for item in items[:MOST]]
+    told = [_in_short(item, scene) for item in items[:MOST]]
     rest = f"; {total - len(told)} more" if total > len(told) else ""
     return f"there {'is one' if total == 1 else f'are {total}'}: {'; '.join(told)}{rest}"
 
 
-def _in_short(item: Any, asked: str) -> str:
+def _in_short(item: Any, scene: Scene) -> str:
     if not isinstance(item, dict):
         return spoken(item)
     name = _name_of(item)
     plain = {n: v for n, v in item.items() if _is_plain(n, v) and v != name}
-    wanted = [*_asked_for(plain, asked), *(n for n, v in plain.items() if not isinstance(v, bool))]
-    fields = [f"{_field(n)} {spoken(plain[n])}" for n in dict.fromkeys(wanted)][:FIELDS]
+    wanted = _asked_for(plain, scene.asked)
+    wanted += [n for n, v in plain.items() if not isinstance(v, bool)]
+    chosen = [*dict.fromkeys(wanted)][:FIELDS]
+    fields = [f"{field_name(n, scene.server)} {spoken(plain[n])}" for n in chosen]
     return f"{name} ({', '.join(fields)})" if name and fields else name or ", ".join(fields)
 
 
-def _fields(record: Json, keys: list[str], asked: str) -> str:
+def _fields(record: Json, keys: list[str], scene: Scene) -> str:
     """Fields of a record; if many would do, first those the question seems to be about."""
     name = _name_of(record, keys[0] if len(keys) == 1 else "")
     if len(keys) > FIELDS - 1:
-        keys = [*dict.fromkeys((*_asked_for(record, asked), *keys))]
+        keys = [*dict.fromkeys((*_asked_for(record, scene.asked), *keys))]
     chosen = [key for key in keys if len(keys) == 1 or record[key] != name][:FIELDS]
     if len(chosen) == 1:
-        return _clause(chosen[0], record[chosen[0]], name)
-    told = listed([_clause(key, record[key], "") for key in chosen])
+        return _clause(chosen[0], record[chosen[0]], name, scene.server)
+    told = listed([_clause(key, record[key], "", scene.server) for key in chosen])
     return f"for {name}, {told}" if name else told
 
 
@@ -244,20 +268,21 @@ def _is_plain(key: str, value: Any) -> bool:
     return not (isinstance(value, str) and (ID.search(value) or len(value) > LONGEST))
 
 
-def _field(key: str) -> str:
-    return str(phrases()["fields"].get(key, key.replace("_", " ")))
+def field_name(key: str, server: str) -> str:
+    """A field of a result in plain words."""
+    return known("fields", key, server) or key.replace("_", " ")
 
 
-def _clause(key: str, value: Any, owner: str) -> str:
+def _clause(key: str, value: Any, owner: str, server: str) -> str:
     """A field and its value, in a form that suits the kind of value."""
-    plain = _field(key)
+    plain = field_name(key, server)
     if isinstance(value, bool):
         return f"{plain}{f' ({owner})' if owner else ''}: {spoken(value)}"
     if isinstance(value, str) and DAY.match(value) and plain.split()[0].endswith(("s", "ed", "at")):
         first = plain.split()[0]
         verb = {"at": "is from"}.get(plain, f"was {plain}" if first.endswith("ed") else plain)
         return f"{owner or 'it'} {verb} {spoken(value)}"
-    if isinstance(value, int | float) and key not in phrases()["fields"]:
+    if isinstance(value, int | float) and known("fields", key, server) is None:
         plain = f"number of {plain}" if re.search(r"[^s]s$", plain) else plain
     verb = "are" if isinstance(value, list) else "is"
     return f"the {plain}{f' of {owner}' if owner else ''} {verb} {spoken(value)}"

@@ -23,16 +23,21 @@ _asked: dict[str, dict[str, Any]] = {}
 def add(server: AnyServer, asks: dict[str, Any] | None = None) -> None:
     """Let `load` find a server that came at run time, such as a foreign one, and `asks` its asks.
 
-    They have the shape of an asks.toml.
+    They have the shape of an asks.toml; what is missing has defaults.
     """
     if server.name in names():
         raise ValueError(f"{server.name} is the name of a server of ours")
     _added[server.name], _asked[server.name] = server, asks or {}
 
 
+def known() -> tuple[str, ...]:
+    """Every name that `load` finds: the servers there are, then those that came at run time."""
+    return (*names(), *_added)
+
+
 def is_known(name: str) -> bool:
     """Whether `load` finds a server of this name."""
-    return name in _added or name in names()
+    return name in known()
 
 
 def load(name: str) -> AnyServer:

@@ -10,9 +10,9 @@ import msgspec
 from rich.progress import Progress
 
 from provegym import servers
-from provegym.conversation.perturb import HELD_OUT
 from provegym.corpus.corpus import Corpus, Order
 from provegym.corpus.exports import shards
+from provegym.corpus.split import HELD_OUT
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, read
 from provegym.train.recipe import Data
