@@ -71,7 +71,7 @@ def test_an_endpoint_that_goes_down_gives_no_result_and_is_asked_again(
     assert "mean reward 0.000" in done.stdout
 
 
-def test_examples_of_a_server_that_is_not_connected_are_refused(tmp_path: Path) -> None:
+def test_that_a_server_is_not_connected_is_said(tmp_path: Path) -> None:
     data = tmp_path / "examples.jsonl"
     write(data, [pay_example(server="theirs")])
     done = run("rollout", "--policy", "oracle", "--data", data, "--out", tmp_path / "out.jsonl")

@@ -212,6 +212,14 @@ def test_a_bug_while_time_passes_is_told_apart(monkeypatch: pytest.MonkeyPatch) 
     assert unseen.reason == "Bug: banking: drawing its world raised KeyError: 'a bug'"
 
 
+def test_a_server_that_is_missing_ends_its_own_rollout_only() -> None:
+    example = pay_example(server="theirs")
+    rollout = roll(example, Says(Reply(text="ok")))
+    assert rollout.ended == "server_bug"
+    assert rollout.reason.startswith("BadFile: ")
+    assert "there is no server 'theirs'" in rollout.reason
+
+
 def test_the_bug_of_a_server_that_a_policy_meets_is_the_servers() -> None:
     rollout = roll(pay_example(), Raises(Bug("banking: list_cards raised KeyError: 'a bug'")))
     assert rollout.ended == "server_bug"

@@ -1,8 +1,8 @@
 """One loop for every use: a policy and a toolbox in turns, until the user has no more to say.
 
-Synthesis, training and evaluation all play examples here. A policy that raises, or a server with a
-bug, ends its own rollout with a reason, and never the batch. Any other exception is our mistake,
-and is raised.
+Synthesis, training and evaluation all play examples here. A policy that raises, or a server that is
+missing or has a bug, ends its own rollout with a reason, and never the batch. Any other exception
+is our mistake, and is raised.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from provegym.kernel.errors import quote, suggest
 from provegym.models.dialects import openai
 from provegym.rewards import PAPER, Scheme, score
 from provegym.toolbox import Toolbox
-from provegym.trace import Call, Checks, Ended, Example, Json, Reply, Rollout, ToolCall
+from provegym.trace import BadFile, Call, Checks, Ended, Example, Json, Reply, Rollout, ToolCall
 
 
 class Policy(Protocol):
@@ -181,7 +181,7 @@ async def play(
     except PolicyError as problem:
         failed = player.rollout(name)
         return msgspec.structs.replace(failed, ended="policy_error", reason=str(problem))
-    except Bug as problem:
+    except (Bug, BadFile) as problem:  # BadFile: the example's server or a tool of it is not here
         failed = player.rollout(name)
         return msgspec.structs.replace(failed, ended="server_bug", reason=_told(problem))
     reward = score(example, player.calls, scheme, outcome)
