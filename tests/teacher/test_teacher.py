@@ -31,7 +31,7 @@ from provegym.teacher.teacher import (
 )
 from provegym.teacher.wording import Ask, kept, objections, withheld
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Path, Provenance, line, read
+from provegym.trace import Claim, Example, Path, Provenance, line, read
 from provegym.verify import verify
 from teacher.fake_endpoint import TOKENS, Answer, Body, Failure, fake_model, in_turn
 
@@ -305,7 +305,7 @@ def test_thoughts_are_not_words() -> None:
 
 
 def test_the_plan_names_goals_and_values_but_no_tool_no_id_and_no_lookup() -> None:
-    ask = Ask(planned(persona="terse", levels=["minimal", "complete"]), 0)
+    ask = Ask(planned(persona="terse", levels=("minimal", "complete")), 0)
     text = opening(ask)[1]["content"]
     assert "amount: 20" in text
     assert "as few words as will do" in text
@@ -325,17 +325,18 @@ def test_a_later_turn_knows_what_was_said() -> None:
 
 def test_what_a_hidden_tool_is_for_is_told_in_its_turn_alone() -> None:
     what = load("banking").tools["open_account"].description
-    alone = put(planned(would_serve=["open_account"]), paths=(Path(),))
+    alone = put(planned(would_serve=("open_account",)), paths=(Path(),))
     assert what in opening(Ask(alone, 0))[1]["content"]
-    wanted = {"turn": 1, "tool": "open_account", "arguments": {"name": "frozen", "kind": "savings"}}
+    arguments = {"name": "frozen", "kind": "savings"}
+    wanted = Claim(turn=1, tool="open_account", arguments=arguments)
     for mark in ("infeasible", "unserved"):
-        later = planned(would_serve=["open_account"], **{mark: wanted})
+        later = planned(would_serve=("open_account",), **{mark: wanted})
         assert what not in opening(Ask(later, 0))[1]["content"]
         assert f"{what}\n  name: frozen\n```" in opening(Ask(later, 1))[1]["content"]
 
 
 def test_an_aside_has_no_goal() -> None:
-    alone = planned(would_serve=["open_account"], levels=["aside", "complete"])
+    alone = planned(would_serve=("open_account",), levels=("aside", "complete"))
     request = {"messages": opening(Ask(put(alone, paths=(Path(),)), 0))}
     assert "(nothing)" in blocks(request)[2]
 
