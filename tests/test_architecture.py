@@ -50,7 +50,11 @@ AMBIGUOUS = {
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-Offenders = list[str]
+
+
+def none_of(offenders: list[str]) -> None:
+    """Fail and list all offenders, each on a line of its own."""
+    assert not offenders, "\n".join(("", *offenders))
 
 
 @cache
@@ -95,7 +99,7 @@ def rooms_used(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def test_every_file_belongs_to_a_layer() -> None:
-    assert [str(path) for path in FILES if room(path) not in LEVEL] == []
+    none_of([str(path) for path in FILES if room(path) not in LEVEL])
 
 
 def test_imports_point_left() -> None:
@@ -105,7 +109,7 @@ def test_imports_point_left() -> None:
         for line, used in rooms_used(path)
         if LEVEL[used] > LEVEL.get(room(path), len(LAYERS))
     ]
-    assert above == []
+    none_of(above)
 
 
 def test_rooms_do_not_import_each_other_in_circles() -> None:
@@ -127,7 +131,7 @@ def test_no_server_imports_another() -> None:
         for line, parts in imports(path)
         if parts[:2] == ("provegym", "servers") and {*parts[2:3]} & (folders - {path.parts[1]})
     ]
-    assert others == []
+    none_of(others)
 
 
 # Size
@@ -136,7 +140,7 @@ def test_no_server_imports_another() -> None:
 def test_modules_are_short() -> None:
     lines = {path: len((SOURCE / path).read_text("utf-8").splitlines()) for path in FILES}
     long = [f"{path}: {count} lines" for path, count in lines.items() if count > MODULE_LINES]
-    assert long == []
+    none_of(long)
 
 
 def test_functions_are_short() -> None:
@@ -146,7 +150,7 @@ def test_functions_are_short() -> None:
         for node in functions(path)
         if (lines := (node.end_lineno or 0) - node.lineno + 1) > FUNCTION_LINES
     ]
-    assert long == []
+    none_of(long)
 
 
 def test_functions_have_few_positional_parameters() -> None:
@@ -156,7 +160,7 @@ def test_functions_have_few_positional_parameters() -> None:
         for node in functions(path)
         if not is_tool(node) and (count := positional(node)) > POSITIONAL
     ]
-    assert crowded == []
+    none_of(crowded)
 
 
 def positional(node: Function) -> int:
@@ -175,29 +179,32 @@ def is_tool(node: Function) -> bool:
 
 
 def test_module_names_say_something() -> None:
-    assert [str(path) for path in FILES if VAGUE & {*path.with_suffix("").parts}] == []
+    none_of([str(path) for path in FILES if VAGUE & {*path.with_suffix("").parts}])
 
 
 def test_a_class_name_means_one_thing() -> None:
-    new = {name: places for name, places in ambiguous().items() if name not in AMBIGUOUS}
-    assert new == {}
+    none_of([found for name, found in ambiguous().items() if name not in AMBIGUOUS])
 
 
 @pytest.mark.xfail(strict=False, reason="the classes in AMBIGUOUS are not renamed yet")
 def test_no_class_name_is_left_that_means_two_things() -> None:
-    assert ambiguous() == {}
+    none_of(list(ambiguous().values()))
 
 
-def ambiguous() -> dict[str, Offenders]:
+def ambiguous() -> dict[str, str]:
     """Public class names that stand for several classes, and where; servers have their own."""
-    places: dict[str, Offenders] = defaultdict(list)
+    places: dict[str, list[str]] = defaultdict(list)
     for path in FILES:
         if path.parts[0] == "servers" and len(path.parts) > 2:
             continue
         for node in nodes(path):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(f"{path}:{node.lineno}")
-    return {name: where for name, where in sorted(places.items()) if len(where) > 1}
+    return {
+        name: f"{name}: {', '.join(where)}"
+        for name, where in sorted(places.items())
+        if len(where) > 1
+    }
 
 
 # Errors and guards
@@ -212,7 +219,7 @@ def test_nothing_is_caught_that_is_not_understood() -> None:
     ]
     caught = Counter(file for file, _ in broad)
     too_many = [f"{file}:{line}" for file, line in broad if caught[file] > CATCH_ALL.get(file, 0)]
-    assert too_many == []
+    none_of(too_many)
 
 
 def catches_everything(node: ast.ExceptHandler) -> bool:
@@ -230,7 +237,7 @@ def test_no_guards_against_our_own_objects() -> None:
         for node in nodes(path)
         if isinstance(node, ast.Call) and is_guard(node)
     ]
-    assert guards == []
+    none_of(guards)
 
 
 def is_guard(call: ast.Call) -> bool:
@@ -249,7 +256,7 @@ def test_worlds_import_nothing_from_outside() -> None:
         for line, parts in imports(path)
         if parts[0] in OUTSIDE or (parts[0] == "random" and parts != ("random", "Random"))
     ]
-    assert outside == []
+    none_of(outside)
 
 
 def test_worlds_ask_neither_clock_nor_chance() -> None:
@@ -259,7 +266,7 @@ def test_worlds_ask_neither_clock_nor_chance() -> None:
         for node in nodes(path)
         if isinstance(node, ast.Call) and leaves_the_seed(node)
     ]
-    assert forbidden == []
+    none_of(forbidden)
 
 
 def leaves_the_seed(call: ast.Call) -> bool:
@@ -278,7 +285,7 @@ def test_worlds_do_not_iterate_over_sets() -> None:
         for node in nodes(path)
         if isinstance(node, ast.For | ast.comprehension) and is_set(node.iter)
     ]
-    assert loops == []
+    none_of(loops)
 
 
 def is_set(node: ast.expr) -> bool:
