@@ -178,7 +178,8 @@ def test_orders_that_are_refused(market: Market, fields: dict[str, Any], words: 
 
 
 def test_other_peoples_portfolios_are_not_for_trading(market: Market) -> None:
-    market.denied("place_market_order", side="buy", portfolio_id=market.adas)
+    [adas] = market.done("list_portfolios", name="Ada")["items"]
+    market.denied("place_market_order", side="buy", portfolio_id=adas["id"])
 
 
 def test_nobody_trades_with_himself(market: Market) -> None:
