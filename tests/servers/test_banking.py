@@ -61,7 +61,7 @@ def test_a_transfer_books_both_sides() -> None:
 def test_a_transfer_needs_cover_but_may_use_the_overdraft() -> None:
     desk = Branch(overdraft=money(50))
     move = {"source_id": desk.main, "target_id": desk.spare}
-    desk.refused("transfer_funds", "150.00 available", **move, amount=150.01)
+    desk.rejected("transfer_funds", "150.00 available", **move, amount=150.01)
     desk.done("transfer_funds", **move, amount=150)
     assert desk.balance(desk.main) == money(-50)
 
@@ -72,11 +72,11 @@ def test_a_transfer_goes_between_two_open_accounts_of_one_currency() -> None:
     frozen = desk.open("Ice", 5, status="frozen")
     desk.start()
     from_main = {"source_id": desk.main, "amount": 1}
-    desk.refused("transfer_funds", "same account", **from_main, target_id=desk.main)
-    desk.refused("transfer_funds", "EUR", **from_main, target_id=dollars)
-    desk.refused("transfer_funds", "takes no money", **from_main, target_id=frozen)
+    desk.rejected("transfer_funds", "same account", **from_main, target_id=desk.main)
+    desk.rejected("transfer_funds", "EUR", **from_main, target_id=dollars)
+    desk.rejected("transfer_funds", "takes no money", **from_main, target_id=frozen)
     back = {"source_id": frozen, "target_id": desk.main, "amount": 1}
-    desk.refused("transfer_funds", "choose an open account", **back)
+    desk.rejected("transfer_funds", "choose an open account", **back)
 
 
 def test_a_viewer_may_look_but_not_act() -> None:
@@ -92,7 +92,7 @@ def test_savings_allow_four_withdrawals_a_month() -> None:
     move = {"source_id": desk.savings, "target_id": desk.spare, "amount": 10}
     for _ in range(4):
         desk.done("transfer_funds", **move)
-    desk.refused("transfer_funds", "no withdrawals left", **move)
+    desk.rejected("transfer_funds", "no withdrawals left", **move)
     assert desk.done("get_account", account_id=desk.savings)["withdrawals_left"] == 0
     desk.wait(days=31)
     desk.done("transfer_funds", **move)
@@ -101,7 +101,7 @@ def test_savings_allow_four_withdrawals_a_month() -> None:
 def test_a_deposit_is_fixed_until_it_matures() -> None:
     desk = Branch(kind="fixed_term", matures=TODAY + timedelta(days=2))
     move = {"source_id": desk.main, "target_id": desk.spare, "amount": 10}
-    desk.refused("transfer_funds", "is fixed until", **move)
+    desk.rejected("transfer_funds", "is fixed until", **move)
     desk.wait(days=2)
     desk.done("transfer_funds", **move)
 
@@ -110,7 +110,7 @@ def test_payees_are_paid_within_the_daily_limit() -> None:
     desk = Branch(daily_limit=money(60))
     pay = {"account_id": desk.main, "payee_id": desk.payee}
     assert desk.done("pay_payee", **pay, amount=45)["counterparty"] == "Ida"
-    desk.refused("pay_payee", "15.00 left today", **pay, amount=16)
+    desk.rejected("pay_payee", "15.00 left today", **pay, amount=16)
     assert desk.done("get_account", account_id=desk.main)["left_of_daily_limit"] == 15
     desk.wait(days=1)
     desk.done("pay_payee", **pay, amount=16)
@@ -119,7 +119,7 @@ def test_payees_are_paid_within_the_daily_limit() -> None:
 def test_payees_are_not_paid_from_savings() -> None:
     desk = Branch()
     pay = {"account_id": desk.savings, "payee_id": desk.payee, "amount": 5}
-    desk.refused("pay_payee", "checking accounts", **pay)
+    desk.rejected("pay_payee", "checking accounts", **pay)
 
 
 def test_a_new_payee_gets_at_most_250_in_the_first_day() -> None:
@@ -127,7 +127,7 @@ def test_a_new_payee_gets_at_most_250_in_the_first_day() -> None:
     new = desk.befriend("Nils", hours=3)
     desk.start()
     pay = {"account_id": desk.main, "payee_id": new}
-    desk.refused("pay_payee", "Nils is new", **pay, amount=250.01)
+    desk.rejected("pay_payee", "Nils is new", **pay, amount=250.01)
     desk.done("pay_payee", **pay, amount=250)
     desk.wait(hours=21)
     desk.done("pay_payee", **pay, amount=251)
@@ -136,12 +136,12 @@ def test_a_new_payee_gets_at_most_250_in_the_first_day() -> None:
 def test_a_payee_needs_a_right_and_new_account_number() -> None:
     desk = Branch()
     iban = make_iban(77)
-    desk.refused("add_payee", "check digits", name="Uma", iban=f"{iban[:-1]}5")
+    desk.rejected("add_payee", "check digits", name="Uma", iban=f"{iban[:-1]}5")
     own = desk.world.accounts[desk.main].iban
-    desk.refused("add_payee", "transfer_funds", name="Me", iban=own)
+    desk.rejected("add_payee", "transfer_funds", name="Me", iban=own)
     spaced = f"{iban[:4]} {iban[4:12]} {iban[12:]}".lower()
     assert desk.done("add_payee", name="Uma", iban=spaced)["iban"] == iban
-    desk.refused("add_payee", "already on the list as Uma", name="Uma B", iban=iban)
+    desk.rejected("add_payee", "already on the list as Uma", name="Uma B", iban=iban)
 
 
 def test_account_numbers_check_themselves() -> None:
@@ -155,11 +155,11 @@ def test_account_numbers_check_themselves() -> None:
 def test_a_payee_with_a_standing_order_stays() -> None:
     desk = Branch()
     order = desk.done("create_standing_order", **desk.weekly())["id"]
-    desk.refused("remove_payee", order, payee_id=desk.payee)
+    desk.rejected("remove_payee", order, payee_id=desk.payee)
     desk.done("cancel_standing_order", standing_order_id=order)
-    desk.refused("cancel_standing_order", "already cancelled", standing_order_id=order)
+    desk.rejected("cancel_standing_order", "already cancelled", standing_order_id=order)
     desk.done("remove_payee", payee_id=desk.payee)
-    desk.missed("remove_payee", payee_id=desk.payee)
+    desk.not_found("remove_payee", payee_id=desk.payee)
 
 
 @pytest.mark.parametrize(
@@ -175,13 +175,13 @@ def test_a_standing_order_has_terms(changes: dict[str, Any], told: str) -> None:
     desk = Branch()
     if "account_id" in changes:
         changes = {"account_id": desk.savings}
-    desk.refused("create_standing_order", told, **desk.weekly(**changes))
+    desk.rejected("create_standing_order", told, **desk.weekly(**changes))
 
 
 def test_one_standing_order_per_account_and_payee() -> None:
     desk = Branch()
     desk.done("create_standing_order", **desk.weekly())
-    desk.refused("create_standing_order", "already runs", **desk.weekly())
+    desk.rejected("create_standing_order", "already runs", **desk.weekly())
     desk.done("create_standing_order", **desk.weekly(account_id=desk.spare))
 
 
@@ -207,10 +207,10 @@ def test_a_monthly_series_stays_within_28_days() -> None:
 
 def test_a_cancelled_card_stays_cancelled() -> None:
     desk = Branch()
-    desk.refused("set_card_status", "already active", card_id=desk.card, status="active")
+    desk.rejected("set_card_status", "already active", card_id=desk.card, status="active")
     desk.done("set_card_status", card_id=desk.card, status="frozen")
     desk.done("set_card_status", card_id=desk.card, status="cancelled")
-    desk.refused("set_card_status", "cancelled", card_id=desk.card, status="active")
+    desk.rejected("set_card_status", "cancelled", card_id=desk.card, status="active")
 
 
 def test_card_payments_of_the_last_60_days_can_be_disputed_once() -> None:
@@ -223,33 +223,33 @@ def test_card_payments_of_the_last_60_days_can_be_disputed_once() -> None:
     paid = desk.world.book(desk.main, money(-5), kind="payment", counterparty="Ida").id
     desk.start()
     dispute = {"reason": "not_mine"}
-    desk.refused("dispute_transaction", "only card payments", transaction_id=paid, **dispute)
-    desk.refused("dispute_transaction", "older than 60", transaction_id=old, **dispute)
+    desk.rejected("dispute_transaction", "only card payments", transaction_id=paid, **dispute)
+    desk.rejected("dispute_transaction", "older than 60", transaction_id=old, **dispute)
     desk.done("dispute_transaction", transaction_id=new, **dispute)
-    desk.refused("dispute_transaction", "already disputed", transaction_id=new, **dispute)
+    desk.rejected("dispute_transaction", "already disputed", transaction_id=new, **dispute)
 
 
 def test_account_names_are_unique_and_their_number_is_limited() -> None:
     desk = Branch()
-    desk.refused("open_account", "choose another name", name="MAIN", kind="checking")
+    desk.rejected("open_account", "choose another name", name="MAIN", kind="checking")
     for number in range(6):
         desk.done("open_account", name=f"No {number}", kind="checking")
-    desk.refused("open_account", "close one first", name="One more", kind="checking")
+    desk.rejected("open_account", "close one first", name="One more", kind="checking")
 
 
 def test_an_account_is_closed_when_nothing_depends_on_it() -> None:
     desk = Branch()
     close = {"account_id": desk.main}
-    desk.refused("close_account", "move the money first", **close)
+    desk.rejected("close_account", "move the money first", **close)
     order = desk.done("create_standing_order", **desk.weekly())["id"]
     desk.done("transfer_funds", source_id=desk.main, target_id=desk.spare, amount=100)
-    desk.refused("close_account", "standing orders", **close)
+    desk.rejected("close_account", "standing orders", **close)
     desk.done("cancel_standing_order", standing_order_id=order)
-    desk.refused("close_account", "cards draw on", **close)
+    desk.rejected("close_account", "cards draw on", **close)
     desk.done("set_card_status", card_id=desk.card, status="cancelled")
     assert desk.done("close_account", **close)["status"] == "closed"
     assert desk.main not in desk.call("list_accounts").text
-    desk.refused("close_account", "closed", **close)
+    desk.rejected("close_account", "closed", **close)
 
 
 def test_bookings_are_found_newest_first() -> None:
@@ -261,4 +261,4 @@ def test_bookings_are_found_newest_first() -> None:
     assert [item["amount"] for item in found["items"]] == [-2, -1]
     since = str(TODAY + timedelta(days=1))
     assert desk.done("search_transactions", since=since)["total"] == 1
-    desk.missed("search_transactions", account_id="acc_1")
+    desk.not_found("search_transactions", account_id="acc_1")

@@ -66,7 +66,7 @@ def test_expenses_add_up(home: Household) -> None:
 
 def test_a_hard_envelope_is_never_overspent(home: Household) -> None:
     over = {"envelope_id": home.food, "amount": 300.01, "place": "Kiosk"}
-    home.refused("record_expense", "Food holds only 300.00", **over)
+    home.rejected("record_expense", "Food holds only 300.00", **over)
     home.spend(home.food, 300)
 
 
@@ -75,20 +75,20 @@ def test_a_soft_envelope_borrows_of_the_buffer(home: Household) -> None:
     assert home.balances(home.fun, home.jar) == [0, 20]
     assert home.held(home.fun).borrowed == 30
     more = {"envelope_id": home.fun, "amount": 20.5, "place": "Kiosk"}
-    home.refused("record_expense", "Jar holds only 20.00", **more)
+    home.rejected("record_expense", "Jar holds only 20.00", **more)
 
 
 def test_the_buffer_only_lends(home: Household) -> None:
     straight = {"envelope_id": home.jar, "amount": 5, "place": "Kiosk"}
-    home.refused("record_expense", "only lends", **straight)
-    home.refused("schedule_recurring_cost", "only lends", first_date="2026-03-12", **straight)
-    home.refused("update_envelope", "gets what the others leave", envelope_id=home.jar, limit=90)
+    home.rejected("record_expense", "only lends", **straight)
+    home.rejected("schedule_recurring_cost", "only lends", first_date="2026-03-12", **straight)
+    home.rejected("update_envelope", "gets what the others leave", envelope_id=home.jar, limit=90)
 
 
 def test_only_days_of_the_open_month_are_booked(home: Household) -> None:
     booked = {"envelope_id": home.food, "amount": 5, "place": "Kiosk"}
-    home.refused("record_expense", "only 2026-03 is open", spent_on="2026-02-28", **booked)
-    home.refused("record_expense", "in the future", spent_on="2026-03-11", **booked)
+    home.rejected("record_expense", "only 2026-03 is open", spent_on="2026-02-28", **booked)
+    home.rejected("record_expense", "in the future", spent_on="2026-03-11", **booked)
     assert home.done("record_expense", spent_on="2026-03-01", **booked)["spent_on"] == "2026-03-01"
 
 
@@ -98,16 +98,16 @@ def test_corrections_change_the_envelope(home: Household) -> None:
     assert home.balances(home.food) == [265]
     home.done("correct_expense", expense_id=expense_id, amount=15)
     assert home.balances(home.food) == [285]
-    home.refused("correct_expense", "with 15.00 already", expense_id=expense_id, amount=15)
-    home.refused("correct_expense", "holds only 285.00", expense_id=expense_id, amount=301)
+    home.rejected("correct_expense", "with 15.00 already", expense_id=expense_id, amount=15)
+    home.rejected("correct_expense", "holds only 285.00", expense_id=expense_id, amount=301)
 
 
 def test_closed_months_stay_as_they_are(home: Household) -> None:
     expense_id = home.spend(home.food, 20)
     home.wait(TO_APRIL)
-    home.refused("correct_expense", "only 2026-04 is open", expense_id=expense_id, amount=10)
+    home.rejected("correct_expense", "only 2026-04 is open", expense_id=expense_id, amount=10)
     part = {"expense_id": expense_id, "envelope_id": home.rent, "amount": 5}
-    home.refused("split_expense", "only 2026-04 is open", **part)
+    home.rejected("split_expense", "only 2026-04 is open", **part)
 
 
 def test_a_part_of_an_expense_goes_on_another_envelope(home: Household) -> None:
@@ -116,14 +116,14 @@ def test_a_part_of_an_expense_goes_on_another_envelope(home: Household) -> None:
     split = home.done("split_expense", amount=20, **part)
     assert (split["split_from_id"], split["place"]) == (expense_id, "Market Hall")
     assert home.balances(home.food, home.fun) == [270, 80]
-    home.refused("split_expense", "smaller than 30.00", amount=30, **part)
-    home.refused("split_expense", "already", **{**part, "envelope_id": home.food}, amount=5)
+    home.rejected("split_expense", "smaller than 30.00", amount=30, **part)
+    home.rejected("split_expense", "already", **{**part, "envelope_id": home.food}, amount=5)
 
 
 def test_a_part_must_fit_its_envelope(home: Household) -> None:
     expense_id = home.spend(home.rent, 400)
     part = {"expense_id": expense_id, "envelope_id": home.food, "amount": 301}
-    home.refused("split_expense", "Food holds only 300.00", **part)
+    home.rejected("split_expense", "Food holds only 300.00", **part)
     assert home.balances(home.rent, home.food) == [100, 300]
 
 
@@ -131,18 +131,18 @@ def test_money_moves_between_envelopes(home: Household) -> None:
     move = {"source_id": home.rent, "target_id": home.food}
     assert home.done("move_budget_money", amount=120, **move)["balance"] == 380
     assert home.balances(home.rent, home.food) == [380, 420]
-    home.refused("move_budget_money", "Rent holds only 380.00", amount=381, **move)
+    home.rejected("move_budget_money", "Rent holds only 380.00", amount=381, **move)
     same = {"source_id": home.rent, "target_id": home.rent, "amount": 1}
-    home.refused("move_budget_money", "the same", **same)
+    home.rejected("move_budget_money", "the same", **same)
 
 
 def test_a_goal_is_reached_exactly(home: Household) -> None:
     save = {"source_id": home.rent, "target_id": home.tent}
     home.done("move_budget_money", amount=30, **save)
-    home.refused("move_budget_money", "takes only 50.00 more", amount=51, **save)
+    home.rejected("move_budget_money", "takes only 50.00 more", amount=51, **save)
     home.done("move_budget_money", amount=50, **save)
     assert (home.goal().status, home.goal().saved) == ("reached", 80)
-    home.refused("move_budget_money", "Tent is reached", amount=1, **save)
+    home.rejected("move_budget_money", "Tent is reached", amount=1, **save)
     home.wait(TO_APRIL)
     assert home.goal().saved == 80
 
@@ -153,7 +153,7 @@ def test_what_was_saved_for_a_missed_goal_goes_to_the_buffer(home: Household) ->
     home.wait(days=10)
     assert (home.goal().status, home.goal().saved) == ("missed", 0)
     assert home.balances(home.jar) == [80]
-    home.refused("move_budget_money", "Tent is missed", amount=1, **save)
+    home.rejected("move_budget_money", "Tent is missed", amount=1, **save)
 
 
 def test_a_new_month_carries_sweeps_and_repays(home: Household) -> None:
@@ -175,17 +175,17 @@ def test_a_month_is_summed_up_open_or_closed(home: Household) -> None:
     home.spend(home.food, 9)
     assert home.done("get_budget_month", month="2026-03")["items"] == lines
     assert home.done("get_budget_month", month="2026-04")["items"][0]["spent"] == 9
-    home.missed("get_budget_month", month="2025-01")
+    home.not_found("get_budget_month", month="2025-01")
 
 
 def test_limits_share_the_monthly_income(home: Household) -> None:
     raised = home.done("update_envelope", envelope_id=home.food, limit=340)
     assert (raised["limit"], raised["balance"]) == (340, 300)
     assert home.held(home.jar).limit == 10
-    home.refused("update_envelope", "only 10.00 of", envelope_id=home.fun, limit=111)
+    home.rejected("update_envelope", "only 10.00 of", envelope_id=home.fun, limit=111)
     home.done("update_envelope", envelope_id=home.rent, limit=400, rollover="sweep")
     assert home.held(home.jar).limit == 110
-    home.refused("update_envelope", "say what to change", envelope_id=home.food)
+    home.rejected("update_envelope", "say what to change", envelope_id=home.food)
     home.wait(TO_APRIL)
     assert home.balances(home.food, home.rent) == [640, 400]
 
@@ -193,12 +193,12 @@ def test_limits_share_the_monthly_income(home: Household) -> None:
 def test_recurring_costs_book_themselves(home: Household) -> None:
     plan = {"envelope_id": home.rent, "amount": 450, "place": "Landlord"}
     cost = home.done("schedule_recurring_cost", first_date="2026-03-12", **plan)["id"]
-    home.refused("schedule_recurring_cost", "each month already", first_date="2026-03-13", **plan)
+    home.rejected("schedule_recurring_cost", "each month already", first_date="2026-03-13", **plan)
     home.wait(days=2)
     assert home.balances(home.rent) == [50]
     assert home.state.plans[cost].next_date == date(2026, 4, 12)
     home.done("stop_recurring_cost", recurring_cost_id=cost)
-    home.refused("stop_recurring_cost", "stopped already", recurring_cost_id=cost)
+    home.rejected("stop_recurring_cost", "stopped already", recurring_cost_id=cost)
     home.wait(days=40)
     assert home.done("search_expenses", place="Landlord")["total"] == 1
 
@@ -215,9 +215,9 @@ def test_a_recurring_cost_that_is_not_covered_is_missed(home: Household) -> None
 def test_recurring_costs_fit_the_envelope_and_the_calendar(home: Household) -> None:
     plan = {"envelope_id": home.fun, "amount": 20, "place": "Stream Box"}
     for day in ("2026-03-10", "2026-04-11", "2026-03-29"):
-        home.refused("schedule_recurring_cost", "choose a first day", first_date=day, **plan)
+        home.rejected("schedule_recurring_cost", "choose a first day", first_date=day, **plan)
     dear = {**plan, "amount": 101, "first_date": "2026-03-12"}
-    home.refused("schedule_recurring_cost", "gets only 100.00 a month", **dear)
+    home.rejected("schedule_recurring_cost", "gets only 100.00 a month", **dear)
 
 
 def test_months_follow_each_other() -> None:

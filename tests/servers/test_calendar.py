@@ -72,7 +72,7 @@ def test_a_monthly_series_keeps_its_day_and_starts_by_the_28th(office: Office) -
     assert "first 28 days" not in office.call("create_calendar_event", **first).text
     late = office.monday.replace(month=1 if office.monday.month > 1 else 3, day=31)
     late = late.replace(year=office.monday.year + (late < office.monday))
-    office.refused(
+    office.rejected(
         "create_calendar_event", "first 28 days", **office.lunch(repeat="monthly", starts=late)
     )
 
@@ -80,7 +80,7 @@ def test_a_monthly_series_keeps_its_day_and_starts_by_the_28th(office: Office) -
 def test_a_day_is_counted_where_the_user_is(office: Office) -> None:
     """Half past eleven in the evening of the 28th in UTC is the 29th in Berlin."""
     at = (office.monday + timedelta(days=62)).replace(day=28, hour=23, minute=30)
-    office.refused("create_calendar_event", **office.lunch(repeat="monthly", starts=at))
+    office.rejected("create_calendar_event", **office.lunch(repeat="monthly", starts=at))
 
 
 def test_nothing_is_added_to_a_shared_calendar(office: Office) -> None:
@@ -90,11 +90,11 @@ def test_nothing_is_added_to_a_shared_calendar(office: Office) -> None:
 def test_an_event_starts_after_now_and_within_a_year(office: Office) -> None:
     for days in (-1, 400):
         starts = office.state.now + timedelta(days=days)
-        office.refused("create_calendar_event", "within a year", **office.lunch(starts=starts))
+        office.rejected("create_calendar_event", "within a year", **office.lunch(starts=starts))
 
 
 def test_a_failed_invitation_leaves_no_event(office: Office) -> None:
-    office.refused(
+    office.rejected(
         "create_calendar_event", **office.lunch(attendee_ids=[office.bo.id, office.ines.id])
     )
     assert len(office.state.events) == 3
@@ -138,15 +138,15 @@ def test_moving_asks_every_invitee_again(office: Office) -> None:
     row = office.times(office.review)[0]
     office.done("update_calendar_event", occurrence_id=row.id, minutes=90)
     assert office.state.events[office.review.id].said(office.bo.id) == "pending"
-    office.refused("update_calendar_event", "nothing would change", occurrence_id=row.id)
+    office.rejected("update_calendar_event", "nothing would change", occurrence_id=row.id)
 
 
 def test_what_has_begun_or_is_cancelled_cannot_change(office: Office) -> None:
     first, second, _ = office.times(office.standup)
     office.done("cancel_calendar_event", occurrence_id=second.id)
-    office.refused("cancel_calendar_event", "cancelled or has begun", occurrence_id=second.id)
+    office.rejected("cancel_calendar_event", "cancelled or has begun", occurrence_id=second.id)
     office.wait(int((first.starts - office.state.now) / timedelta(minutes=1)) + 5)
-    office.refused("cancel_calendar_event", "cancelled or has begun", occurrence_id=first.id)
+    office.rejected("cancel_calendar_event", "cancelled or has begun", occurrence_id=first.id)
 
 
 def test_cancelling_the_rest_of_a_series_frees_its_room(office: Office) -> None:
@@ -163,7 +163,7 @@ def test_a_room_is_never_booked_twice(office: Office) -> None:
     office.done("book_meeting_room", event_id=office.review.id, room_id=office.large.id)
     row = office.times(office.review)[0]
     earlier = row.starts - timedelta(minutes=30)
-    office.refused(
+    office.rejected(
         "update_calendar_event",
         "Aspen is taken by 'Stand-up'",
         occurrence_id=row.id,
@@ -175,10 +175,10 @@ def test_a_room_has_a_seat_for_everybody(office: Office) -> None:
     office.done("invite_attendee", event_id=office.review.id, attendee_id=office.bo.id)
     office.done("book_meeting_room", event_id=office.review.id, room_id=office.small.id)
     given = {"event_id": office.review.id, "attendee_id": office.cem.id}
-    office.refused("invite_attendee", "Fjord seats 2", **given)
+    office.rejected("invite_attendee", "Fjord seats 2", **given)
     office.done("book_meeting_room", event_id=office.review.id)
     office.done("invite_attendee", **given)
-    office.refused(
+    office.rejected(
         "book_meeting_room", "Fjord seats 2", event_id=office.review.id, room_id=office.small.id
     )
 
@@ -193,9 +193,9 @@ def test_free_rooms_are_those_with_no_event_then(office: Office) -> None:
 
 def test_nobody_is_invited_twice_and_only_invitees_are_removed(office: Office) -> None:
     given = {"event_id": office.review.id, "attendee_id": office.bo.id}
-    office.refused("remove_invitee", "not invited", **given)
+    office.rejected("remove_invitee", "not invited", **given)
     office.done("invite_attendee", **given)
-    office.refused("invite_attendee", "already", **given)
+    office.rejected("invite_attendee", "already", **given)
     office.done("remove_invitee", **given)
     assert office.state.events[office.review.id].invitees == ()
 
@@ -205,7 +205,7 @@ def test_the_user_answers_what_they_are_invited_to(office: Office) -> None:
     assert [event["title"] for event in pending] == ["Council"]
     office.done("answer_event_invitation", event_id=office.council.id, answer="accepted")
     assert office.done("list_event_invitations")["total"] == 0
-    office.refused(
+    office.rejected(
         "answer_event_invitation", "not invited", event_id=office.review.id, answer="declined"
     )
 
@@ -234,10 +234,10 @@ def test_declined_and_late_reminders_are_refused(office: Office) -> None:
     office.done("set_event_reminder", event_id=office.council.id, minutes=5)
     office.done("answer_event_invitation", event_id=office.council.id, answer="declined")
     assert office.times(office.council)[0].remind_at is None
-    office.refused("set_event_reminder", "declined", event_id=office.council.id, minutes=5)
+    office.rejected("set_event_reminder", "declined", event_id=office.council.id, minutes=5)
     soon = office.state.now + timedelta(minutes=20)
     event = office.done("create_calendar_event", **office.lunch(starts=soon))
-    office.refused("set_event_reminder", "fewer", event_id=event["id"], minutes=60)
+    office.rejected("set_event_reminder", "fewer", event_id=event["id"], minutes=60)
 
 
 def test_only_sure_answers_make_people_busy(office: Office) -> None:

@@ -80,9 +80,9 @@ def test_what_others_own_may_be_seen_but_not_changed() -> None:
 def test_leads_move_step_by_step_and_need_a_budget() -> None:
     office = Office()
     lead = {"lead_id": office.find("new")}
-    office.refused("update_lead", "working, disqualified", **lead, status="qualified")
+    office.rejected("update_lead", "working, disqualified", **lead, status="qualified")
     office.done("update_lead", **lead, status="working")
-    office.refused("update_lead", "budget", **lead, status="qualified")
+    office.rejected("update_lead", "budget", **lead, status="qualified")
     assert office.done("update_lead", **lead, status="qualified", budget=700)["budget"] == 700
     office.done("update_lead", **lead, status="disqualified")
     assert office.done("update_lead", **lead, status="working")["status"] == "working"
@@ -96,15 +96,15 @@ def test_a_converted_lead_becomes_company_contact_and_deal() -> None:
     contact = office.state.contacts[result["contact_id"]]
     assert (deal.stage, deal.amount, deal.owner) == ("discovery", money(700), "Ida Holm")
     assert office.state.companies[contact.company_id].name == "Puffin Toys"
-    office.refused("convert_lead", "is converted", lead_id=lead, deal_name="More")
-    office.refused("update_lead", "next can be", lead_id=lead, status="working")
+    office.rejected("convert_lead", "is converted", lead_id=lead, deal_name="More")
+    office.rejected("update_lead", "next can be", lead_id=lead, status="working")
 
 
 def test_conversion_uses_what_is_known_already() -> None:
     office = Office()
     known = {"company_name": "granite tools", "email": "koch@mail.example", "budget": money(9)}
     lead = office.find("qualified", **known)
-    office.refused("convert_lead", "already called", lead_id=lead, deal_name="signage for granite")
+    office.rejected("convert_lead", "already called", lead_id=lead, deal_name="signage for granite")
     result = office.done("convert_lead", lead_id=lead, deal_name="Chairs")
     assert result["contact_id"] == office.mira
     assert len(office.state.companies) == 2
@@ -113,42 +113,42 @@ def test_conversion_uses_what_is_known_already() -> None:
 def test_only_qualified_leads_are_converted() -> None:
     office = Office()
     lead = office.find("working")
-    office.refused("convert_lead", "qualify", lead_id=lead, deal_name="Chairs")
+    office.rejected("convert_lead", "qualify", lead_id=lead, deal_name="Chairs")
 
 
 def test_new_leads_go_to_their_territory_and_have_an_address_of_their_own() -> None:
     office = Office()
     new = {"name": "Ana Silva", "email": "Ana@Heron.example", "company": "Heron Fisheries"}
     assert office.done("create_lead", **new, territory="north")["owner"] == "Ida Holm"
-    office.refused("create_lead", "belongs to the lead", **new, territory="south")
+    office.rejected("create_lead", "belongs to the lead", **new, territory="south")
     far = new | {"email": "zoe@heron.example"}
     assert office.done("create_lead", **far, territory="south")["owner"] == "Eva Dahl"
     wrong = new | {"email": "heron.example"}
-    office.refused("create_lead", "no mail address", **wrong, territory="north")
+    office.rejected("create_lead", "no mail address", **wrong, territory="north")
 
 
 def test_a_proposal_needs_amount_and_closing_day() -> None:
     office = Office("discovery", amount=None, closes=None)
-    office.refused("update_deal", "amount and closing day", stage="proposal", amount=50)
+    office.rejected("update_deal", "amount and closing day", stage="proposal", amount=50)
     deal = office.done("update_deal", stage="proposal", amount=50, closes="2026-03-31")
     assert (deal["stage"], deal["amount"]) == ("proposal", 50)
 
 
 def test_stages_follow_each_other() -> None:
     office = Office("discovery")
-    office.refused("update_deal", "only move to proposal", stage="negotiation")
+    office.rejected("update_deal", "only move to proposal", stage="negotiation")
     office.done("update_deal", stage="proposal")
-    office.refused("update_deal", "approved quote", stage="negotiation")
+    office.rejected("update_deal", "approved quote", stage="negotiation")
     office.done("create_deal_quote", discount_percent=10)
     office.done("update_deal", stage="negotiation")
-    office.refused("update_deal", "only move to proposal", stage="discovery")
+    office.rejected("update_deal", "only move to proposal", stage="discovery")
 
 
 def test_a_change_says_what_and_closes_within_a_year() -> None:
     office = Office()
-    office.refused("update_deal", "say what")
+    office.rejected("update_deal", "say what")
     for day in ("2026-03-01", "2028-01-01"):
-        office.refused("update_deal", "coming year", closes=day)
+        office.rejected("update_deal", "coming year", closes=day)
 
 
 def test_small_discounts_are_approved_at_once_and_expire() -> None:
@@ -163,15 +163,15 @@ def test_small_discounts_are_approved_at_once_and_expire() -> None:
 def test_the_manager_decides_on_larger_discounts(percent: int, verdict: str) -> None:
     office = Office()
     office.done("create_deal_quote", discount_percent=percent)
-    office.refused("create_deal_quote", "still pending", discount_percent=5)
-    office.refused("reassign_deal", "still pending", sales_rep_id=office.ben)
+    office.rejected("create_deal_quote", "still pending", discount_percent=5)
+    office.rejected("reassign_deal", "still pending", sales_rep_id=office.ben)
     office.wait(hours=4)
     assert office.quotes() == [verdict]
 
 
 def test_quotes_come_with_a_proposal_and_have_a_limit() -> None:
-    Office("discovery").refused("create_deal_quote", "in discovery", discount_percent=5)
-    Office().refused("create_deal_quote", "more than 40", discount_percent=41)
+    Office("discovery").rejected("create_deal_quote", "in discovery", discount_percent=5)
+    Office().rejected("create_deal_quote", "more than 40", discount_percent=41)
 
 
 def test_a_new_quote_or_amount_withdraws_the_last_quote() -> None:
@@ -189,9 +189,9 @@ def test_a_deal_is_won_with_an_approved_quote_and_closed_for_good() -> None:
     office = Office()
     won = {"outcome": "won", "reason": "best_fit"}
     office.done("create_deal_quote", discount_percent=5)
-    office.refused("close_deal", "no approved quote in negotiation", **won)
+    office.rejected("close_deal", "no approved quote in negotiation", **won)
     office.done("update_deal", stage="negotiation")
-    office.refused("close_deal", "for one of", outcome="won", reason="competitor")
+    office.rejected("close_deal", "for one of", outcome="won", reason="competitor")
     assert office.done("close_deal", **won)["stage"] == "won"
     assert office.quotes() == ["accepted"]
     calls: dict[str, dict[str, Any]] = {
@@ -201,7 +201,7 @@ def test_a_deal_is_won_with_an_approved_quote_and_closed_for_good() -> None:
         "reassign_deal": {"sales_rep_id": office.ben},
     }
     for tool, rest in calls.items():
-        office.refused(tool, "closed deals stay", **rest)
+        office.rejected(tool, "closed deals stay", **rest)
 
 
 def test_a_lost_deal_takes_its_quote_and_plans_along() -> None:
@@ -214,16 +214,16 @@ def test_a_lost_deal_takes_its_quote_and_plans_along() -> None:
     assert office.quotes() == ["withdrawn"]
     assert office.state.activities[planned["id"]].status == "cancelled"
     again = {"activity_id": planned["id"], "outcome": "late"}
-    office.refused("complete_sales_activity", "is cancelled", **again)
+    office.rejected("complete_sales_activity", "is cancelled", **again)
 
 
 def test_a_deal_is_handed_to_a_present_rep_of_the_territory() -> None:
     office = Office()
     away = office.world.reps.add(name="Uwe Falk", territory="north", away=True).id
     office.start()
-    office.refused("reassign_deal", "yours already", sales_rep_id=office.me)
-    office.refused("reassign_deal", "is away", sales_rep_id=away)
-    office.refused("reassign_deal", "Eva Dahl is not", sales_rep_id=office.eva)
+    office.rejected("reassign_deal", "yours already", sales_rep_id=office.me)
+    office.rejected("reassign_deal", "is away", sales_rep_id=away)
+    office.rejected("reassign_deal", "Eva Dahl is not", sales_rep_id=office.eva)
     assert office.done("reassign_deal", sales_rep_id=office.ben)["owner"] == "Ben Roth"
     assert office.state.contacts[office.mira].owner == "Ben Roth"
     office.denied("update_deal", amount=5)
@@ -240,16 +240,16 @@ def test_what_is_planned_becomes_overdue_and_can_still_be_done_once() -> None:
     assert overdue["total"] == 1
     result = {"activity_id": activity, "outcome": "went well"}
     assert office.done("complete_sales_activity", **result)["status"] == "done"
-    office.refused("complete_sales_activity", "is done", **result)
+    office.rejected("complete_sales_activity", "is done", **result)
 
 
 def test_notes_are_written_down_not_planned() -> None:
     office = Office()
     note = {"contact_id": office.mira, "kind": "note", "subject": "likes tea"}
     assert office.done("log_sales_activity", **note)["status"] == "done"
-    office.refused("log_sales_activity", "no due day", **note, due_on="2026-03-05")
+    office.rejected("log_sales_activity", "no due day", **note, due_on="2026-03-05")
     call = note | {"kind": "call"}
-    office.refused("log_sales_activity", "coming year", **call, due_on="2026-03-01")
+    office.rejected("log_sales_activity", "coming year", **call, due_on="2026-03-01")
 
 
 def test_merging_moves_deals_leads_and_activities() -> None:
@@ -269,9 +269,9 @@ def test_only_two_contacts_of_one_company_are_merged() -> None:
     other = office.meet("Lea Falk", office.lantern, "Lantern Studios")
     office.start()
     same = {"contact_id": office.mira, "duplicate_id": office.mira}
-    office.refused("merge_crm_contacts", "same contact", **same)
+    office.rejected("merge_crm_contacts", "same contact", **same)
     apart = {"contact_id": office.mira, "duplicate_id": other}
-    office.refused("merge_crm_contacts", "companies", **apart)
+    office.rejected("merge_crm_contacts", "companies", **apart)
 
 
 def test_quotes_and_reps_are_looked_up() -> None:
@@ -280,4 +280,4 @@ def test_quotes_and_reps_are_looked_up() -> None:
     [quote] = office.done("list_deal_quotes")["items"]
     assert quote["list_amount"] == quote["total"] == 1000
     assert office.done("list_sales_reps", name="ida")["items"][0]["is_me"]
-    office.missed("list_deal_quotes", deal_id="dea_1")
+    office.not_found("list_deal_quotes", deal_id="dea_1")

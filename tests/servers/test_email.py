@@ -65,7 +65,7 @@ def test_an_answer_to_everyone_leaves_out_the_user(post: Post) -> None:
 
 
 def test_no_reply_addresses_are_not_answered(post: Post) -> None:
-    post.refused("reply_to_email", "reads no answers", email_id=post.news.id, body="Stop!")
+    post.rejected("reply_to_email", "reads no answers", email_id=post.news.id, body="Stop!")
 
 
 def test_a_forward_takes_attachments_along_and_leaves_the_thread(post: Post) -> None:
@@ -78,19 +78,19 @@ def test_a_forward_takes_attachments_along_and_leaves_the_thread(post: Post) -> 
 
 def test_addresses_must_be_addresses_that_take_mail(post: Post) -> None:
     for address in ("bo", "bo@", "@mail.example", "bo lind@mail.example", "a@b@mail.example"):
-        post.refused("create_email_draft", "no email address", to=[address], subject="Hi")
-    post.refused("forward_email", "comes back", email_id=post.roof.id, to=[CEM])
+        post.rejected("create_email_draft", "no email address", to=[address], subject="Hi")
+    post.rejected("forward_email", "comes back", email_id=post.roof.id, to=[CEM])
 
 
 def test_attachments_have_a_limit(post: Post) -> None:
     files = [{"name": f"{part}.zip", "kilobytes": 13_000} for part in "ab"]
-    post.refused("update_email_draft", "at most 25000 kB", draft_id=post.draft.id, files=files)
+    post.rejected("update_email_draft", "at most 25000 kB", draft_id=post.draft.id, files=files)
     post.done("update_email_draft", draft_id=post.draft.id, files=files[:1])
 
 
 def test_a_draft_without_recipient_stays(post: Post) -> None:
     draft = post.done("create_email_draft", to=[], subject="Later")
-    post.refused("send_email_draft", "no recipient", draft_id=draft["id"])
+    post.rejected("send_email_draft", "no recipient", draft_id=draft["id"])
 
 
 def test_a_sent_draft_goes_out_after_five_minutes(post: Post) -> None:
@@ -106,7 +106,7 @@ def test_a_sent_draft_goes_out_after_five_minutes(post: Post) -> None:
 
 def test_sending_can_be_undone_until_it_is_due(post: Post) -> None:
     given = {"draft_id": post.draft.id}
-    post.refused("cancel_email_send", "does not wait", **given)
+    post.rejected("cancel_email_send", "does not wait", **given)
     post.done("send_email_draft", **given)
     post.done("cancel_email_send", **given)
     post.wait(60)
@@ -116,7 +116,7 @@ def test_sending_can_be_undone_until_it_is_due(post: Post) -> None:
 
 def test_mail_can_be_sent_later_but_not_earlier(post: Post) -> None:
     given = {"draft_id": post.draft.id}
-    post.refused("send_email_draft", "within a year", send_at=post.state.now - HOUR, **given)
+    post.rejected("send_email_draft", "within a year", send_at=post.state.now - HOUR, **given)
     post.done("send_email_draft", send_at=post.state.now + 24 * HOUR, **given)
     post.wait(days=1)
     assert [email.subject for email in post.sent()] == ["Lunch"]
@@ -125,13 +125,13 @@ def test_mail_can_be_sent_later_but_not_earlier(post: Post) -> None:
 def test_what_waits_to_be_sent_cannot_be_changed(post: Post) -> None:
     post.done("send_email_draft", draft_id=post.draft.id)
     for tool in ("update_email_draft", "discard_email_draft", "send_email_draft"):
-        post.refused(tool, "cancel that first", draft_id=post.draft.id)
+        post.rejected(tool, "cancel that first", draft_id=post.draft.id)
     post.done("cancel_email_send", draft_id=post.draft.id)
     post.done("discard_email_draft", draft_id=post.draft.id)
 
 
 def test_mail_that_has_not_arrived_cannot_be_seen(post: Post) -> None:
-    post.missed("get_email", email_id=post.coming.id)
+    post.not_found("get_email", email_id=post.coming.id)
     assert post.done("search_emails")["total"] == 2
 
 
@@ -147,11 +147,11 @@ def test_arriving_mail_joins_its_thread_and_meets_filters(post: Post) -> None:
 
 def test_filters_need_a_condition_of_their_own(post: Post) -> None:
     given = {"label_id": post.family.id}
-    post.refused("create_email_filter", "needs a sender", **given)
+    post.rejected("create_email_filter", "needs a sender", **given)
     for name in ("a", "b", "c", "d"):
         post.done("create_email_filter", sender=name, **given)
-    post.refused("create_email_filter", "already", sender="a", archive=True, **given)
-    post.refused("create_email_filter", "4 filters", sender="e", **given)
+    post.rejected("create_email_filter", "already", sender="a", archive=True, **given)
+    post.rejected("create_email_filter", "4 filters", sender="e", **given)
 
 
 def test_snoozed_mail_comes_back_unread(post: Post) -> None:
@@ -166,20 +166,20 @@ def test_snoozed_mail_comes_back_unread(post: Post) -> None:
 
 def test_nothing_is_snoozed_into_the_past_or_out_of_the_trash(post: Post) -> None:
     given = {"email_id": post.roof.id}
-    post.refused("snooze_email", "within a year", until=post.state.now, **given)
+    post.rejected("snooze_email", "within a year", until=post.state.now, **given)
     post.done("update_email", folder="trash", **given)
-    post.refused("snooze_email", "only received mail", until=post.state.now + HOUR, **given)
+    post.rejected("snooze_email", "only received mail", until=post.state.now + HOUR, **given)
 
 
 def test_trash_can_be_restored_for_thirty_days(post: Post) -> None:
     given = {"email_id": post.news.id}
     post.done("update_email", folder="trash", **given)
-    post.refused("update_email", "already", folder="trash", **given)
+    post.rejected("update_email", "already", folder="trash", **given)
     post.wait(days=29)
     post.done("update_email", folder="inbox", **given)
     post.done("update_email", folder="trash", **given)
     post.wait(days=30)
-    post.missed("get_email", **given)
+    post.not_found("get_email", **given)
     assert post.news.thread_id not in post.state.threads
 
 
@@ -197,7 +197,7 @@ def test_sent_mail_only_goes_to_the_trash_and_back(post: Post) -> None:
     post.done("send_email_draft", draft_id=post.draft.id)
     post.wait(5)
     (email,) = post.sent()
-    post.refused("update_email", "sent mail", email_id=email.id, folder="archive")
+    post.rejected("update_email", "sent mail", email_id=email.id, folder="archive")
     post.done("update_email", email_id=email.id, folder="trash")
     post.done("update_email", email_id=email.id, folder="inbox")
     assert post.sent() == [email]
@@ -205,9 +205,9 @@ def test_sent_mail_only_goes_to_the_trash_and_back(post: Post) -> None:
 
 def test_a_label_goes_on_once_and_comes_off(post: Post) -> None:
     given = {"email_id": post.roof.id, "label_id": post.family.id}
-    post.refused("update_email", "already", remove=True, **given)
+    post.rejected("update_email", "already", remove=True, **given)
     post.done("update_email", **given)
-    post.refused("update_email", "already", **given)
+    post.rejected("update_email", "already", **given)
     assert post.done("search_emails", label_id=post.family.id)["total"] == 1
     assert post.done("update_email", remove=True, **given).get("label_ids") is None
 
@@ -216,7 +216,7 @@ def test_an_email_has_six_labels_at_most(post: Post) -> None:
     for number in range(6):
         label = post.done("create_email_label", name=f"Pile {number}")
         post.done("update_email", email_id=post.roof.id, label_id=label["id"])
-    post.refused("update_email", "six labels", email_id=post.roof.id, label_id=post.family.id)
+    post.rejected("update_email", "six labels", email_id=post.roof.id, label_id=post.family.id)
 
 
 def test_deleting_a_label_takes_it_off_every_email(post: Post) -> None:
@@ -229,8 +229,8 @@ def test_deleting_a_label_takes_it_off_every_email(post: Post) -> None:
 
 
 def test_system_labels_and_names_are_protected(post: Post) -> None:
-    post.refused("delete_email_label", "system label", label_id=post.starred.id)
-    post.refused("create_email_label", "already", name="family")
+    post.rejected("delete_email_label", "system label", label_id=post.starred.id)
+    post.rejected("create_email_label", "already", name="family")
 
 
 def test_search_looks_at_sender_text_and_folder(post: Post) -> None:

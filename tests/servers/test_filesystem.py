@@ -71,15 +71,15 @@ def test_paths_are_relative_to_where_one_stands(disk: Machine) -> None:
     assert disk.text("../todo.txt") == disk.text("~/docs/./todo.txt")
     assert disk.text("//home/ada/../ada/docs/old/plan.md") == "the old plan"
     assert names(disk.done("list_directory", directory_path="..")) == ["old", "todo.txt"]
-    disk.missed("read_file", "no 'todo.txt' in /home/ada/docs/old", path="todo.txt")
+    disk.not_found("read_file", "no 'todo.txt' in /home/ada/docs/old", path="todo.txt")
 
 
 def test_files_and_directories_are_not_mixed_up(disk: Machine) -> None:
-    disk.refused("change_directory", "not a directory", directory_path="ideas.txt")
-    disk.refused("read_file", "not a directory", path="ideas.txt/more")
-    disk.refused("read_file", "is a directory, not a file", path="docs")
-    disk.refused("remove_file", "see remove_directory", path="docs")
-    disk.refused("remove_directory", "see remove_file", directory_path="ideas.txt")
+    disk.rejected("change_directory", "not a directory", directory_path="ideas.txt")
+    disk.rejected("read_file", "not a directory", path="ideas.txt/more")
+    disk.rejected("read_file", "is a directory, not a file", path="docs")
+    disk.rejected("remove_file", "see remove_directory", path="docs")
+    disk.rejected("remove_directory", "see remove_file", directory_path="ideas.txt")
 
 
 def test_rights_follow_owner_group_and_others(disk: Machine) -> None:
@@ -118,31 +118,31 @@ def test_sizes_and_words_are_counted(disk: Machine) -> None:
 
 
 def test_new_names_must_be_proper_and_free(disk: Machine) -> None:
-    disk.refused("create_file", "already exists", name="ideas.txt")
-    disk.refused("make_directory", "already exists", name="docs")
+    disk.rejected("create_file", "already exists", name="ideas.txt")
+    disk.rejected("make_directory", "already exists", name="docs")
     for name in ("", "..", "a/b", " a", "a\tb", "n" * 61):
-        disk.refused("create_file", "that is no name", name=name)
-    disk.refused("rename_path", "already exists", path="ideas.txt", new_name="docs")
+        disk.rejected("create_file", "that is no name", name=name)
+    disk.rejected("rename_path", "already exists", path="ideas.txt", new_name="docs")
 
 
 def test_paths_end_at_some_depth(disk: Machine) -> None:
     for _ in range(14):
         disk.done("make_directory", name="d")
         disk.done("change_directory", directory_path="d")
-    disk.refused("make_directory", "too deep", name="d")
+    disk.rejected("make_directory", "too deep", name="d")
     disk.done("change_directory", directory_path="~")
     disk.done("make_directory", name="e")
-    disk.refused("move_path", "too deep", path="d", directory_path="e")
+    disk.rejected("move_path", "too deep", path="d", directory_path="e")
 
 
 def test_text_is_edited_in_place(disk: Machine) -> None:
     disk.done("replace_in_file", path="docs/todo.txt", old_text="milk", new_text="oats")
     disk.done("insert_lines", path="docs/todo.txt", text="first", line_number=2)
     assert disk.text("docs/todo.txt") == "buy oats\nfirst\ncall Ben\nbuy oats"
-    disk.refused(
+    disk.rejected(
         "replace_in_file", "does not say", path="docs/todo.txt", old_text="milk", new_text="tea"
     )
-    disk.refused("insert_lines", "only 4 lines", path="docs/todo.txt", text="x", line_number=9)
+    disk.rejected("insert_lines", "only 4 lines", path="docs/todo.txt", text="x", line_number=9)
     last = disk.done("read_file", path="docs/todo.txt", last_lines=1)["items"]
     assert last == [{"line_number": 4, "line": "buy oats"}]
 
@@ -155,23 +155,23 @@ def test_sorting_writes_another_file(disk: Machine) -> None:
 
 
 def test_contents_are_bounded(disk: Machine) -> None:
-    disk.refused("create_file", "at most 400 characters", name="x", content="y" * 401)
+    disk.rejected("create_file", "at most 400 characters", name="x", content="y" * 401)
     disk.world.users.update("ada", quota=20_000)
     disk.start()
     for _ in range(4):
         disk.done("append_to_file", path="ideas.txt", text="line\n" * 390)
     long = {"path": "ideas.txt", "text": "line\n" * 390}
-    disk.refused("append_to_file", "at most 8000 bytes", **long)
+    disk.rejected("append_to_file", "at most 8000 bytes", **long)
 
 
 def test_quota_is_kept_and_trash_counts_until_emptied(disk: Machine) -> None:
     used = disk.done("get_storage_quota")["used"]
     disk.done("create_file", name="big.txt", content="0123456789\n" * 30)
-    disk.refused("copy_path", "quota exceeded", source_path="big.txt", directory_path="docs")
+    disk.rejected("copy_path", "quota exceeded", source_path="big.txt", directory_path="docs")
     disk.done("move_to_trash", path="big.txt")
     assert disk.done("get_storage_quota")["used"] == used + 330
     assert disk.done("empty_trash")["used"] == used
-    disk.refused("empty_trash", "nothing in the trash")
+    disk.rejected("empty_trash", "nothing in the trash")
 
 
 def test_a_directory_moves_with_all_it_holds(disk: Machine) -> None:
@@ -183,7 +183,7 @@ def test_a_directory_moves_with_all_it_holds(disk: Machine) -> None:
         "/shared/docs/todo.txt",
         "/shared/docs/old/plan.md",
     ]
-    disk.missed("get_file_info", path="~/docs")
+    disk.not_found("get_file_info", path="~/docs")
     versions = disk.done("list_file_versions", path="/shared/docs/old/plan.md")["items"]
     assert [version["preview"] for version in versions] == ["the old plan"]
 
@@ -191,20 +191,20 @@ def test_a_directory_moves_with_all_it_holds(disk: Machine) -> None:
 def test_nothing_goes_into_itself(disk: Machine) -> None:
     for tool, argument in (("move_path", "path"), ("copy_path", "source_path")):
         given = {argument: "docs", "directory_path": "docs/old"}
-        disk.refused(tool, "cannot go into itself", **given)
+        disk.rejected(tool, "cannot go into itself", **given)
 
 
 def test_one_cannot_saw_off_ones_own_branch(disk: Machine) -> None:
     disk.done("change_directory", directory_path="docs/old")
-    disk.refused("move_to_trash", "change_directory out of it", path="../../docs")
-    disk.refused("rename_path", "change_directory out of it", path=".", new_name="x")
-    disk.refused(
+    disk.rejected("move_to_trash", "change_directory out of it", path="../../docs")
+    disk.rejected("rename_path", "change_directory out of it", path=".", new_name="x")
+    disk.rejected(
         "remove_directory", "change_directory out of it", directory_path="~/docs", recursive=True
     )
 
 
 def test_directories_are_removed_empty_or_recursively(disk: Machine) -> None:
-    disk.refused("remove_directory", "not empty", directory_path="docs")
+    disk.rejected("remove_directory", "not empty", directory_path="docs")
     disk.done("remove_directory", directory_path="docs", recursive=True)
     assert disk.done("find_files", name="todo", directory_path="~")["total"] == 0
     disk.done("make_directory", name="empty")
@@ -225,7 +225,7 @@ def test_the_backup_is_read_only(disk: Machine) -> None:
         ("create_file", {"name": "x", "directory_path": "/backup"}),
         ("change_mode", {"path": "/backup/todo.txt", "mode": "600"}),
     ):
-        disk.refused(tool, "mounted read-only", **arguments)
+        disk.rejected(tool, "mounted read-only", **arguments)
     disk.done("copy_path", source_path="/backup/todo.txt", directory_path="~")
 
 
@@ -243,12 +243,12 @@ def test_locks_hold_until_they_end(disk: Machine) -> None:
         ("move_path", {"path": "ideas.txt", "directory_path": "docs"}),
         ("lock_file", {"path": "ideas.txt"}),
     ):
-        disk.refused(tool, "locked by ada", **arguments)
+        disk.rejected(tool, "locked by ada", **arguments)
     disk.wait(119)
-    disk.refused("append_to_file", path="ideas.txt", text="x")
+    disk.rejected("append_to_file", path="ideas.txt", text="x")
     disk.wait(1)
     disk.done("append_to_file", path="ideas.txt", text="x")
-    disk.refused("unlock_file", "not locked", path="ideas.txt")
+    disk.rejected("unlock_file", "not locked", path="ideas.txt")
 
 
 def test_a_lock_belongs_to_who_set_it(disk: Machine) -> None:
@@ -265,9 +265,9 @@ def test_links_lead_on_break_and_run_in_circles(disk: Machine) -> None:
     assert disk.text("papers/todo.txt").startswith("buy milk")
     assert disk.done("get_file_info", path="papers")["target"] == "/home/ada/docs"
     disk.done("rename_path", path="docs", new_name="files")
-    disk.missed("read_file", path="papers/todo.txt")
+    disk.not_found("read_file", path="papers/todo.txt")
     disk.done("create_symlink", target_path="papers", name="docs")
-    disk.refused("list_directory", "circle", directory_path="papers")
+    disk.rejected("list_directory", "circle", directory_path="papers")
     disk.done("remove_file", path="papers")
     assert disk.text("files/old/plan.md") == "the old plan"
 
@@ -275,9 +275,9 @@ def test_links_lead_on_break_and_run_in_circles(disk: Machine) -> None:
 def test_trash_gives_back_what_still_has_its_place(disk: Machine) -> None:
     entry = disk.done("move_to_trash", path="docs/old")
     disk.done("make_directory", directory_path="docs", name="old")
-    disk.refused("restore_from_trash", "already exists", trash_entry_id=entry["id"])
+    disk.rejected("restore_from_trash", "already exists", trash_entry_id=entry["id"])
     disk.done("remove_directory", directory_path="docs", recursive=True)
-    disk.refused("restore_from_trash", "/home/ada/docs is gone", trash_entry_id=entry["id"])
+    disk.rejected("restore_from_trash", "/home/ada/docs is gone", trash_entry_id=entry["id"])
     disk.done("make_directory", name="docs")
     disk.done("restore_from_trash", trash_entry_id=entry["id"])
     assert disk.text("docs/old/plan.md") == "the old plan"
@@ -294,25 +294,25 @@ def test_former_versions_come_back(disk: Machine) -> None:
     assert disk.text("ideas.txt") == "3"
     newest = disk.done("list_file_versions", path="ideas.txt")["items"][0]
     disk.done("move_to_trash", path="ideas.txt")
-    disk.refused("restore_file_version", "in the trash", version_id=newest["id"])
+    disk.rejected("restore_file_version", "in the trash", version_id=newest["id"])
 
 
 def test_archives_pack_and_unpack(disk: Machine) -> None:
     made = disk.done("create_archive", paths=["ideas.txt", "docs/todo.txt"], name="both")
     assert made["name"] == "both.zip"
     assert disk.text("both.zip") == "ideas.txt\ntodo.txt"
-    disk.refused("append_to_file", "is an archive", path="both.zip", text="x")
+    disk.rejected("append_to_file", "is an archive", path="both.zip", text="x")
     disk.done("extract_archive", path="both.zip", directory_path="docs")
     assert disk.text("docs/both/ideas.txt") == "a pond"
-    disk.refused("extract_archive", "no archive", path="ideas.txt")
+    disk.rejected("extract_archive", "no archive", path="ideas.txt")
     twice = ["docs/todo.txt", "/backup/todo.txt"]
-    disk.refused("create_archive", "same name", paths=twice, name="twice")
+    disk.rejected("create_archive", "same name", paths=twice, name="twice")
 
 
 def test_only_owners_hand_things_over(disk: Machine) -> None:
     disk.denied("change_mode", "belongs to ben", path="/shared/rota.csv", mode="666")
-    disk.refused("change_owner", "no member of users", path="docs/todo.txt", owner="ben")
-    disk.refused("change_owner", "already belongs", path="ideas.txt", owner="ada")
+    disk.rejected("change_owner", "no member of users", path="docs/todo.txt", owner="ben")
+    disk.rejected("change_owner", "already belongs", path="ideas.txt", owner="ada")
     disk.denied("change_group", path="ideas.txt", group="root")
     disk.done("change_group", path="docs/todo.txt", group="garden")
     disk.done("change_owner", path="docs/todo.txt", owner="ben")
@@ -324,16 +324,16 @@ def test_only_owners_hand_things_over(disk: Machine) -> None:
 def test_giving_files_away_respects_the_quota_of_the_other(disk: Machine) -> None:
     disk.done("create_file", name="long.txt", content="0123456789\n" * 10)
     disk.done("change_group", path="long.txt", group="garden")
-    disk.refused("change_owner", "quota exceeded: ben", path="long.txt", owner="ben")
+    disk.rejected("change_owner", "quota exceeded: ben", path="long.txt", owner="ben")
 
 
 def test_tags_are_few_and_unique(disk: Machine) -> None:
     for number in range(5):
         disk.done("tag_file", path="ideas.txt", tag=f"t{number}")
-    disk.refused("tag_file", "already has 5 tags", path="ideas.txt", tag="more")
-    disk.refused("tag_file", "already has the tag", path="ideas.txt", tag="t1")
+    disk.rejected("tag_file", "already has 5 tags", path="ideas.txt", tag="more")
+    disk.rejected("tag_file", "already has the tag", path="ideas.txt", tag="t1")
     disk.done("tag_file", path="ideas.txt", tag="t1", remove=True)
-    disk.refused("tag_file", "has no tag", path="ideas.txt", tag="t1", remove=True)
+    disk.rejected("tag_file", "has no tag", path="ideas.txt", tag="t1", remove=True)
     assert names(disk.done("find_files", tag="t2")) == ["ideas.txt"]
 
 

@@ -96,14 +96,14 @@ def test_the_bill_is_exact_to_the_cent(city: City) -> None:
 def test_a_basket_belongs_to_one_restaurant(city: City) -> None:
     city.fill()
     other = {"menu_item_id": city.burger, "quantity": 1}
-    city.refused("set_basket_item", "the basket is for Olive Taverna", **other)
+    city.rejected("set_basket_item", "the basket is for Olive Taverna", **other)
     city.done("empty_basket")
     assert city.done("set_basket_item", **other)["restaurant_name"] == "Tiger Grill"
 
 
 def test_nothing_comes_out_of_an_empty_basket(city: City) -> None:
-    city.refused("empty_basket", "empty already")
-    city.refused(
+    city.rejected("empty_basket", "empty already")
+    city.rejected(
         "set_basket_item",
         "there is no Moussaka in the basket",
         menu_item_id=city.moussaka,
@@ -115,14 +115,14 @@ def test_nothing_comes_out_of_an_empty_basket(city: City) -> None:
 
 
 def test_portions_are_limited_by_stock_and_basket(city: City) -> None:
-    city.refused(
+    city.rejected(
         "set_basket_item", "only 0 of Briam left today", menu_item_id=city.briam, quantity=1
     )
-    city.refused(
+    city.rejected(
         "set_basket_item", "only 5 of Moussaka left today", menu_item_id=city.moussaka, quantity=6
     )
     city.fill(5)
-    city.refused("set_basket_item", "at most 10 portions", menu_item_id=city.baklava, quantity=6)
+    city.rejected("set_basket_item", "at most 10 portions", menu_item_id=city.baklava, quantity=6)
 
 
 def test_an_order_takes_stock_and_money_and_counts_the_code(city: City) -> None:
@@ -154,35 +154,35 @@ def test_where_when_and_how_an_order_can_be_placed(
     city.fill()
     usual = {"delivery_address_id": "home", "payment_method_id": "card"}
     named = {name: vars(city).get(value, value) for name, value in (usual | change).items()}
-    city.refused("place_food_order", because, **named)
+    city.rejected("place_food_order", because, **named)
     assert [change.table for change in city.session.diff()] == ["orders"]
 
 
 def test_an_empty_or_small_basket_cannot_be_ordered(city: City) -> None:
     order = {"delivery_address_id": city.home, "payment_method_id": city.card}
-    city.refused("place_food_order", "the basket is empty", **order)
+    city.rejected("place_food_order", "the basket is empty", **order)
     city.fill(1)
-    city.refused("place_food_order", "add dishes up to 15.00", **order)
+    city.rejected("place_food_order", "add dishes up to 15.00", **order)
 
 
 def test_credit_must_cover_the_whole_order(city: City) -> None:
     city.fill(5)
     order = {"delivery_address_id": city.home, "payment_method_id": city.credit}
-    city.refused("place_food_order", "Food credit holds only 50.00", **order)
+    city.rejected("place_food_order", "Food credit holds only 50.00", **order)
 
 
 def test_alcohol_is_not_left_outside(city: City) -> None:
     city.fill()
     city.done("set_basket_item", menu_item_id=city.retsina, quantity=1)
     order = {"delivery_address_id": city.office, "payment_method_id": city.card}
-    city.refused("place_food_order", "alcohol", **order)
+    city.rejected("place_food_order", "alcohol", **order)
     assert city.order()
 
 
 def test_a_closed_restaurant_can_be_ordered_from_for_later(city: City) -> None:
     city.done("set_basket_item", menu_item_id=city.burger, quantity=2)
     order = {"delivery_address_id": city.home, "payment_method_id": city.card}
-    city.refused("place_food_order", "Tiger Grill takes no orders then", **order)
+    city.rejected("place_food_order", "Tiger Grill takes no orders then", **order)
     order_id = city.order(deliver_at="2026-03-04T19:00:00+01:00")
     assert city.state.orders[order_id].arrives_at == NOON + timedelta(hours=6)
 
@@ -192,7 +192,7 @@ def test_a_busy_restaurant_takes_orders_again_later(city: City) -> None:
     assert city.done("search_restaurants", name="olive", open_now=True)["total"] == 0
     city.fill()
     order = {"delivery_address_id": city.home, "payment_method_id": city.card}
-    city.refused("place_food_order", "takes no orders then", **order)
+    city.rejected("place_food_order", "takes no orders then", **order)
     city.wait(120)
     assert city.order()
 
@@ -245,7 +245,7 @@ def test_cancelling_gives_everything_back(city: City) -> None:
 def test_cancelling_is_refused_once_the_kitchen_works(city: City) -> None:
     order_id = city.order()
     city.wait(15)
-    city.refused("cancel_food_order", "is preparing", food_order_id=order_id)
+    city.rejected("cancel_food_order", "is preparing", food_order_id=order_id)
 
 
 @pytest.mark.parametrize(
@@ -259,9 +259,9 @@ def test_cancelling_is_refused_once_the_kitchen_works(city: City) -> None:
 )
 def test_codes_have_conditions(city: City, fields: dict[str, Any], because: str) -> None:
     code = city.promo(**fields)
-    city.refused("apply_promo_code", "the basket is empty", code=code)
+    city.rejected("apply_promo_code", "the basket is empty", code=code)
     city.fill()
-    city.refused("apply_promo_code", because, code=code)
+    city.rejected("apply_promo_code", because, code=code)
 
 
 def test_a_code_for_new_restaurants_works_once_there(city: City) -> None:
@@ -270,7 +270,7 @@ def test_a_code_for_new_restaurants_works_once_there(city: City) -> None:
     city.done("apply_promo_code", code=code)
     city.order()
     city.fill()
-    city.refused("apply_promo_code", "never ordered from", code=code)
+    city.rejected("apply_promo_code", "never ordered from", code=code)
 
 
 def test_one_code_per_basket_and_none_after_a_change(city: City) -> None:
@@ -285,23 +285,23 @@ def test_one_code_per_basket_and_none_after_a_change(city: City) -> None:
 
 def test_an_order_is_rated_once_and_only_after_delivery(city: City) -> None:
     waiting = city.order()
-    city.refused("rate_food_order", "is placed", food_order_id=waiting, stars=5)
+    city.rejected("rate_food_order", "is placed", food_order_id=waiting, stars=5)
     order_id = city.delivered()
     assert city.done("rate_food_order", food_order_id=order_id, stars=4, tip=3.5)["tip"] == 3.5
-    city.refused("rate_food_order", "4 stars already", food_order_id=order_id, stars=1)
+    city.rejected("rate_food_order", "4 stars already", food_order_id=order_id, stars=1)
 
 
 def test_a_rating_comes_within_two_weeks(city: City) -> None:
     order_id = city.delivered()
     city.wait(14 * 24 * 60 + 1)
-    city.refused("rate_food_order", "older than 14 days", food_order_id=order_id, stars=5)
+    city.rejected("rate_food_order", "older than 14 days", food_order_id=order_id, stars=5)
 
 
 def test_a_tip_is_paid_like_the_order(city: City) -> None:
     order_id = city.order(payment_method_id=city.credit)
     city.wait(45)
     rate = {"food_order_id": order_id, "stars": 5}
-    city.refused("rate_food_order", "at most the total of the order, 23.70", **rate, tip=30)
+    city.rejected("rate_food_order", "at most the total of the order, 23.70", **rate, tip=30)
     city.done("rate_food_order", **rate, tip=2)
     assert city.state.cards[city.credit].balance == Decimal("24.30")
 
@@ -310,7 +310,7 @@ def test_a_tip_needs_a_card_that_still_pays(city: City) -> None:
     order_id = city.delivered()
     city.state.cards.update(city.card, expires=date(2026, 3, 3))
     rate = {"food_order_id": order_id, "stars": 5}
-    city.refused("rate_food_order", "has expired", **rate, tip=2)
+    city.rejected("rate_food_order", "has expired", **rate, tip=2)
     city.done("rate_food_order", **rate)
 
 
@@ -321,21 +321,21 @@ def test_a_missing_dish_is_credited_at_the_price_paid(city: City) -> None:
     city.done("apply_promo_code", code=code)
     order_id = city.delivered()
     report = {"food_order_id": order_id, "problem": "missing"}
-    city.refused("report_food_problem", "has no such dish", **report, menu_item_id=city.burger)
+    city.rejected("report_food_problem", "has no such dish", **report, menu_item_id=city.burger)
     paid = city.done("report_food_problem", **report, menu_item_id=city.baklava)
     assert paid["refunded"] == 2.25
     assert city.state.cards[city.credit].balance == Decimal("52.25")
-    city.refused("report_food_problem", "already reported", **report)
+    city.rejected("report_food_problem", "already reported", **report)
 
 
 def test_cold_food_is_credited_by_half_and_within_two_days(city: City) -> None:
     order_id = city.order()
     report = {"food_order_id": order_id, "problem": "cold"}
-    city.refused("report_food_problem", "wait until it arrives", **report)
+    city.rejected("report_food_problem", "wait until it arrives", **report)
     city.wait(45)
     late = city.fork()
     late.wait(1, hours=48)
-    late.refused("report_food_problem", "older than 48 hours", **report)
+    late.rejected("report_food_problem", "older than 48 hours", **report)
     assert city.done("report_food_problem", **report)["refunded"] == 10
 
 
@@ -348,19 +348,19 @@ def test_a_past_order_fills_the_basket_again(city: City) -> None:
 
 def test_reordering_needs_an_open_kitchen_and_the_dishes(city: City) -> None:
     waiting = city.order()
-    city.refused("reorder_food", "only past orders", food_order_id=waiting)
+    city.rejected("reorder_food", "only past orders", food_order_id=waiting)
     city.wait(45)
     city.state.items.update(city.moussaka, left=1)
-    city.refused("reorder_food", "only 1 of Moussaka", food_order_id=waiting)
+    city.rejected("reorder_food", "only 1 of Moussaka", food_order_id=waiting)
     city.wait(hours=10)
-    city.refused("reorder_food", "takes no orders now", food_order_id=waiting)
+    city.rejected("reorder_food", "takes no orders now", food_order_id=waiting)
 
 
 def test_addresses_have_labels_of_their_own(city: City) -> None:
     new = {"street": "Vine Street 7", "zone": "North"}
-    city.refused("add_delivery_address", "already an address called", label="HOME", **new)
+    city.rejected("add_delivery_address", "already an address called", label="HOME", **new)
     saved = [city.done("add_delivery_address", label=f"Place {n}", **new) for n in range(5)]
-    city.refused("add_delivery_address", "eight addresses", label="Place 5", **new)
+    city.rejected("add_delivery_address", "eight addresses", label="Place 5", **new)
     assert city.order(delivery_address_id=saved[0]["id"])
 
 

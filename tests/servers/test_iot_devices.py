@@ -59,15 +59,15 @@ class House(Desk[Home]):
 
 def test_a_level_is_set_within_limits() -> None:
     house = House()
-    house.refused("set_device_level", "from 5 to 25", device_id=house.heater, level=26)
+    house.rejected("set_device_level", "from 5 to 25", device_id=house.heater, level=26)
     assert house.done("set_device_level", device_id=house.heater, level=25)["level"] == 25
-    house.refused("set_device_level", "already", device_id=house.heater, level=25)
+    house.rejected("set_device_level", "already", device_id=house.heater, level=25)
 
 
 def test_sensors_and_locks_take_no_levels() -> None:
     house = House()
-    house.refused("set_device_level", "only measures", device_id=house.sensor, level=20)
-    house.refused("set_device_level", "unlock_door", device_id=house.door, level=0)
+    house.rejected("set_device_level", "only measures", device_id=house.sensor, level=20)
+    house.rejected("set_device_level", "unlock_door", device_id=house.door, level=0)
 
 
 def test_what_belongs_to_the_building_is_not_ours_to_change() -> None:
@@ -86,24 +86,24 @@ def test_what_belongs_to_the_building_is_not_ours_to_change() -> None:
 def test_a_device_offline_refuses_and_comes_back() -> None:
     house = House()
     house.change(house.lamp, status="offline", back_at=NOW + timedelta(minutes=90))
-    house.refused("switch_device", "comes back at", device_id=house.lamp, power="on")
+    house.rejected("switch_device", "comes back at", device_id=house.lamp, power="on")
     house.wait(90)
     assert house.done("switch_device", device_id=house.lamp, power="on")["level"] == 100
 
 
 def test_only_some_things_have_a_switch() -> None:
     house = House()
-    house.refused("switch_device", "no switch", device_id=house.heater, power="off")
-    house.refused("switch_device", "off already", device_id=house.lamp, power="off")
+    house.rejected("switch_device", "no switch", device_id=house.heater, power="off")
+    house.rejected("switch_device", "off already", device_id=house.lamp, power="off")
 
 
 def test_a_child_lock_keeps_people_out_but_not_routines() -> None:
     house = House()
     assert house.done("set_child_lock", device_id=house.lamp, child_lock="on")["child_lock"]
     again = {"device_id": house.lamp, "child_lock": "on"}
-    house.refused("set_child_lock", "on already", **again)
-    house.refused("set_device_level", "child lock", device_id=house.lamp, level=9)
-    house.refused("set_child_lock", "only measures", device_id=house.sensor, child_lock="on")
+    house.rejected("set_child_lock", "on already", **again)
+    house.rejected("set_device_level", "child lock", device_id=house.lamp, level=9)
+    house.rejected("set_child_lock", "only measures", device_id=house.sensor, child_lock="on")
     house.set_off()
     house.wait(TO_THE_HOUR)
     assert house.device(house.lamp).level == 70
@@ -115,13 +115,13 @@ def test_a_group_sets_whom_it_can() -> None:
     other = house.build("Far Lamp", "light", 0, 80, **gone)
     group = house.world.groups.add(name="Lamps", device_ids=(house.lamp, other)).id
     house.start()
-    house.refused("set_device_group_level", "0 to 80", device_group_id=group, level=90)
+    house.rejected("set_device_group_level", "0 to 80", device_group_id=group, level=90)
     assert house.done("set_device_group_level", device_group_id=group, level=40)["skipped"] == [
         "Far Lamp"
     ]
     assert house.device(house.lamp).level == 40
     house.done("set_child_lock", device_id=house.lamp, child_lock="on")
-    house.refused("set_device_group_level", "nothing", device_group_id=group, level=50)
+    house.rejected("set_device_group_level", "nothing", device_group_id=group, level=50)
 
 
 def test_a_scene_sets_all_or_nothing() -> None:
@@ -129,12 +129,12 @@ def test_a_scene_sets_all_or_nothing() -> None:
     settings = [{"device_id": house.lamp, "level": 30}, {"device_id": house.heater, "level": 22}]
     scene = house.done("create_scene", name="Evening", settings=settings)["id"]
     house.done("set_child_lock", device_id=house.heater, child_lock="on")
-    house.refused("activate_scene", "child lock", scene_id=scene)
+    house.rejected("activate_scene", "child lock", scene_id=scene)
     assert house.device(house.lamp).level == 0
     house.done("set_child_lock", device_id=house.heater, child_lock="off")
     assert house.done("activate_scene", scene_id=scene)
     assert (house.device(house.lamp).level, house.device(house.heater).level) == (30, 22)
-    house.refused("activate_scene", "already", scene_id=scene)
+    house.rejected("activate_scene", "already", scene_id=scene)
 
 
 def test_a_scene_has_a_new_name_and_each_device_once() -> None:
@@ -142,11 +142,11 @@ def test_a_scene_has_a_new_name_and_each_device_once() -> None:
     setting = {"device_id": house.lamp, "level": 30}
     assert house.done("create_scene", name="Evening", settings=[setting])
     taken = {"name": "EVENING", "settings": [setting]}
-    house.refused("create_scene", "another name", **taken)
+    house.rejected("create_scene", "another name", **taken)
     twice = {"name": "Night", "settings": [setting, setting]}
-    house.refused("create_scene", "twice", **twice)
+    house.rejected("create_scene", "twice", **twice)
     wrong = {"name": "Night", "settings": [{"device_id": house.sensor, "level": 20}]}
-    house.refused("create_scene", "only measures", **wrong)
+    house.rejected("create_scene", "only measures", **wrong)
 
 
 def test_built_in_scenes_stay() -> None:
@@ -167,9 +167,9 @@ def test_the_right_code_opens_and_a_wrong_one_counts() -> None:
     right = house.done("unlock_door", device_id=house.door, code="2468")
     assert (right["level"], right["wrong_codes"]) == (0, 0)
     already = {"device_id": house.door, "code": "2468"}
-    house.refused("unlock_door", "unlocked already", **already)
+    house.rejected("unlock_door", "unlocked already", **already)
     assert house.done("lock_door", device_id=house.door)["level"] == 1
-    house.refused("lock_door", "locked already", device_id=house.door)
+    house.rejected("lock_door", "locked already", device_id=house.door)
 
 
 def test_three_wrong_codes_lock_it_out_for_half_an_hour() -> None:
@@ -178,9 +178,9 @@ def test_three_wrong_codes_lock_it_out_for_half_an_hour() -> None:
         state = house.done("unlock_door", device_id=house.door, code="1111")
     assert state["status"] == "locked_out"
     code = {"device_id": house.door, "code": "2468"}
-    house.refused("unlock_door", "locked_out", **code)
+    house.rejected("unlock_door", "locked_out", **code)
     house.wait(29)
-    house.refused("unlock_door", "locked_out", **code)
+    house.rejected("unlock_door", "locked_out", **code)
     house.wait(1)
     assert house.device(house.door).wrong_codes == 0
     assert house.done("unlock_door", **code)["level"] == 0
@@ -189,8 +189,8 @@ def test_three_wrong_codes_lock_it_out_for_half_an_hour() -> None:
 def test_a_lock_with_a_low_battery_is_used_by_key() -> None:
     house = House()
     house.change(house.door, battery=9)
-    house.refused("unlock_door", "by key", device_id=house.door, code="2468")
-    house.refused("lock_door", "no lock", device_id=house.lamp)
+    house.rejected("unlock_door", "by key", device_id=house.door, code="2468")
+    house.rejected("lock_door", "no lock", device_id=house.lamp)
 
 
 def test_codes_are_never_shown() -> None:
@@ -202,10 +202,10 @@ def test_codes_are_never_shown() -> None:
 
 def test_firmware_takes_its_time() -> None:
     house = House()
-    house.refused("update_device_firmware", "newest", device_id=house.lamp)
+    house.rejected("update_device_firmware", "newest", device_id=house.lamp)
     house.change(house.lamp, newest_firmware="1.1")
     assert house.done("update_device_firmware", device_id=house.lamp)["status"] == "updating"
-    house.refused("switch_device", "updating", device_id=house.lamp, power="on")
+    house.rejected("switch_device", "updating", device_id=house.lamp, power="on")
     house.wait(25)
     assert (house.device(house.lamp).status, house.device(house.lamp).firmware) == ("online", "1.1")
 
@@ -214,8 +214,8 @@ def test_firmware_needs_battery_and_a_locked_door() -> None:
     house = House()
     house.change(house.sensor, newest_firmware="2.0", battery=29)
     house.change(house.door, newest_firmware="2.0", level=0)
-    house.refused("update_device_firmware", "too low", device_id=house.sensor)
-    house.refused("update_device_firmware", "lock Door", device_id=house.door)
+    house.rejected("update_device_firmware", "too low", device_id=house.sensor)
+    house.rejected("update_device_firmware", "lock Door", device_id=house.door)
 
 
 def test_sensors_read_on_the_hour_and_follow_the_thermostat() -> None:
@@ -231,7 +231,7 @@ def test_sensors_read_on_the_hour_and_follow_the_thermostat() -> None:
     assert page["total"] == 12
     assert page["items"][-1]["value"] == first
     assert 22 < page["items"][0]["value"] <= 28
-    house.refused("list_sensor_readings", "measures nothing", device_id=house.lamp)
+    house.rejected("list_sensor_readings", "measures nothing", device_id=house.lamp)
 
 
 def test_energy_adds_up_by_the_hour() -> None:
@@ -281,23 +281,23 @@ def test_automations_do_not_rival_each_other() -> None:
     first = house.set_off()["id"]
     rule = {"sensor_id": house.sensor, "when": "above", "threshold": 25, "level": 5}
     lamp = {"device_id": house.lamp}
-    house.refused("create_home_automation", "disable it first", **rule, **lamp)
+    house.rejected("create_home_automation", "disable it first", **rule, **lamp)
     assert house.done("set_home_automation_status", automation_id=first, status="disabled")
     assert house.done("create_home_automation", **rule, **lamp)
     back = {"automation_id": first, "status": "enabled"}
-    house.refused("set_home_automation_status", "disable it first", **back)
+    house.rejected("set_home_automation_status", "disable it first", **back)
     back["status"] = "disabled"
-    house.refused("set_home_automation_status", "disabled already", **back)
+    house.rejected("set_home_automation_status", "disabled already", **back)
 
 
 def test_an_automation_needs_a_sensor_its_range_and_an_actuator() -> None:
     house = House()
     rule = {"sensor_id": house.sensor, "when": "below", "threshold": 15, "level": 20}
     rule["device_id"] = house.heater
-    house.refused("create_home_automation", "nothing", **{**rule, "sensor_id": house.lamp})
-    house.refused("create_home_automation", "10 to 30", **{**rule, "threshold": 31})
-    house.refused("create_home_automation", "5 to 25", **{**rule, "level": 30})
-    house.refused("create_home_automation", "lock", **{**rule, "device_id": house.door})
+    house.rejected("create_home_automation", "nothing", **{**rule, "sensor_id": house.lamp})
+    house.rejected("create_home_automation", "10 to 30", **{**rule, "threshold": 31})
+    house.rejected("create_home_automation", "5 to 25", **{**rule, "level": 30})
+    house.rejected("create_home_automation", "lock", **{**rule, "device_id": house.door})
     assert house.done("create_home_automation", **rule)["name"].startswith("Heater 20 when")
 
 
@@ -319,7 +319,7 @@ def test_a_schedule_runs_on_its_days() -> None:
     plan = {"device_id": house.lamp, "level": 25, "time_of_day": "07:30", "days": ["mon", "fri"]}
     made = house.done("create_device_schedule", **plan)
     assert made["next_at"][:16].endswith("T07:30")
-    house.refused("create_device_schedule", "already", **{**plan, "level": 9})
+    house.rejected("create_device_schedule", "already", **{**plan, "level": 9})
     house.wait(days=7)
     assert house.device(house.lamp).level == 25
     assert house.done("list_device_schedules", device_name="lamp")["total"] == 1
@@ -331,10 +331,10 @@ def test_a_device_has_four_schedules_guarded_by_its_child_lock() -> None:
     house = House()
     plan = {"device_id": house.lamp, "level": 25, "days": ["tue"]}
     made = [house.done("create_device_schedule", time_of_day=f"0{n}:00", **plan) for n in range(4)]
-    house.refused("create_device_schedule", "four", time_of_day="09:00", **plan)
+    house.rejected("create_device_schedule", "four", time_of_day="09:00", **plan)
     house.done("set_child_lock", device_id=house.lamp, child_lock="on")
     schedule = {"device_schedule_id": made[0]["id"]}
-    house.refused("delete_device_schedule", "child lock", **schedule)
+    house.rejected("delete_device_schedule", "child lock", **schedule)
 
 
 def test_vacation_wants_locked_doors_and_saves_energy() -> None:
@@ -342,11 +342,11 @@ def test_vacation_wants_locked_doors_and_saves_energy() -> None:
     house.change(house.door, level=0)
     house.done("switch_device", device_id=house.lamp, power="on")
     until = (NOW + timedelta(days=2)).isoformat()
-    house.refused("set_vacation_mode", "lock Door", until=until)
+    house.rejected("set_vacation_mode", "lock Door", until=until)
     house.done("lock_door", device_id=house.door)
     assert house.done("set_vacation_mode", until=until)["vacation_until"]
     assert (house.device(house.lamp).level, house.device(house.heater).level) == (0, 5)
-    house.refused("set_device_level", "on vacation", device_id=house.heater, level=20)
+    house.rejected("set_device_level", "on vacation", device_id=house.heater, level=20)
     assert house.done("set_device_level", device_id=house.heater, level=16)
     house.wait(days=2)
     assert "vacation_until" not in house.done("get_household")
@@ -358,10 +358,10 @@ def test_vacation_pauses_schedules_and_can_be_ended() -> None:
     week = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
     plan = {"device_id": house.lamp, "level": 25, "time_of_day": "07:30", "days": week}
     made = house.done("create_device_schedule", **plan)["id"]
-    house.refused("set_vacation_mode", "not on vacation")
+    house.rejected("set_vacation_mode", "not on vacation")
     for days in (-1, 61):
         until = (NOW + timedelta(days=days)).isoformat()
-        house.refused("set_vacation_mode", "60 days", until=until)
+        house.rejected("set_vacation_mode", "60 days", until=until)
     house.done("set_vacation_mode", until=(NOW + timedelta(days=9)).isoformat())
     house.wait(days=1)
     assert (house.device(house.lamp).level, house.state.schedules[made].missed) == (0, 1)

@@ -94,12 +94,12 @@ def test_an_issue_goes_through_the_workflow(team: Team) -> None:
 
 
 def test_there_are_no_short_cuts_and_no_way_back_from_closed(team: Team) -> None:
-    team.refused(
+    team.rejected(
         "move_issue", "it can go to in_progress, wont_do", issue_id=team.login, status="done"
     )
     team.move(team.login, "wont_do")
-    team.refused("move_issue", "ORC-1 is wont_do", issue_id=team.login, status="open")
-    team.refused("comment_on_issue", "is closed", issue_id=team.login, text="Why?")
+    team.rejected("move_issue", "ORC-1 is wont_do", issue_id=team.login, status="open")
+    team.rejected("comment_on_issue", "is closed", issue_id=team.login, text="Why?")
 
 
 def test_work_starts_with_somebody_and_an_estimate(team: Team) -> None:
@@ -107,9 +107,9 @@ def test_work_starts_with_somebody_and_an_estimate(team: Team) -> None:
         "create_issue", project_id=team.project, title="Sort", kind="bug", component="Search"
     )
     start = {"issue_id": created["id"], "status": "in_progress"}
-    team.refused("move_issue", "needs an assignee and an estimate", **start)
+    team.rejected("move_issue", "needs an assignee and an estimate", **start)
     team.done("assign_issue", issue_id=created["id"], member_id=team.dev)
-    team.refused("move_issue", "needs an assignee and an estimate", **start)
+    team.rejected("move_issue", "needs an assignee and an estimate", **start)
     team.done("update_issue", issue_id=created["id"], points=5)
     assert team.done("move_issue", **start)["status"] == "in_progress"
 
@@ -149,17 +149,17 @@ def test_a_reviewer_sends_back() -> None:
 
 
 def test_issues_go_to_able_people_of_the_team(team: Team) -> None:
-    team.refused("assign_issue", "on another team", issue_id=team.login, member_id=team.stranger)
-    team.refused("assign_issue", "only reports", issue_id=team.login, member_id=team.reporter)
-    team.refused("assign_issue", "is Omar Berg's already", issue_id=team.login, member_id=team.dev)
+    team.rejected("assign_issue", "on another team", issue_id=team.login, member_id=team.stranger)
+    team.rejected("assign_issue", "only reports", issue_id=team.login, member_id=team.reporter)
+    team.rejected("assign_issue", "is Omar Berg's already", issue_id=team.login, member_id=team.dev)
     team.move(team.login, "in_progress", "in_review")
-    team.refused("assign_issue", "send it back", issue_id=team.login, member_id=team.me)
+    team.rejected("assign_issue", "send it back", issue_id=team.login, member_id=team.me)
 
 
 def test_new_issues_get_the_next_key_and_a_title_of_their_own(team: Team) -> None:
     new = {"project_id": team.project, "kind": "bug", "component": "Editor"}
-    team.refused("create_issue", "is open under this title", title="Fix login", **new)
-    team.refused("create_issue", "Editor, Search", title="Odd", **{**new, "component": "Roof"})
+    team.rejected("create_issue", "is open under this title", title="Fix login", **new)
+    team.rejected("create_issue", "Editor, Search", title="Odd", **{**new, "component": "Roof"})
     created = team.done("create_issue", title="Fix logout", **new)
     assert (created["key"], created["watchers"]) == ("ORC-3", [ME])
     team.move(team.login, "wont_do")
@@ -170,8 +170,8 @@ def test_a_parent_closes_after_its_subtasks(team: Team) -> None:
     new = {"project_id": team.project, "kind": "task", "component": "Editor"}
     part = team.done("create_issue", title="Part", parent_id=team.login, **new)["id"]
     assert team.done("get_issue", issue_id=team.login)["subtasks"] == [part]
-    team.refused("create_issue", "no top-level issue", title="Deep", parent_id=part, **new)
-    team.refused("move_issue", "ORC-3 has to be closed", issue_id=team.login, status="wont_do")
+    team.rejected("create_issue", "no top-level issue", title="Deep", parent_id=part, **new)
+    team.rejected("move_issue", "ORC-3 has to be closed", issue_id=team.login, status="wont_do")
     team.move(part, "wont_do")
     team.move(team.login, "wont_do")
 
@@ -179,47 +179,47 @@ def test_a_parent_closes_after_its_subtasks(team: Team) -> None:
 def test_blockers_hold_up_closing_and_never_go_in_circles(team: Team) -> None:
     third = team.state.issues.update(team.menu, title="Menu").id
     team.done("add_issue_blocker", issue_id=team.login, blocker_id=third)
-    team.refused("add_issue_blocker", "itself waits", issue_id=third, blocker_id=team.login)
-    team.refused("add_issue_blocker", "itself waits", issue_id=third, blocker_id=third)
-    team.refused("add_issue_blocker", "already", issue_id=team.login, blocker_id=third)
-    team.refused("move_issue", "ORC-2 has to be closed", issue_id=team.login, status="wont_do")
+    team.rejected("add_issue_blocker", "itself waits", issue_id=third, blocker_id=team.login)
+    team.rejected("add_issue_blocker", "itself waits", issue_id=third, blocker_id=third)
+    team.rejected("add_issue_blocker", "already", issue_id=team.login, blocker_id=third)
+    team.rejected("move_issue", "ORC-2 has to be closed", issue_id=team.login, status="wont_do")
     team.move(third, "wont_do")
     team.move(team.login, "wont_do")
 
 
 def test_a_duplicate_hands_its_watchers_on(team: Team) -> None:
     team.done("watch_issue", issue_id=team.login)
-    team.refused("watch_issue", "watch ORC-1 already", issue_id=team.login)
+    team.rejected("watch_issue", "watch ORC-1 already", issue_id=team.login)
     same = {"issue_id": team.login, "original_id": team.menu}
-    team.refused("close_duplicate_issue", "of itself", **{**same, "original_id": team.login})
+    team.rejected("close_duplicate_issue", "of itself", **{**same, "original_id": team.login})
     closed = team.done("close_duplicate_issue", **same)
     assert (closed["status"], closed["duplicate_of_id"]) == ("wont_do", team.menu)
     assert team.issue(team.menu).watchers == (ME,)
     told = team.done("list_issue_history", issue_id=team.menu)["items"][0]
     assert told["text"] == "ORC-1 is a duplicate of this issue."
     back = {"issue_id": team.menu, "original_id": team.login}
-    team.refused("close_duplicate_issue", "is a duplicate too", **back)
+    team.rejected("close_duplicate_issue", "is a duplicate too", **back)
 
 
 def test_a_sprint_cannot_be_overfilled(team: Team) -> None:
     team.plan(team.login, team.sprint)
     team.done("update_issue", issue_id=team.menu, points=8)
     plan = {"issue_id": team.menu, "sprint_id": team.sprint}
-    team.refused("plan_issue", "has room for 5 points", **plan)
-    team.refused("update_issue", "has room for 8 points", issue_id=team.login, points=13)
+    team.rejected("plan_issue", "has room for 5 points", **plan)
+    team.rejected("update_issue", "has room for 8 points", issue_id=team.login, points=13)
     team.done("update_issue", issue_id=team.menu, points=5)
     team.plan(team.menu, team.sprint)
     assert team.load(team.sprint).load == 8
-    team.refused("plan_issue", "already", **plan)
+    team.rejected("plan_issue", "already", **plan)
     team.plan(team.menu, "backlog")
     assert team.load(team.sprint).load == 3
 
 
 def test_estimates_are_fixed_once_work_has_started(team: Team) -> None:
     team.move(team.login, "in_progress")
-    team.refused("update_issue", "its estimate stays", issue_id=team.login, points=1)
+    team.rejected("update_issue", "its estimate stays", issue_id=team.login, points=1)
     assert team.call("update_issue", issue_id=team.menu, points=4).error == "invalid_argument"
-    team.refused("update_issue", "say what to change", issue_id=team.menu)
+    team.rejected("update_issue", "say what to change", issue_id=team.menu)
 
 
 def test_only_a_lead_makes_issues_critical() -> None:
@@ -230,13 +230,13 @@ def test_only_a_lead_makes_issues_critical() -> None:
 
 
 def test_one_sprint_at_a_time_and_none_without_issues(team: Team) -> None:
-    team.refused("start_sprint", "has no issues yet", sprint_id=team.sprint)
+    team.rejected("start_sprint", "has no issues yet", sprint_id=team.sprint)
     team.plan(team.login, team.sprint)
     team.plan(team.menu, team.later)
     team.done("start_sprint", sprint_id=team.sprint)
-    team.refused("start_sprint", "ORC Sprint 4 is active", sprint_id=team.later)
-    team.refused("start_sprint", "is active already", sprint_id=team.sprint)
-    team.refused("end_sprint", "not active", sprint_id=team.later)
+    team.rejected("start_sprint", "ORC Sprint 4 is active", sprint_id=team.later)
+    team.rejected("start_sprint", "is active already", sprint_id=team.sprint)
+    team.rejected("end_sprint", "not active", sprint_id=team.later)
 
 
 def test_ending_a_sprint_moves_what_is_unfinished(team: Team) -> None:
@@ -249,7 +249,7 @@ def test_ending_a_sprint_moves_what_is_unfinished(team: Team) -> None:
     assert (ended["status"], ended.get("load", 0)) == ("closed", 0)
     assert team.issue(team.login).sprint_id == team.later
     assert team.issue(team.menu).sprint_id is None
-    team.refused("plan_issue", "is over", issue_id=team.menu, sprint_id=team.sprint)
+    team.rejected("plan_issue", "is over", issue_id=team.menu, sprint_id=team.sprint)
 
 
 def test_a_sprint_runs_out_by_itself(team: Team) -> None:
@@ -271,14 +271,14 @@ def test_only_the_lead_runs_sprints_and_releases() -> None:
 
 
 def test_a_release_ships_when_everything_in_it_is_closed(team: Team) -> None:
-    team.refused("ship_release", "nothing in Orchard 2.1 is done", release_id=team.release)
+    team.rejected("ship_release", "nothing in Orchard 2.1 is done", release_id=team.release)
     team.done("set_issue_release", issue_id=team.login, release_id=team.release)
-    team.refused("set_issue_release", "already", issue_id=team.login, release_id=team.release)
-    team.refused("ship_release", "not closed yet: ORC-1", release_id=team.release)
+    team.rejected("set_issue_release", "already", issue_id=team.login, release_id=team.release)
+    team.rejected("ship_release", "not closed yet: ORC-1", release_id=team.release)
     team.move(team.login, "in_progress", "in_review", "done")
     assert team.done("ship_release", release_id=team.release)["released_at"]
-    team.refused("ship_release", "has shipped already", release_id=team.release)
-    team.refused("set_issue_release", "has shipped", issue_id=team.menu, release_id=team.release)
+    team.rejected("ship_release", "has shipped already", release_id=team.release)
+    team.rejected("set_issue_release", "has shipped", issue_id=team.menu, release_id=team.release)
 
 
 def test_issues_nobody_touches_are_stale(team: Team) -> None:
@@ -293,11 +293,11 @@ def test_projects_do_not_mix(team: Team) -> None:
     fields = {"key": "TUN-1", "project_id": team.other, "title": "Far", "kind": "bug"}
     times = {"created_at": NOW, "updated_at": NOW, "status": "open", "priority": "low"}
     elsewhere = board.issues.add(reporter=ME, estimate=2, **fields, **times).id
-    team.refused(
+    team.rejected(
         "plan_issue", "another project's sprint", issue_id=elsewhere, sprint_id=team.sprint
     )
     ship = {"issue_id": elsewhere, "release_id": team.release}
-    team.refused("set_issue_release", "another project's release", **ship)
+    team.rejected("set_issue_release", "another project's release", **ship)
     same = {"issue_id": elsewhere, "original_id": team.login}
-    team.refused("close_duplicate_issue", "in another project", **same)
+    team.rejected("close_duplicate_issue", "in another project", **same)
     team.done("add_issue_blocker", issue_id=elsewhere, blocker_id=team.login)

@@ -81,7 +81,7 @@ def test_an_exact_address_wins_over_parts_of_it(town: Town) -> None:
 def test_a_coordinate_leads_to_the_nearest_place_in_town(town: Town) -> None:
     found = town.done("reverse_geocode", latitude=50.001, longitude=8.001)
     assert found["id"] == town.home
-    town.refused("reverse_geocode", "outside the city", latitude=51, longitude=8)
+    town.rejected("reverse_geocode", "outside the city", latitude=51, longitude=8)
 
 
 def test_search_leaves_plain_addresses_out_and_ranks_by_rating(town: Town) -> None:
@@ -100,7 +100,7 @@ def test_cars_and_walkers_take_different_ways(town: Town) -> None:
 def test_one_way_streets_bind_wheels_but_not_feet(town: Town) -> None:
     assert town.go("walk", town.park, town.cafe)["streets"] == ["East Road"]
     assert town.go("drive", town.park, town.cafe)["streets"][0] == "Linden Bypass"
-    town.refused(
+    town.rejected(
         "get_directions",
         "try another mode",
         origin_id=town.park,
@@ -123,7 +123,7 @@ def test_a_closure_sends_traffic_round_until_it_is_over(town: Town) -> None:
     walk = town.go("walk", town.home, town.cafe)
     assert walk["streets"] == ["Mill Lane"]
     drive = {"origin_id": town.home, "destination_id": town.cafe, "mode": "drive"}
-    town.refused("get_directions", **drive)
+    town.rejected("get_directions", **drive)
     later = town.go("drive", town.home, town.cafe, depart_at="2026-03-02T21:00:00Z")
     assert later["streets"] == ["Mill Lane"]
     town.wait(hours=8)
@@ -133,7 +133,7 @@ def test_a_closure_sends_traffic_round_until_it_is_over(town: Town) -> None:
 
 def test_a_known_problem_is_not_reported_twice(town: Town) -> None:
     town.done("report_road_problem", road_segment_id=town.lane, kind="hazard")
-    town.refused("report_road_problem", "known hazard", road_segment_id=town.lane, kind="hazard")
+    town.rejected("report_road_problem", "known hazard", road_segment_id=town.lane, kind="hazard")
 
 
 def test_only_the_authority_closes_motorways(town: Town) -> None:
@@ -162,7 +162,7 @@ def test_walkers_are_not_delayed(town: Town) -> None:
 def test_one_journey_at_a_time_and_it_ends_on_arrival(town: Town) -> None:
     minutes = town.set_out()["route"]["minutes"]
     ends = {"origin_id": town.home, "destination_id": town.park, "mode": "walk"}
-    town.refused("start_journey", "still on the way to Copper Cafe", **ends)
+    town.rejected("start_journey", "still on the way to Copper Cafe", **ends)
     town.wait(minutes)
     assert town.done("list_journeys")["items"][0]["status"] == "arrived"
     town.done("start_journey", **ends)
@@ -170,24 +170,24 @@ def test_one_journey_at_a_time_and_it_ends_on_arrival(town: Town) -> None:
 
 def test_nobody_sets_out_for_where_they_are_or_for_what_is_gone(town: Town) -> None:
     same = {"origin_id": town.home, "destination_id": town.home, "mode": "walk"}
-    town.refused("start_journey", "leads nowhere", **same)
+    town.rejected("start_journey", "leads nowhere", **same)
     gone = {"origin_id": town.home, "destination_id": town.museum, "mode": "walk"}
-    town.refused("start_journey", "closed for good", **gone)
+    town.rejected("start_journey", "closed for good", **gone)
 
 
 def test_three_people_follow_a_running_journey(town: Town) -> None:
     trip = town.set_out("walk")["id"]
     for name in ("Ada Berg", "Ivo Falk", "Uma Holm"):
         town.done("share_arrival", journey_id=trip, contact_name=name)
-    town.refused("share_arrival", "already follows", journey_id=trip, contact_name="Ada Berg")
-    town.refused("share_arrival", "no more can", journey_id=trip, contact_name="Nils Klein")
+    town.rejected("share_arrival", "already follows", journey_id=trip, contact_name="Ada Berg")
+    town.rejected("share_arrival", "no more can", journey_id=trip, contact_name="Nils Klein")
     town.wait(60)
-    town.refused("share_arrival", "is over", journey_id=trip, contact_name="Nils Klein")
+    town.rejected("share_arrival", "is over", journey_id=trip, contact_name="Nils Klein")
 
 
 def test_there_is_one_home(town: Town) -> None:
     town.done("save_place", place_id=town.home, list_name="Home")
-    town.refused("save_place", "is full", place_id=town.cafe, list_name="home")
+    town.rejected("save_place", "is full", place_id=town.cafe, list_name="home")
 
 
 def test_a_list_holds_a_place_once_and_nothing_that_is_gone(town: Town) -> None:
@@ -195,8 +195,8 @@ def test_a_list_holds_a_place_once_and_nothing_that_is_gone(town: Town) -> None:
     assert town.done("save_place", place_id=town.park, list_name="treats")["list_name"] == (
         "Treats"
     )
-    town.refused("save_place", "already on", place_id=town.cafe, list_name="TREATS")
-    town.refused("save_place", "for good", place_id=town.museum, list_name="Treats")
+    town.rejected("save_place", "already on", place_id=town.cafe, list_name="TREATS")
+    town.rejected("save_place", "for good", place_id=town.museum, list_name="Treats")
     town.done("remove_saved_place", saved_place_id=saved["id"])
     assert town.done("list_saved_places", list_name="treat")["total"] == 1
 
@@ -213,7 +213,7 @@ def test_lists_are_full_at_six(town: Town) -> None:
             meters=5,
         )
         town.done("save_place", place_id=place.id, list_name="Houses")
-    town.refused("save_place", "is full", place_id=town.cafe, list_name="Houses")
+    town.rejected("save_place", "is full", place_id=town.cafe, list_name="Houses")
 
 
 def test_what_a_friend_added_stays() -> None:
@@ -227,10 +227,10 @@ def test_what_a_friend_added_stays() -> None:
 def test_a_place_is_rated_once(town: Town) -> None:
     rated = town.done("review_place", place_id=town.park, stars=2)
     assert (rated["rating"], rated["review_count"]) == (3.5, 4)
-    town.refused("review_place", "2 stars of you", place_id=town.park, stars=5)
+    town.rejected("review_place", "2 stars of you", place_id=town.park, stars=5)
     assert town.done("review_place", place_id=town.cafe, stars=5)["rating"] == 5
-    town.refused("review_place", "no business", place_id=town.home, stars=5)
-    town.refused("review_place", "for good", place_id=town.museum, stars=5)
+    town.rejected("review_place", "no business", place_id=town.home, stars=5)
+    town.rejected("review_place", "for good", place_id=town.museum, stars=5)
 
 
 def test_a_matrix_holds_every_pair(town: Town) -> None:

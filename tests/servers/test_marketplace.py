@@ -63,20 +63,20 @@ def story() -> Market:
 
 
 def test_bids_rise_by_the_increment(story: Market) -> None:
-    story.refused("place_bid", "100.00 or more", listing_id=story.bike, amount=99)
+    story.rejected("place_bid", "100.00 or more", listing_id=story.bike, amount=99)
     story.bid(story.bike, "Ben", 100)
-    story.refused("place_bid", "105.00 or more", listing_id=story.bike, amount=104)
+    story.rejected("place_bid", "105.00 or more", listing_id=story.bike, amount=104)
     assert story.done("place_bid", listing_id=story.bike, amount=105)["status"] == "leading"
-    story.refused("place_bid", "leads", listing_id=story.bike, amount=200)
+    story.rejected("place_bid", "leads", listing_id=story.bike, amount=200)
     bids = story.done("list_listing_bids", listing_id=story.bike)["items"]
     assert [bid["status"] for bid in bids] == ["leading", "outbid"]
 
 
 def test_nobody_bids_on_their_own_listing_or_on_a_fixed_price(story: Market) -> None:
-    story.refused("place_bid", "own", listing_id=story.vase, amount=120)
-    story.refused("place_bid", "fixed_price", listing_id=story.desk, amount=120)
-    story.refused("make_offer", "auction", listing_id=story.bike, amount=120)
-    story.refused("make_offer", "own", listing_id=story.lamp, amount=90)
+    story.rejected("place_bid", "own", listing_id=story.vase, amount=120)
+    story.rejected("place_bid", "fixed_price", listing_id=story.desk, amount=120)
+    story.rejected("make_offer", "auction", listing_id=story.bike, amount=120)
+    story.rejected("make_offer", "own", listing_id=story.lamp, amount=90)
 
 
 def test_an_auction_closes_by_the_clock_and_the_winner_has_to_pay(story: Market) -> None:
@@ -85,7 +85,7 @@ def test_an_auction_closes_by_the_clock_and_the_winner_has_to_pay(story: Market)
     assert story.listing(story.bike).status == "sold"
     sale = story.done("list_market_sales", title="bike")["items"][0]
     assert (sale["status"], sale["price"], sale["waits_for"]) == ("awaiting_payment", 110, "Mia")
-    story.refused("place_bid", "sold", listing_id=story.bike, amount=500)
+    story.rejected("place_bid", "sold", listing_id=story.bike, amount=500)
 
 
 def test_who_loses_an_auction_is_told(story: Market) -> None:
@@ -109,21 +109,21 @@ def test_a_reserve_that_is_not_met_means_no_sale(story: Market) -> None:
 def test_a_listing_with_bids_cannot_be_ended(story: Market) -> None:
     story.denied("end_listing", "Ada", listing_id=story.bike)
     story.bid(story.vase, "Ben", 100)
-    story.refused("end_listing", "has bids", listing_id=story.vase)
+    story.rejected("end_listing", "has bids", listing_id=story.vase)
     offer = story.offered(story.lamp, "Ben", 80)
     assert story.done("end_listing", listing_id=story.lamp)["status"] == "ended"
     assert story.state.offers[offer.id].status == "lost"
-    story.refused("end_listing", "already", listing_id=story.lamp)
+    story.rejected("end_listing", "already", listing_id=story.lamp)
 
 
 def test_a_listing_is_created_once_and_runs_for_a_week(story: Market) -> None:
     about = {"category": "bikes", "kind": "auction", "price": 40}
     made = story.done("create_listing", title="Tandem", **about)
     assert (made["seller"], made["increment"]) == ("Mia", 2)
-    story.refused("create_listing", "already", title="tandem", **about)
+    story.rejected("create_listing", "already", title="tandem", **about)
     for number in range(9):
         story.done("create_listing", title=f"Wheel {number}", **about)
-    story.refused("create_listing", "twelve", title="One more", **about)
+    story.rejected("create_listing", "twelve", title="One more", **about)
     story.wait(hours=7 * 24)
     assert story.listing(made["id"]).status == "ended"
 
@@ -144,18 +144,18 @@ def test_searching_tells_own_watched_and_other_listings_apart(story: Market) -> 
 
 def test_only_others_running_listings_are_watched(story: Market) -> None:
     story.done("watch_listing", listing_id=story.bike)
-    story.refused("watch_listing", "already", listing_id=story.bike)
+    story.rejected("watch_listing", "already", listing_id=story.bike)
     assert story.done("search_listings", whose="watched")["total"] == 1
     story.done("watch_listing", listing_id=story.bike, watching=False)
-    story.refused("watch_listing", "own", listing_id=story.vase)
+    story.rejected("watch_listing", "own", listing_id=story.vase)
     story.wait(hours=72)
-    story.refused("watch_listing", "ended", listing_id=story.bike)
+    story.rejected("watch_listing", "ended", listing_id=story.bike)
 
 
 def test_an_offer_is_at_least_half_and_one_at_a_time(story: Market) -> None:
-    story.refused("make_offer", "half", listing_id=story.desk, amount=49)
+    story.rejected("make_offer", "half", listing_id=story.desk, amount=49)
     story.done("make_offer", listing_id=story.desk, amount=70)
-    story.refused("make_offer", "open", listing_id=story.desk, amount=80)
+    story.rejected("make_offer", "open", listing_id=story.desk, amount=80)
 
 
 def test_the_full_price_buys_at_once(story: Market) -> None:
@@ -181,15 +181,15 @@ def test_a_counter_offer_is_accepted_or_expires_after_48_hours(story: Market) ->
     taken = story.done("answer_offer", offer_id=offer["id"], answer="accept")
     assert (taken["status"], taken["amount"]) == ("won", 95)
     late.wait(hours=48)
-    late.refused("answer_offer", "expired", offer_id=offer["id"], answer="accept")
+    late.rejected("answer_offer", "expired", offer_id=offer["id"], answer="accept")
 
 
 def test_a_seller_counters_between_the_offer_and_the_price(story: Market) -> None:
     offer = story.offered(story.lamp, "Ben", 60)
     answer = {"offer_id": offer.id, "answer": "counter"}
-    story.refused("answer_offer", "goes with counter", **answer)
-    story.refused("answer_offer", "between", counter_amount=60, **answer)
-    story.refused("answer_offer", "between", counter_amount=100, **answer)
+    story.rejected("answer_offer", "goes with counter", **answer)
+    story.rejected("answer_offer", "between", counter_amount=60, **answer)
+    story.rejected("answer_offer", "between", counter_amount=100, **answer)
     assert story.done("answer_offer", counter_amount=88, **answer)["waits_for"] == "Ben"
     story.denied("answer_offer", "Ben", offer_id=offer.id, answer="decline")
     story.wait(hours=12)
@@ -204,7 +204,7 @@ def test_a_buyer_declines_too_much_and_cannot_counter(story: Market) -> None:
     mine = story.done("make_offer", listing_id=story.desk, amount=60)
     story.wait(hours=12)
     counter = {"offer_id": mine["id"], "answer": "counter", "counter_amount": 97}
-    story.refused("answer_offer", "seller", **counter)
+    story.rejected("answer_offer", "seller", **counter)
 
 
 def test_accepting_one_offer_settles_the_others(story: Market) -> None:
@@ -212,28 +212,28 @@ def test_accepting_one_offer_settles_the_others(story: Market) -> None:
     story.done("answer_offer", offer_id=second.id, answer="accept")
     assert story.state.offers[first.id].status == "lost"
     assert story.done("list_bids_and_offers", received=True)["total"] == 2
-    story.refused("answer_offer", "lost", offer_id=first.id, answer="accept")
+    story.rejected("answer_offer", "lost", offer_id=first.id, answer="accept")
 
 
 def test_escrow_holds_the_money_until_the_buyer_confirms(story: Market) -> None:
     sale = story.bought()
-    story.refused("update_escrow", "pay", sale_id=sale.id, action="confirm")
+    story.rejected("update_escrow", "pay", sale_id=sale.id, action="confirm")
     assert story.settle(sale, "pay")["held"] == 100
     story.denied("update_escrow", "Ada", sale_id=sale.id, action="ship")
     story.wait(hours=90)
     assert story.state.sales[sale.id].status == "shipped"
-    story.refused("update_escrow", "three days", sale_id=sale.id, action="refund")
+    story.rejected("update_escrow", "three days", sale_id=sale.id, action="refund")
     released = story.settle(sale, "confirm")
     assert (released.get("held", 0), released["payout"]) == (0, 95)
-    story.refused("update_escrow", "nothing is left", sale_id=sale.id, action="confirm")
-    story.refused("update_escrow", "nothing is held", sale_id=sale.id, action="refund")
+    story.rejected("update_escrow", "nothing is left", sale_id=sale.id, action="confirm")
+    story.rejected("update_escrow", "nothing is held", sale_id=sale.id, action="refund")
 
 
 def test_a_buyer_gets_the_money_back_if_nothing_is_shipped_for_three_days(story: Market) -> None:
     sale = story.bought()
     story.settle(sale, "pay")
     story.wait(hours=71)
-    story.refused("update_escrow", "three days", sale_id=sale.id, action="refund")
+    story.rejected("update_escrow", "three days", sale_id=sale.id, action="refund")
     story.wait(hours=1)
     assert story.settle(sale, "refund")["status"] == "refunded"
 
@@ -259,9 +259,9 @@ def test_who_lets_the_time_pass_loses_the_sale(story: Market) -> None:
 
 def test_sales_are_rated_once_and_only_when_they_are_complete(story: Market) -> None:
     sale = story.bought()
-    story.refused("rate_sale", "awaiting_payment", sale_id=sale.id, stars=5)
+    story.rejected("rate_sale", "awaiting_payment", sale_id=sale.id, stars=5)
     story.settle(sale, "pay")
     story.wait(hours=90)
     story.settle(sale, "confirm")
     assert story.done("rate_sale", sale_id=sale.id, stars=4)["stars_by_buyer"] == 4
-    story.refused("rate_sale", "already", sale_id=sale.id, stars=1)
+    story.rejected("rate_sale", "already", sale_id=sale.id, stars=1)

@@ -76,19 +76,19 @@ def test_opening_an_invoice_holds_its_amount_for_a_week(office: BackOffice) -> N
 
 def test_without_a_card_nothing_is_held(office: BackOffice) -> None:
     invoice = office.draft(name="Willow")
-    office.refused("set_invoice_status", "no card", invoice_id=invoice, status="open")
+    office.rejected("set_invoice_status", "no card", invoice_id=invoice, status="open")
 
 
 def test_an_invoice_is_held_once(office: BackOffice) -> None:
     invoice, payment = office.opened()
-    message = office.refused("set_invoice_status", invoice_id=invoice, status="open")
+    message = office.rejected("set_invoice_status", invoice_id=invoice, status="open")
     assert message == f"{payment} holds it already"
 
 
 def test_the_credit_limit_counts_what_is_not_paid(office: BackOffice) -> None:
     _, payment = office.opened(900)
     given = {"customer_id": office.customer(), "description": "Oars", "amount": 200}
-    office.refused("create_invoice", "can be billed 100.00 more", **given)
+    office.rejected("create_invoice", "can be billed 100.00 more", **given)
     office.done("capture_payment", payment_id=payment, amount=150)
     office.done("create_invoice", **given)
 
@@ -97,10 +97,10 @@ def test_captures_in_parts_pay_the_invoice(office: BackOffice) -> None:
     invoice, payment = office.opened()
     office.done("capture_payment", payment_id=payment, amount=40)
     assert office.status(invoice) == "open"
-    office.refused("capture_payment", "60.00 is left to capture", payment_id=payment, amount=60.01)
+    office.rejected("capture_payment", "60.00 is left to capture", payment_id=payment, amount=60.01)
     office.done("capture_payment", payment_id=payment, amount=60)
     assert office.status(invoice) == "paid"
-    office.refused("capture_payment", "the payment is captured", payment_id=payment, amount=1)
+    office.rejected("capture_payment", "the payment is captured", payment_id=payment, amount=1)
 
 
 def test_an_authorisation_expires_and_the_rest_can_be_held_anew(office: BackOffice) -> None:
@@ -116,36 +116,36 @@ def test_what_was_never_captured_expires(office: BackOffice) -> None:
     invoice, payment = office.opened()
     office.wait(days=7)
     assert office.payments(invoice)[0]["status"] == "expired"
-    office.refused("capture_payment", "the payment is expired", payment_id=payment, amount=10)
+    office.rejected("capture_payment", "the payment is expired", payment_id=payment, amount=10)
 
 
 def test_voiding_releases_the_hold(office: BackOffice) -> None:
     invoice, payment = office.opened()
     office.done("set_invoice_status", invoice_id=invoice, status="void")
     assert office.payments(invoice)[0]["status"] == "voided"
-    office.refused("capture_payment", payment_id=payment, amount=10)
-    office.refused("set_invoice_status", "void and stays so", invoice_id=invoice, status="open")
+    office.rejected("capture_payment", payment_id=payment, amount=10)
+    office.rejected("set_invoice_status", "void and stays so", invoice_id=invoice, status="open")
 
 
 def test_what_is_paid_in_part_is_refunded_not_voided(office: BackOffice) -> None:
     invoice, payment = office.opened()
     office.done("capture_payment", payment_id=payment, amount=30)
-    office.refused("set_invoice_status", "30.00 was captured", invoice_id=invoice, status="void")
+    office.rejected("set_invoice_status", "30.00 was captured", invoice_id=invoice, status="void")
 
 
 def test_a_paid_invoice_stays_paid(office: BackOffice) -> None:
     invoice, payment = office.opened()
     office.done("capture_payment", payment_id=payment, amount=100)
-    office.refused("set_invoice_status", "paid and stays so", invoice_id=invoice, status="void")
+    office.rejected("set_invoice_status", "paid and stays so", invoice_id=invoice, status="void")
 
 
 def test_refunds_never_exceed_what_was_captured(office: BackOffice) -> None:
     _, payment = office.opened()
     given = {"payment_id": payment, "amount": 50, "reason": "duplicate"}
-    office.refused("refund_payment", "0.00 is left to refund", **given)
+    office.rejected("refund_payment", "0.00 is left to refund", **given)
     office.done("capture_payment", payment_id=payment, amount=80)
     office.done("refund_payment", **given)
-    office.refused("refund_payment", "30.00 is left to refund", **given)
+    office.rejected("refund_payment", "30.00 is left to refund", **given)
 
 
 def test_refunds_end_after_thirty_days(office: BackOffice) -> None:
@@ -155,7 +155,7 @@ def test_refunds_end_after_thirty_days(office: BackOffice) -> None:
     office.wait(days=37)
     office.done("refund_payment", **given)
     office.wait(1)
-    office.refused("refund_payment", "over 30 days ago", **given)
+    office.rejected("refund_payment", "over 30 days ago", **given)
 
 
 def test_a_key_makes_a_capture_happen_once(office: BackOffice) -> None:
@@ -172,8 +172,8 @@ def test_a_key_belongs_to_its_arguments(office: BackOffice) -> None:
     _, payment = office.opened()
     given = {"payment_id": payment, "amount": 40, "idempotency_key": "march-1"}
     office.done("capture_payment", **given)
-    office.refused("capture_payment", "the key of another capture", **given | {"amount": 41})
-    office.refused("refund_payment", "the key of another capture", **given, reason="duplicate")
+    office.rejected("capture_payment", "the key of another capture", **given | {"amount": 41})
+    office.rejected("refund_payment", "the key of another capture", **given, reason="duplicate")
 
 
 def test_endpoints_hear_of_what_happens(office: BackOffice) -> None:
@@ -212,9 +212,9 @@ def test_too_many_failures_disable_an_endpoint(office: BackOffice) -> None:
 def test_an_endpoint_is_enabled_once_it_is_up_and_gets_what_it_missed(office: BackOffice) -> None:
     office.cut_off(hours=9 * 24)
     hook = office.done("list_webhooks")["items"][0]["id"]
-    office.refused("enable_webhook", "enabled already", webhook_id=hook)
+    office.rejected("enable_webhook", "enabled already", webhook_id=hook)
     office.wait(days=2)
-    office.refused("enable_webhook", "does not answer", webhook_id=hook)
+    office.rejected("enable_webhook", "does not answer", webhook_id=hook)
     office.wait(days=8)
     office.done("enable_webhook", webhook_id=hook)
     office.wait(1)

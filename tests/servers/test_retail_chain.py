@@ -63,7 +63,7 @@ def test_stock_is_found_by_product_store_and_need(shop: Shop) -> None:
     assert [item["id"] for item in found["items"]] == [shop.their_kettles]
     low = shop.done("search_store_stock", to_reorder=True)
     assert {item["store_name"] for item in low["items"]} == {"Mill Lane"}
-    shop.missed("search_store_stock", store_id="shp_1")
+    shop.not_found("search_store_stock", store_id="shp_1")
 
 
 def test_the_own_store_is_marked(shop: Shop) -> None:
@@ -77,13 +77,13 @@ def test_a_requested_transfer_is_answered_sent_and_received(shop: Shop) -> None:
     shop.wait(240)
     assert shop.state.shipments[made["id"]].status == "in_transit"
     assert shop.stock(shop.their_kettles).on_hand == 22
-    shop.refused("receive_store_shipment", shipment_id=made["id"], counted=8)
+    shop.rejected("receive_store_shipment", shipment_id=made["id"], counted=8)
     shop.wait(120)
     assert shop.state.shipments[made["id"]].status == "arrived"
-    shop.refused("receive_store_shipment", shipment_id=made["id"], counted=9)
+    shop.rejected("receive_store_shipment", shipment_id=made["id"], counted=9)
     shop.done("receive_store_shipment", shipment_id=made["id"], counted=7)
     assert shop.stock(shop.kettles).on_hand == 17
-    shop.refused("receive_store_shipment", shipment_id=made["id"], counted=7)
+    shop.rejected("receive_store_shipment", shipment_id=made["id"], counted=7)
 
 
 def test_a_store_keeps_what_its_reorder_point_says(shop: Shop) -> None:
@@ -94,19 +94,19 @@ def test_a_store_keeps_what_its_reorder_point_says(shop: Shop) -> None:
 
 
 def test_requests_go_to_others_one_at_a_time_for_what_is_there(shop: Shop) -> None:
-    shop.refused("request_store_transfer", stock_id=shop.kettles, quantity=1)
-    shop.refused(
+    shop.rejected("request_store_transfer", stock_id=shop.kettles, quantity=1)
+    shop.rejected(
         "request_store_transfer", "only 25 available", stock_id=shop.their_vases, quantity=26
     )
     shop.done("request_store_transfer", stock_id=shop.their_kettles, quantity=2)
-    shop.refused("request_store_transfer", stock_id=shop.their_kettles, quantity=2)
+    shop.rejected("request_store_transfer", stock_id=shop.their_kettles, quantity=2)
 
 
 def test_another_store_is_sent_what_it_asked_for(shop: Shop) -> None:
     asked = shop.asked(4)
     shop.done("dispatch_store_transfer", shipment_id=asked.id)
     assert shop.stock(shop.kettles).on_hand == 6
-    shop.refused("dispatch_store_transfer", shipment_id=asked.id)
+    shop.rejected("dispatch_store_transfer", shipment_id=asked.id)
     shop.wait(120)
     assert shop.stock(shop.their_kettles).on_hand == 34
 
@@ -114,7 +114,7 @@ def test_another_store_is_sent_what_it_asked_for(shop: Shop) -> None:
 def test_reserved_pieces_are_not_sent_away(shop: Shop) -> None:
     asked = shop.asked(4)
     shop.done("reserve_store_item", stock_id=shop.kettles, customer="Bo", quantity=7)
-    shop.refused("dispatch_store_transfer", "3", shipment_id=asked.id)
+    shop.rejected("dispatch_store_transfer", "3", shipment_id=asked.id)
 
 
 def test_an_unanswered_request_lapses(shop: Shop) -> None:
@@ -145,15 +145,15 @@ def test_other_stores_are_off_limits(shop: Shop, tool: str, arguments: dict[str,
 def test_suppliers_deliver_packs_in_three_days(shop: Shop) -> None:
     made = shop.done("create_purchase_order", stock_id=shop.kettles, packs=2)
     assert (made["quantity"], made["source_name"]) == (12, "Pike")
-    shop.refused("create_purchase_order", stock_id=shop.kettles, packs=2)
+    shop.rejected("create_purchase_order", stock_id=shop.kettles, packs=2)
     shop.wait(days=3)
     shop.done("receive_store_shipment", shipment_id=made["id"], counted=12)
     assert shop.stock(shop.kettles).on_hand == 22
-    shop.refused("create_purchase_order", "22 available", stock_id=shop.kettles, packs=2)
+    shop.rejected("create_purchase_order", "22 available", stock_id=shop.kettles, packs=2)
 
 
 def test_discontinued_products_are_not_ordered(shop: Shop) -> None:
-    shop.refused("create_purchase_order", stock_id=shop.vases, packs=1)
+    shop.rejected("create_purchase_order", stock_id=shop.vases, packs=1)
     assert shop.done("request_store_transfer", stock_id=shop.their_vases, quantity=1)
 
 
@@ -165,13 +165,13 @@ def test_a_reservation_holds_and_then_expires(shop: Shop) -> None:
     where = {"stock_id": shop.kettles, "customer": "Bo"}
     made = shop.done("reserve_store_item", quantity=4, days=2, **where)
     assert shop.stock(shop.kettles).available == 6
-    shop.refused("reserve_store_item", **where)
+    shop.rejected("reserve_store_item", **where)
     more = {"stock_id": shop.kettles, "customer": "Al", "quantity": 7}
-    shop.refused("reserve_store_item", **more)
+    shop.rejected("reserve_store_item", **more)
     shop.wait(days=2)
     assert shop.state.reservations[made["id"]].status == "expired"
     assert shop.stock(shop.kettles).available == 10
-    shop.refused("close_store_reservation", reservation_id=made["id"], outcome="collected")
+    shop.rejected("close_store_reservation", reservation_id=made["id"], outcome="collected")
 
 
 def test_what_is_collected_leaves_the_shop(shop: Shop) -> None:
@@ -187,9 +187,9 @@ def test_what_is_collected_leaves_the_shop(shop: Shop) -> None:
 
 def test_corrections_need_a_fitting_reason(shop: Shop) -> None:
     where = {"stock_id": shop.kettles}
-    shop.refused("adjust_store_stock", counted=10, reason="recount", **where)
-    shop.refused("adjust_store_stock", counted=9, reason="found", **where)
-    shop.refused("adjust_store_stock", counted=11, reason="stolen", **where)
+    shop.rejected("adjust_store_stock", counted=10, reason="recount", **where)
+    shop.rejected("adjust_store_stock", counted=9, reason="found", **where)
+    shop.rejected("adjust_store_stock", counted=11, reason="stolen", **where)
     shop.done("adjust_store_stock", counted=11, reason="found", **where)
     fixed = shop.done("adjust_store_stock", counted=8, reason="recount", **where)
     assert (fixed["on_hand"], fixed["last_correction"]) == (8, "recount")
@@ -198,7 +198,7 @@ def test_corrections_need_a_fitting_reason(shop: Shop) -> None:
 def test_corrections_spare_reserved_pieces(shop: Shop) -> None:
     where = {"stock_id": shop.kettles}
     shop.done("reserve_store_item", customer="Bo", quantity=4, **where)
-    shop.refused("adjust_store_stock", "4 are reserved", counted=3, reason="stolen", **where)
+    shop.rejected("adjust_store_stock", "4 are reserved", counted=3, reason="stolen", **where)
 
 
 def test_large_corrections_need_the_manager(shop: Shop) -> None:

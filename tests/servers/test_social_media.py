@@ -69,7 +69,7 @@ def test_private_and_hidden_posts_are_not_found(circle: Circle) -> None:
     assert circle.unseen not in found
     assert circle.other in found
     circle.denied("like_post", "followers only", post_id=circle.secret)
-    circle.missed("like_post", post_id=circle.unseen)
+    circle.not_found("like_post", post_id=circle.unseen)
 
 
 def test_a_public_profile_is_followed_at_once(circle: Circle) -> None:
@@ -77,7 +77,7 @@ def test_a_public_profile_is_followed_at_once(circle: Circle) -> None:
     assert circle.profile(circle.stranger).followers == 11
     assert circle.profile(circle.me).following == 2
     assert circle.other in circle.feed()
-    circle.refused("follow_account", "already", profile_id=circle.stranger)
+    circle.rejected("follow_account", "already", profile_id=circle.stranger)
 
 
 def test_a_private_profile_answers_in_six_hours(circle: Circle) -> None:
@@ -92,8 +92,8 @@ def test_a_private_profile_answers_in_six_hours(circle: Circle) -> None:
 
 
 def test_nobody_follows_themselves_or_one_who_hides(circle: Circle) -> None:
-    circle.refused("follow_account", "your own profile", profile_id=circle.me)
-    circle.missed("follow_account", profile_id=circle.hidden)
+    circle.rejected("follow_account", "your own profile", profile_id=circle.me)
+    circle.not_found("follow_account", profile_id=circle.hidden)
     assert circle.done("search_profiles", name="eve")["total"] == 0
 
 
@@ -101,7 +101,7 @@ def test_unfollowing_takes_follow_or_request_back(circle: Circle) -> None:
     circle.done("unfollow_account", profile_id=circle.friend)
     assert circle.profile(circle.me).following == 0
     assert circle.theirs not in circle.feed()
-    circle.refused("unfollow_account", "do not follow", profile_id=circle.friend)
+    circle.rejected("unfollow_account", "do not follow", profile_id=circle.friend)
     circle.done("follow_account", profile_id=circle.closed)
     circle.done("unfollow_account", profile_id=circle.closed)
     circle.wait(hours=7)
@@ -117,8 +117,8 @@ def test_a_block_ends_follows_and_likes_both_ways(circle: Circle) -> None:
     assert {change.table for change in circle.session.diff()} == {"profiles", "posts"}
     assert circle.done("search_posts", text="rain")["total"] == 0
     circle.denied("reply_to_post", "is blocked", post_id=circle.other, text="Hello")
-    circle.refused("follow_account", "blocked @cem", profile_id=circle.stranger)
-    circle.refused("create_post", "@cem is blocked", text="Hello @cem!")
+    circle.rejected("follow_account", "blocked @cem", profile_id=circle.stranger)
+    circle.rejected("create_post", "@cem is blocked", text="Hello @cem!")
     circle.done("set_account_visibility", profile_id=circle.stranger, visibility="shown")
     assert not circle.profile(circle.stranger).follows_you
 
@@ -128,20 +128,20 @@ def test_muting_only_keeps_posts_out_of_the_feed(circle: Circle) -> None:
     assert circle.theirs not in circle.feed()
     assert circle.done("search_posts", text="beans")["total"] == 1
     assert circle.done("search_profiles", relation="muted")["items"][0]["handle"] == "bea"
-    circle.refused(
+    circle.rejected(
         "set_account_visibility", "already", profile_id=circle.friend, visibility="muted"
     )
 
 
 def test_a_post_is_short_and_printable(circle: Circle) -> None:
-    circle.refused("create_post", "1 to 200", text="x" * 201)
-    circle.refused("create_post", "1 to 200", text="  ")
-    circle.refused("create_post", "1 to 200", text="bell \x07")
+    circle.rejected("create_post", "1 to 200", text="x" * 201)
+    circle.rejected("create_post", "1 to 200", text="  ")
+    circle.rejected("create_post", "1 to 200", text="bell \x07")
     assert circle.done("create_post", text="  two\n lines ")["text"] == "two lines"
 
 
 def test_the_same_is_not_said_twice_in_a_day(circle: Circle) -> None:
-    circle.refused("create_post", "change the text", text="Old news #books")
+    circle.rejected("create_post", "change the text", text="Old news #books")
     circle.wait(days=1)
     circle.done("create_post", text="Old news #books")
 
@@ -161,20 +161,20 @@ def test_a_scheduled_post_appears_when_it_is_due(circle: Circle) -> None:
 def test_posts_are_scheduled_within_thirty_days(circle: Circle) -> None:
     for days in (-1, 31):
         at = (NOW + timedelta(days=days)).isoformat()
-        circle.refused("create_post", "30 days", text="Hm", publish_at=at)
+        circle.rejected("create_post", "30 days", text="Hm", publish_at=at)
 
 
 def test_an_edit_keeps_what_was_said_before(circle: Circle) -> None:
     circle.done("update_post", post_id=circle.fresh, text="Fresh rolls #baking")
     assert circle.post(circle.fresh).earlier_texts == ("Fresh bread #baking",)
     circle.done("update_post", post_id=circle.fresh, text="Fresh buns #baking")
-    circle.refused("update_post", "edited twice", post_id=circle.fresh, text="Fresh tea")
+    circle.rejected("update_post", "edited twice", post_id=circle.fresh, text="Fresh tea")
 
 
 def test_edits_fall_within_fifteen_minutes(circle: Circle) -> None:
-    circle.refused("update_post", "15 minutes", post_id=circle.mine, text="New news")
+    circle.rejected("update_post", "15 minutes", post_id=circle.mine, text="New news")
     circle.wait(11)
-    circle.refused("update_post", "15 minutes", post_id=circle.fresh, text="Stale bread")
+    circle.rejected("update_post", "15 minutes", post_id=circle.fresh, text="Stale bread")
 
 
 def test_only_own_posts_are_changed(circle: Circle) -> None:
@@ -187,7 +187,7 @@ def test_replies_make_a_thread_and_are_counted(circle: Circle) -> None:
     thread = circle.done("get_post_thread", post_id=circle.theirs)["items"]
     assert [post["id"] for post in thread] == [circle.theirs, reply["id"]]
     assert circle.post(circle.theirs).replies == 1
-    circle.refused("reply_to_post", "no replies", post_id=circle.mute, text="But")
+    circle.rejected("reply_to_post", "no replies", post_id=circle.mute, text="But")
     circle.done("delete_post", post_id=reply["id"])
     assert circle.post(circle.theirs).replies == 0
 
@@ -195,19 +195,19 @@ def test_replies_make_a_thread_and_are_counted(circle: Circle) -> None:
 def test_a_repost_stands_for_the_original(circle: Circle) -> None:
     repost = circle.done("repost_post", post_id=circle.other)
     assert circle.post(circle.other).reposts == 1
-    circle.refused("repost_post", "already", post_id=circle.other)
+    circle.rejected("repost_post", "already", post_id=circle.other)
     circle.done("reply_to_post", post_id=repost["id"], text="Bring a coat")
     assert circle.post(circle.other).replies == 1
-    circle.refused("update_post", "is a repost", post_id=repost["id"], text="Sun")
+    circle.rejected("update_post", "is a repost", post_id=repost["id"], text="Sun")
     circle.done("delete_post", post_id=repost["id"])
     assert circle.post(circle.other).reposts == 0
 
 
 def test_own_and_private_posts_are_not_reposted(circle: Circle) -> None:
-    circle.refused("repost_post", "your own", post_id=circle.mine)
+    circle.rejected("repost_post", "your own", post_id=circle.mine)
     circle.done("follow_account", profile_id=circle.closed)
     circle.wait(hours=6)
-    circle.refused("repost_post", "private", post_id=circle.secret)
+    circle.rejected("repost_post", "private", post_id=circle.secret)
 
 
 def test_deleting_empties_a_post_and_takes_its_reposts() -> None:
@@ -220,19 +220,19 @@ def test_deleting_empties_a_post_and_takes_its_reposts() -> None:
     assert (gone.status, gone.text, gone.liked_by, gone.reposts) == ("deleted", "", (), 0)
     assert repost.id not in state.posts
     assert circle.post(reply.id).reply_to_id == circle.mine
-    circle.refused("delete_post", "deleted already", post_id=circle.mine)
+    circle.rejected("delete_post", "deleted already", post_id=circle.mine)
 
 
 def test_a_post_is_liked_once(circle: Circle) -> None:
     assert circle.done("like_post", post_id=circle.theirs)["liked_by"] == ["ada"]
-    circle.refused("like_post", "already", post_id=circle.theirs)
+    circle.rejected("like_post", "already", post_id=circle.theirs)
 
 
 def test_a_reported_post_is_seen_no_more(circle: Circle) -> None:
     circle.done("report_post", post_id=circle.theirs, reason="spam")
     assert circle.theirs not in circle.feed()
-    circle.refused("report_post", "for spam already", post_id=circle.theirs, reason="violence")
-    circle.refused("report_post", "your own", post_id=circle.mine, reason="spam")
+    circle.rejected("report_post", "for spam already", post_id=circle.theirs, reason="violence")
+    circle.rejected("report_post", "your own", post_id=circle.mine, reason="spam")
 
 
 def test_trends_count_what_is_visible(circle: Circle) -> None:

@@ -66,10 +66,10 @@ def test_one_must_join_before_posting() -> None:
     lounge = team.open("#lounge")
     team.start()
     post = {"channel_id": lounge, "text": "Hi"}
-    team.refused("post_channel_message", "add_channel_member", **post)
+    team.rejected("post_channel_message", "add_channel_member", **post)
     assert team.done("add_channel_member", channel_id=lounge)["your_role"] == "member"
     assert team.done("post_channel_message", **post)
-    team.refused("add_channel_member", "already in", channel_id=lounge)
+    team.rejected("add_channel_member", "already in", channel_id=lounge)
 
 
 def test_an_archived_channel_can_only_be_read() -> None:
@@ -78,22 +78,22 @@ def test_an_archived_channel_can_only_be_read() -> None:
     old = team.say(attic, "Dust")
     team.start()
     assert team.said(channel_id=attic) == ["Dust"]
-    team.refused("post_channel_message", "only be read", channel_id=attic, text="Hi")
+    team.rejected("post_channel_message", "only be read", channel_id=attic, text="Hi")
     react = {"chat_message_id": old, "emoji": "heart"}
-    team.refused("react_to_chat_message", "only be read", **react)
-    team.refused("pin_chat_message", "only be read", chat_message_id=old)
+    team.rejected("react_to_chat_message", "only be read", **react)
+    team.rejected("pin_chat_message", "only be read", chat_message_id=old)
     member = {"channel_id": attic, "teammate_id": team.cy}
-    team.refused("add_channel_member", "only be read", **member)
+    team.rejected("add_channel_member", "only be read", **member)
 
 
 def test_a_private_channel_is_like_none_to_those_outside() -> None:
     team = Team()
-    unknown = team.missed("post_channel_message", channel_id="chn_1", text="Hi")
-    hidden = team.missed("post_channel_message", channel_id=team.vault, text="Hi")
+    unknown = team.not_found("post_channel_message", channel_id="chn_1", text="Hi")
+    hidden = team.not_found("post_channel_message", channel_id=team.vault, text="Hi")
     assert hidden.replace(team.vault, "chn_1") == unknown
-    team.missed("add_channel_member", channel_id=team.vault)
-    team.missed("list_teammates", channel_id=team.vault)
-    team.missed("pin_chat_message", chat_message_id=team.secret)
+    team.not_found("add_channel_member", channel_id=team.vault)
+    team.not_found("list_teammates", channel_id=team.vault)
+    team.not_found("pin_chat_message", chat_message_id=team.secret)
     assert "treasure" not in str(team.said())
     assert team.done("list_channels", name="vault")["total"] == 0
 
@@ -109,18 +109,18 @@ def test_only_admins_announce_but_everybody_replies() -> None:
 def test_a_reply_belongs_to_a_thread_of_its_channel() -> None:
     team = Team()
     post = {"channel_id": team.hall, "text": "Hi"}
-    team.refused("post_channel_message", "no thread", **post, thread_id=team.notice)
+    team.rejected("post_channel_message", "no thread", **post, thread_id=team.notice)
     reply = team.done("post_channel_message", **post, thread_id=team.hello)
-    team.refused("post_channel_message", "no thread", **post, thread_id=reply["id"])
+    team.rejected("post_channel_message", "no thread", **post, thread_id=reply["id"])
     assert team.said(thread_id=team.hello) == ["Hi", "Hello all"]
 
 
 def test_a_mention_must_reach_somebody() -> None:
     team = Team()
     nobody = {"channel_id": team.hall, "text": "Ask @dora."}
-    team.refused("post_channel_message", "@dora", **nobody)
+    team.rejected("post_channel_message", "@dora", **nobody)
     outside = {"channel_id": team.crew, "text": "Ask @cy."}
-    team.refused("post_channel_message", "add them first", **outside)
+    team.rejected("post_channel_message", "add them first", **outside)
     assert team.done("add_channel_member", channel_id=team.crew, teammate_id=team.cy)
     assert team.done("post_channel_message", **outside)
 
@@ -143,25 +143,25 @@ def test_messages_are_scheduled_within_thirty_days_and_two_at_a_time() -> None:
     post = {"channel_id": team.hall, "text": "Later"}
     for days in (-1, 31):
         at = (NOW + timedelta(days=days)).isoformat()
-        team.refused("post_channel_message", "30 days", **post, post_at=at)
+        team.rejected("post_channel_message", "30 days", **post, post_at=at)
     at = (NOW + timedelta(days=30)).isoformat()
     assert all(team.done("post_channel_message", **post, post_at=at) for _ in range(2))
-    team.refused("post_channel_message", "two messages", **post, post_at=at)
-    team.refused("leave_channel", "still waits", channel_id=team.hall)
+    team.rejected("post_channel_message", "two messages", **post, post_at=at)
+    team.rejected("leave_channel", "still waits", channel_id=team.hall)
 
 
 def test_what_teammates_write_arrives_unread() -> None:
     team = Team()
     team.say(team.hall, "News from Bo", at=NOW + timedelta(hours=1))
     team.start()
-    team.refused("mark_channel_read", "nothing unread", channel_id=team.hall)
+    team.rejected("mark_channel_read", "nothing unread", channel_id=team.hall)
     assert team.said(only="scheduled") == []
     team.wait(60)
     unread = team.done("list_channels", unread_only=True)["items"]
     assert [(channel["name"], channel["unread"]) for channel in unread] == [("#hall", 1)]
     assert team.said(channel_id=team.hall) == ["News from Bo", "Hello all"]
     assert team.done("mark_channel_read", channel_id=team.hall)["unread"] == 0
-    team.refused("mark_channel_read", "nothing unread", channel_id=team.hall)
+    team.rejected("mark_channel_read", "nothing unread", channel_id=team.hall)
 
 
 def test_a_direct_message_opens_one_conversation_only() -> None:
@@ -173,15 +173,15 @@ def test_a_direct_message_opens_one_conversation_only() -> None:
     assert three["channel_name"] == "Bo, Cy"
     assert team.channel(three["channel_id"]).member_ids == (team.ida, team.bo, team.cy)
     alone = {"teammate_ids": [team.ida], "text": "Dear diary"}
-    team.refused("send_direct_message", "leave the user out", **alone)
+    team.rejected("send_direct_message", "leave the user out", **alone)
 
 
 def test_a_conversation_keeps_its_people() -> None:
     team = Team()
     talk = team.done("send_direct_message", teammate_ids=[team.bo], text="Hi")["channel_id"]
     member = {"channel_id": talk, "teammate_id": team.cy}
-    team.refused("add_channel_member", "another conversation", **member)
-    team.refused("leave_channel", "mark it read", channel_id=talk)
+    team.rejected("add_channel_member", "another conversation", **member)
+    team.rejected("leave_channel", "mark it read", channel_id=talk)
 
 
 def test_nobody_is_disturbed_until_the_time_is_over() -> None:
@@ -190,7 +190,7 @@ def test_nobody_is_disturbed_until_the_time_is_over() -> None:
     team.world.teammates.update(team.bo, status="Deep work", undisturbed_until=ends)
     team.start()
     note = {"teammate_ids": [team.bo], "text": "Quick one"}
-    team.refused("send_direct_message", "not to be disturbed", **note)
+    team.rejected("send_direct_message", "not to be disturbed", **note)
     assert team.done("list_channels", name="Bo")["total"] == 0
     assert team.done("post_channel_message", channel_id=team.hall, text="@bo, no hurry")
     team.wait(180)
@@ -203,7 +203,7 @@ def test_a_conversation_waits_or_is_scheduled_for_the_undisturbed() -> None:
     talk = team.done("send_direct_message", teammate_ids=[team.bo], text="Hi")["channel_id"]
     team.state.teammates.update(team.bo, undisturbed_until=NOW + timedelta(hours=3))
     post = {"channel_id": talk, "text": "Quick one"}
-    team.refused("post_channel_message", "not to be disturbed", **post)
+    team.rejected("post_channel_message", "not to be disturbed", **post)
     at = (NOW + timedelta(hours=3)).isoformat()
     assert team.done("post_channel_message", **post, post_at=at)
     team.wait(180)
@@ -214,7 +214,7 @@ def test_one_reaction_of_a_kind_each() -> None:
     team = Team()
     react = {"chat_message_id": team.hello, "emoji": "heart"}
     assert team.done("react_to_chat_message", **react)["reactions"] == ["heart by Ida"]
-    team.refused("react_to_chat_message", "already", **react)
+    team.rejected("react_to_chat_message", "already", **react)
     assert len(team.done("react_to_chat_message", **react | {"emoji": "eyes"})["reactions"]) == 2
 
 
@@ -224,8 +224,8 @@ def test_a_channel_holds_so_many_pins() -> None:
     team.start()
     *most, last = said
     assert all(team.done("pin_chat_message", chat_message_id=rule) for rule in most)
-    team.refused("pin_chat_message", "already pinned", chat_message_id=most[0])
-    team.refused("pin_chat_message", "is full", chat_message_id=last)
+    team.rejected("pin_chat_message", "already pinned", chat_message_id=most[0])
+    team.rejected("pin_chat_message", "is full", chat_message_id=last)
     assert team.done("pin_chat_message", chat_message_id=most[0], pinned=False)
     assert team.done("pin_chat_message", chat_message_id=last)
     assert len(team.said(only="pinned")) == PIN_LIMIT
@@ -239,7 +239,7 @@ def test_a_pin_is_taken_away_by_who_set_it_or_an_admin() -> None:
     unpin: dict[str, Any] = {"pinned": False}
     team.denied("pin_chat_message", "Bo", chat_message_id=theirs, **unpin)
     assert "pinned_by" not in team.done("pin_chat_message", chat_message_id=ours, **unpin)
-    team.refused("pin_chat_message", "not pinned", chat_message_id=ours, **unpin)
+    team.rejected("pin_chat_message", "not pinned", chat_message_id=ours, **unpin)
 
 
 def test_only_an_admin_adds_people_to_a_private_channel() -> None:
@@ -261,20 +261,20 @@ def test_a_private_channel_disappears_when_left() -> None:
     assert team.said(text="just us") == ["Just us"]
     assert team.done("leave_channel", channel_id=circle)["your_role"] == "none"
     assert team.said(text="just us") == []
-    team.missed("add_channel_member", channel_id=circle)
+    team.not_found("add_channel_member", channel_id=circle)
 
 
 def test_who_runs_a_channel_stays_and_announcements_reach_all() -> None:
     team = Team()
     for channel_id in (team.crew, team.news):
-        team.refused("leave_channel", "mark it read", channel_id=channel_id)
+        team.rejected("leave_channel", "mark it read", channel_id=channel_id)
     assert team.done("leave_channel", channel_id=team.hall)
-    team.refused("leave_channel", "add_channel_member", channel_id=team.hall)
+    team.rejected("leave_channel", "add_channel_member", channel_id=team.hall)
 
 
 def test_a_status_is_set_ends_by_itself_and_is_cleared() -> None:
     team = Team()
-    team.refused("set_chat_status", "no status", status="")
+    team.rejected("set_chat_status", "no status", status="")
     busy = {"status": "Exams", "undisturbed_until": (NOW + timedelta(hours=1)).isoformat()}
     assert team.done("set_chat_status", **busy)["status"] == "Exams"
     team.wait(60)
@@ -282,7 +282,7 @@ def test_a_status_is_set_ends_by_itself_and_is_cleared() -> None:
     assert team.done("set_chat_status", status="Here")
     assert "status" not in team.done("set_chat_status", status="")
     far = (NOW + timedelta(days=20)).isoformat()
-    team.refused("set_chat_status", "choose a time", status="", undisturbed_until=far)
+    team.rejected("set_chat_status", "choose a time", status="", undisturbed_until=far)
 
 
 def test_what_was_said_never_changes() -> None:

@@ -83,7 +83,7 @@ def test_a_market_order_walks_the_book(market: Market) -> None:
 def test_what_the_book_lacks_is_cancelled(market: Market) -> None:
     done = market.buy(50)
     assert (done["filled"], done["status"]) == (30, "cancelled")
-    market.refused("place_market_order", "nobody trades", side="buy")
+    market.rejected("place_market_order", "nobody trades", side="buy")
 
 
 def test_a_sale_realises_profit_at_average_cost(market: Market) -> None:
@@ -97,21 +97,21 @@ def test_a_sale_realises_profit_at_average_cost(market: Market) -> None:
 
 def test_nobody_sells_what_he_does_not_hold(market: Market) -> None:
     market.buy()
-    message = market.refused("place_market_order", side="sell", quantity=15)
+    message = market.rejected("place_market_order", side="sell", quantity=15)
     assert message == "Growth has 5 free shares of Lumen Harbour too few"
 
 
 def test_open_sells_set_shares_aside(market: Market) -> None:
     market.buy()
     market.done("place_stop_order", price=45)
-    market.refused("place_limit_order", "free shares", side="sell", price=55)
+    market.rejected("place_limit_order", "free shares", side="sell", price=55)
 
 
 def test_open_buys_set_cash_aside(market: Market) -> None:
     rests = market.order("buy", 49, quantity=80)
     assert rests["status"] == "open"
     assert rests["filled"] == 0
-    market.refused("place_market_order", "short of that", side="buy", quantity=25)
+    market.rejected("place_market_order", "short of that", side="buy", quantity=25)
     market.done("cancel_trade_order", trade_order_id=rests["id"])
     assert market.buy(25)["status"] == "filled"
 
@@ -157,7 +157,7 @@ def test_a_stop_sells_once_the_price_has_fallen(market: Market) -> None:
 
 def test_a_stop_must_lie_below_the_price(market: Market) -> None:
     market.buy()
-    assert market.refused("place_stop_order", price=50) == "stop below 50.00 instead"
+    assert market.rejected("place_stop_order", price=50) == "stop below 50.00 instead"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_stop_must_lie_below_the_price(market: Market) -> None:
 def test_orders_that_are_refused(market: Market, fields: dict[str, Any], words: str) -> None:
     if "portfolio_id" in fields:
         fields = {"portfolio_id": market.steady}
-    market.refused("place_limit_order", words, **{"side": "buy", "price": 49, **fields})
+    market.rejected("place_limit_order", words, **{"side": "buy", "price": 49, **fields})
 
 
 def test_other_peoples_portfolios_are_not_for_trading(market: Market) -> None:
@@ -185,12 +185,12 @@ def test_other_peoples_portfolios_are_not_for_trading(market: Market) -> None:
 def test_nobody_trades_with_himself(market: Market) -> None:
     market.buy()
     market.order("sell", 51)
-    market.refused("place_limit_order", "your own order", side="buy", price=51)
+    market.rejected("place_limit_order", "your own order", side="buy", price=51)
 
 
 def test_at_night_there_is_no_book_but_limit_orders_wait_for_the_opening(market: Market) -> None:
     market.wait(hours=8)
-    market.refused("place_market_order", "fills at 2026-03-05 07:00", side="buy")
+    market.rejected("place_market_order", "fills at 2026-03-05 07:00", side="buy")
     waits = market.order("buy", 60)
     assert waits["filled"] == 0
     market.wait(hours=11)
@@ -214,14 +214,14 @@ def test_over_the_weekend_nothing_moves(market: Market) -> None:
 
 def test_an_open_order_can_be_repriced_under_the_same_rules(market: Market) -> None:
     rests = {"trade_order_id": market.order("buy", 49)["id"]}
-    market.refused("update_trade_order", "already", **rests, price=49)
-    market.refused("update_trade_order", "multiple", **rests, price=49.99)
+    market.rejected("update_trade_order", "already", **rests, price=49)
+    market.rejected("update_trade_order", "multiple", **rests, price=49.99)
     assert market.done("update_trade_order", **rests, price=50.05)["status"] == "filled"
-    market.refused("update_trade_order", **rests, price=49)
+    market.rejected("update_trade_order", **rests, price=49)
 
 
 def test_only_open_orders_can_be_cancelled(market: Market) -> None:
-    market.refused("cancel_trade_order", "that order is filled", trade_order_id=market.buy()["id"])
+    market.rejected("cancel_trade_order", "that order is filled", trade_order_id=market.buy()["id"])
     rests = market.order("buy", 49)
     market.done("cancel_trade_order", trade_order_id=rests["id"])
     assert market.status(rests) == "cancelled"

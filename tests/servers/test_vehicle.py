@@ -70,41 +70,41 @@ def test_a_guest_may_look_but_not_control() -> None:
 
 def test_starting_needs_the_brake() -> None:
     yard = Yard(mode="off")
-    yard.refused("set_car_power", "press the brake", mode="on", brake="released")
+    yard.rejected("set_car_power", "press the brake", mode="on", brake="released")
     assert yard.done("set_car_power", mode="on", brake="pressed")["mode"] == "on"
-    yard.refused("set_car_power", "already on", mode="on", brake="pressed")
+    yard.rejected("set_car_power", "already on", mode="on", brake="pressed")
 
 
 def test_power_changes_in_park_only_and_ends_route_and_climate() -> None:
     yard = Yard(climate_c=22.0)
     yard.done("start_car_navigation", destination_id=yard.shop)
     yard.done("shift_car_gear", gear="N", brake="pressed")
-    yard.refused("set_car_power", "stand in P", mode="off", brake="released")
+    yard.rejected("set_car_power", "stand in P", mode="off", brake="released")
     yard.done("shift_car_gear", gear="P", brake="pressed")
     yard.done("set_car_power", mode="off", brake="released")
     assert (yard.now.route, yard.now.climate_c) == ((), None)
 
 
 def test_gears_need_a_car_that_is_on_and_the_brake() -> None:
-    Yard(mode="accessory").refused("shift_car_gear", "is accessory", gear="R", brake="pressed")
+    Yard(mode="accessory").rejected("shift_car_gear", "is accessory", gear="R", brake="pressed")
     yard = Yard()
-    yard.refused("shift_car_gear", "press the brake", gear="R", brake="released")
-    yard.refused("shift_car_gear", "already in P", gear="P", brake="pressed")
+    yard.rejected("shift_car_gear", "press the brake", gear="R", brake="released")
+    yard.rejected("shift_car_gear", "already in P", gear="P", brake="pressed")
 
 
 def test_driving_needs_a_route_shut_doors_and_sound_tyres() -> None:
     off = {"gear": "D", "brake": "pressed"}
-    Yard().refused("shift_car_gear", "no route", **off)
-    Yard(tyres_bar=(2.5, 1.7, 2.5, 2.5)).refused("shift_car_gear", "nearly flat", **off)
+    Yard().rejected("shift_car_gear", "no route", **off)
+    Yard(tyres_bar=(2.5, 1.7, 2.5, 2.5)).rejected("shift_car_gear", "nearly flat", **off)
     ajar = Yard(open_doors=("trunk",))
-    ajar.refused("shift_car_gear", "trunk stands open", **off)
+    ajar.rejected("shift_car_gear", "trunk stands open", **off)
 
 
 def test_a_drive_locks_the_car_and_ends_as_a_trip() -> None:
     yard = Yard()
     yard.drive(yard.shop)
     assert (yard.now.mode, yard.now.locked, yard.now.speed_kmh) == ("driving", True, 45)
-    yard.refused("shift_car_gear", "is driving", gear="P", brake="pressed")
+    yard.rejected("shift_car_gear", "is driving", gear="P", brake="pressed")
     yard.wait(3)
     assert (yard.now.place, yard.now.odometer_km) == ("on the road", 1002.0)
     yard.wait(3)
@@ -126,8 +126,8 @@ def test_a_route_can_be_changed_under_way() -> None:
 
 def test_the_battery_must_last_and_a_charger_on_the_way_helps() -> None:
     yard = Yard(level_percent=20.0)
-    yard.refused("start_car_navigation", "pass a charger", destination_id=yard.lake)
-    yard.refused("preview_car_route", "pass a charger", destination_id=yard.lake)
+    yard.rejected("start_car_navigation", "pass a charger", destination_id=yard.lake)
+    yard.rejected("preview_car_route", "pass a charger", destination_id=yard.lake)
     yard.drive(yard.hub, yard.lake)
     yard.wait(60)
     [charge] = yard.done("list_car_charges", place_name="hub")["items"]
@@ -137,84 +137,84 @@ def test_the_battery_must_last_and_a_charger_on_the_way_helps() -> None:
 
 
 def test_a_route_needs_power_and_goes_somewhere_else() -> None:
-    Yard(mode="off").refused("start_car_navigation", "is off", destination_id="dst_1")
+    Yard(mode="off").rejected("start_car_navigation", "is off", destination_id="dst_1")
     yard = Yard()
-    yard.refused("start_car_navigation", "repeats", destination_id=yard.home)
+    yard.rejected("start_car_navigation", "repeats", destination_id=yard.home)
     twice = {"destination_id": yard.shop, "waypoint_ids": [yard.shop]}
-    yard.refused("start_car_navigation", "repeats", **twice)
+    yard.rejected("start_car_navigation", "repeats", **twice)
 
 
 def test_valet_mode_keeps_the_car_near_and_the_trunk_shut() -> None:
     yard = Yard(mode="off")
     yard.done("set_car_safety", feature="valet_mode", setting="on")
-    yard.refused("move_car_door", "trunk", door="trunk", action="open")
+    yard.rejected("move_car_door", "trunk", door="trunk", action="open")
     yard.done("set_car_power", mode="on", brake="pressed")
-    yard.refused("start_car_navigation", "within 5 km", destination_id=yard.hub)
-    yard.refused("set_car_safety", "off to change", feature="valet_mode", setting="off")
+    yard.rejected("start_car_navigation", "within 5 km", destination_id=yard.hub)
+    yard.rejected("set_car_safety", "off to change", feature="valet_mode", setting="off")
     yard.done("start_car_navigation", destination_id=yard.shop)
 
 
 def test_the_child_lock_holds_the_rear_and_stays_while_driving() -> None:
     yard = Yard(child_lock=True)
-    yard.refused("move_car_door", "rear doors", door="rear_left", action="open")
+    yard.rejected("move_car_door", "rear doors", door="rear_left", action="open")
     rear = {"windows": ["front_left", "rear_right"], "action": "open"}
-    yard.refused("move_car_windows", "rear windows", **rear)
-    yard.refused("set_car_safety", "already on", feature="child_lock", setting="on")
+    yard.rejected("move_car_windows", "rear windows", **rear)
+    yard.rejected("set_car_safety", "already on", feature="child_lock", setting="on")
     yard.drive(yard.shop)
-    yard.refused("set_car_safety", "driving", feature="child_lock", setting="off")
+    yard.rejected("set_car_safety", "driving", feature="child_lock", setting="off")
 
 
 def test_doors_open_in_an_unlocked_car_in_park() -> None:
     yard = Yard(locked=True)
-    yard.refused("move_car_door", "unlock it first", door="front_left", action="open")
+    yard.rejected("move_car_door", "unlock it first", door="front_left", action="open")
     yard.done("lock_car", action="unlock")
     yard.done("move_car_door", door="front_left", action="open")
-    yard.refused("move_car_door", "no need to open", door="front_left", action="open")
-    yard.refused("lock_car", "close it first", action="lock")
+    yard.rejected("move_car_door", "no need to open", door="front_left", action="open")
+    yard.rejected("lock_car", "close it first", action="lock")
     yard.done("move_car_door", door="front_left", action="close")
     yard.drive(yard.shop)
-    yard.refused("move_car_door", "gear D", door="trunk", action="open")
-    yard.refused("lock_car", "gear D", action="unlock")
+    yard.rejected("move_car_door", "gear D", door="trunk", action="open")
+    yard.rejected("lock_car", "gear D", action="unlock")
 
 
 def test_windows_need_power_to_open_and_stay_shut_at_speed() -> None:
     front = {"windows": ["front_left", "front_right"]}
     yard = Yard(mode="off", open_windows=("rear_left", "front_left"))
-    yard.refused("move_car_windows", "is off", **front, action="open")
+    yard.rejected("move_car_windows", "is off", **front, action="open")
     assert yard.done("move_car_windows", **front, action="close")["open_windows"] == ["rear_left"]
-    yard.refused("move_car_windows", "no need", **front, action="close")
+    yard.rejected("move_car_windows", "no need", **front, action="close")
     fast = Yard(level_percent=100.0)
     fast.drive(fast.lake)
-    fast.refused("move_car_windows", "115 km/h", **front, action="open")
+    fast.rejected("move_car_windows", "115 km/h", **front, action="open")
 
 
 def test_parked_climate_needs_charge_and_stops_after_half_an_hour() -> None:
     low = Yard(mode="off", level_percent=19.0)
-    low.refused("set_car_climate", "too low", temperature_c=21)
+    low.rejected("set_car_climate", "too low", temperature_c=21)
     yard = Yard(mode="off")
     yard.done("set_car_climate", temperature_c=21.5)
     yard.wait(29)
     assert yard.now.climate_c == 21.5
     yard.wait(1)
     assert yard.now.climate_c is None
-    yard.refused("set_car_climate", "already off")
-    Yard(open_windows=("rear_left",)).refused("set_car_climate", "close them", temperature_c=21)
+    yard.rejected("set_car_climate", "already off")
+    Yard(open_windows=("rear_left",)).rejected("set_car_climate", "close them", temperature_c=21)
 
 
 def test_lights_fit_the_mode() -> None:
-    Yard(mode="off").refused("set_car_lights", "beams need", lights="low_beam")
+    Yard(mode="off").rejected("set_car_lights", "beams need", lights="low_beam")
     yard = Yard()
-    yard.refused("set_car_lights", "no high beam", lights="high_beam")
+    yard.rejected("set_car_lights", "no high beam", lights="high_beam")
     yard.drive(yard.hub)
-    yard.refused("set_car_lights", "keeps a beam", lights="parking")
+    yard.rejected("set_car_lights", "keeps a beam", lights="parking")
     assert yard.done("set_car_lights", lights="high_beam")["lights"] == "high_beam"
 
 
 def test_charging_progresses_and_stops_at_its_limit() -> None:
     yard = Yard(mode="off")
     yard.done("charge_car", action="start", limit=90)
-    yard.refused("set_car_power", "stop that first", mode="on", brake="pressed")
-    yard.refused("charge_car", "already charging", action="start")
+    yard.rejected("set_car_power", "stop that first", mode="on", brake="pressed")
+    yard.rejected("charge_car", "already charging", action="start")
     yard.wait(12)
     assert yard.now.level_percent == 70.0
     yard.wait(600)
@@ -225,7 +225,7 @@ def test_charging_progresses_and_stops_at_its_limit() -> None:
 
 def test_charging_can_be_stopped_and_is_paid_so_far() -> None:
     yard = Yard(mode="off")
-    yard.refused("charge_car", "not charging", action="stop")
+    yard.rejected("charge_car", "not charging", action="stop")
     yard.done("charge_car", action="start", limit=100)
     yard.wait(6)
     assert yard.done("charge_car", action="stop")["level_percent"] == 60.0
@@ -241,13 +241,13 @@ def test_charging_can_be_stopped_and_is_paid_so_far() -> None:
     ],
 )
 def test_charging_needs_a_charger_and_a_car_that_is_off(fields: dict[str, Any], why: str) -> None:
-    Yard(**fields).refused("charge_car", why, action="start", limit=80)
+    Yard(**fields).rejected("charge_car", why, action="start", limit=80)
 
 
 def test_a_departure_warms_the_car_shortly_before() -> None:
     yard = Yard(mode="off")
     soon, later = MONDAY + timedelta(minutes=20), MONDAY + timedelta(hours=2)
-    yard.refused("schedule_car_departure", "30 minutes", departs_at=soon.isoformat())
+    yard.rejected("schedule_car_departure", "30 minutes", departs_at=soon.isoformat())
     yard.done("schedule_car_departure", departs_at=later.isoformat())
     yard.wait(100)
     assert (yard.now.climate_c, yard.now.departs_at) == (21.0, None)
@@ -263,7 +263,7 @@ def test_a_car_in_use_is_not_warmed_up() -> None:
     assert (yard.now.climate_c, yard.now.departs_at) == (None, None)
     yard.drive(yard.shop)
     next_day = (MONDAY + timedelta(days=1)).isoformat()
-    yard.refused("schedule_car_departure", "once it stands", departs_at=next_day)
+    yard.rejected("schedule_car_departure", "once it stands", departs_at=next_day)
 
 
 def test_a_garage_works_at_noon_on_a_car_that_is_off() -> None:
@@ -272,7 +272,7 @@ def test_a_garage_works_at_noon_on_a_car_that_is_off() -> None:
     assert [work["id"] for work in yard.done("list_car_alerts")["items"]] == [tyres]
     visit = {"car_service_id": tyres, "garage_id": yard.garage, "day": "2026-03-04"}
     assert yard.done("book_car_service", **visit)["garage_name"] == "Green Spanner"
-    yard.refused("book_car_service", "is booked", **visit)
+    yard.rejected("book_car_service", "is booked", **visit)
     yard.wait(days=3)
     assert yard.state.services[tyres].status == "done"
     assert yard.now.tyres_bar == SOUND
@@ -293,10 +293,10 @@ def test_work_is_booked_at_a_garage_on_a_weekday_ahead() -> None:
     yard = Yard()
     pads = {"car_service_id": yard.need("brake pads")}
     shop = {"garage_id": yard.shop, "day": "2026-03-04"}
-    yard.refused("book_car_service", "no garage", **pads, **shop)
+    yard.rejected("book_car_service", "no garage", **pads, **shop)
     for day in ("2026-03-02", "2026-03-07", "2026-09-01"):
         late = {"garage_id": yard.garage, "day": day}
-        yard.refused("book_car_service", "weekday", **pads, **late)
+        yard.rejected("book_car_service", "weekday", **pads, **late)
 
 
 def test_the_end_of_a_trip_can_be_saved_once() -> None:
@@ -308,10 +308,10 @@ def test_the_end_of_a_trip_can_be_saved_once() -> None:
     yard.start()
     new = {"name": "Ida's Place", "kind": "friends"}
     known = {"car_trip_id": back, **new}
-    yard.refused("save_car_destination", "saved as Home", **known)
+    yard.rejected("save_car_destination", "saved as Home", **known)
     hub = {"car_trip_id": trip, "name": "Posts", "kind": "charger"}
-    yard.refused("save_car_destination", "cannot be added", **hub)
+    yard.rejected("save_car_destination", "cannot be added", **hub)
     taken = {"car_trip_id": trip, "name": "home", "kind": "friends"}
-    yard.refused("save_car_destination", "taken", **taken)
+    yard.rejected("save_car_destination", "taken", **taken)
     saved = yard.done("save_car_destination", car_trip_id=trip, **new)["id"]
     yard.drive(saved)

@@ -74,7 +74,7 @@ def desk() -> Hall:
 
 def test_the_lobby_opens_ten_minutes_before(desk: Hall) -> None:
     code = desk.meeting(desk.mine).code
-    desk.refused("join_video_meeting", "is not open yet", code=code)
+    desk.rejected("join_video_meeting", "is not open yet", code=code)
     desk.wait(20)
     assert desk.meeting(desk.mine).status == "lobby"
     assert desk.join(desk.mine)["status"] == "present"
@@ -91,20 +91,20 @@ def test_people_arrive_on_the_clock_and_wait(desk: Hall) -> None:
 
 def test_only_a_live_meeting_is_managed(desk: Hall) -> None:
     desk.wait(27)
-    desk.refused("admit_participant", "is lobby, not live", participant_id=desk.id_of(ADA))
-    desk.refused("end_video_meeting", "is lobby, not live", meeting_id=desk.mine)
+    desk.rejected("admit_participant", "is lobby, not live", participant_id=desk.id_of(ADA))
+    desk.rejected("end_video_meeting", "is lobby, not live", meeting_id=desk.mine)
 
 
 def test_the_host_admits_who_waits(desk: Hall) -> None:
     desk.go_live(ADA)
     assert desk.place(ADA) == "present"
-    desk.refused("admit_participant", "not waiting", participant_id=desk.id_of(ADA))
+    desk.rejected("admit_participant", "not waiting", participant_id=desk.id_of(ADA))
 
 
 def test_a_full_meeting_takes_nobody() -> None:
     desk = Hall(capacity=2)
     desk.go_live(ADA)
-    desk.refused("admit_participant", "Sync is full", participant_id=desk.id_of(BEN))
+    desk.rejected("admit_participant", "Sync is full", participant_id=desk.id_of(BEN))
     desk.done("remove_participant", participant_id=desk.id_of(ADA))
     desk.admit(BEN)
     assert [desk.place(name) for name in (ADA, BEN)] == ["removed", "present"]
@@ -112,9 +112,9 @@ def test_a_full_meeting_takes_nobody() -> None:
 
 def test_only_who_is_there_can_be_removed(desk: Hall) -> None:
     desk.go_live()
-    desk.refused("remove_participant", "a host cannot go", participant_id=desk.id_of(ME))
+    desk.rejected("remove_participant", "a host cannot go", participant_id=desk.id_of(ME))
     desk.done("remove_participant", participant_id=desk.id_of(CEM))
-    desk.refused("remove_participant", "is removed, neither", participant_id=desk.id_of(CEM))
+    desk.rejected("remove_participant", "is removed, neither", participant_id=desk.id_of(CEM))
 
 
 def test_only_the_host_may(desk: Hall) -> None:
@@ -137,7 +137,7 @@ def test_other_hosts_come_and_let_people_in_by_themselves(desk: Hall) -> None:
     desk.wait(2)
     assert desk.place(ME, desk.hers) == "present"
     code = desk.meeting(desk.hers).code
-    desk.refused("join_video_meeting", "you are present in Review", code=code)
+    desk.rejected("join_video_meeting", "you are present in Review", code=code)
 
 
 def test_a_lock_keeps_everybody_new_out(desk: Hall) -> None:
@@ -145,7 +145,7 @@ def test_a_lock_keeps_everybody_new_out(desk: Hall) -> None:
     desk.join(desk.mine)
     lock = {"meeting_id": desk.mine, "control": "lock"}
     assert desk.done("set_meeting_control", state="on", **lock)["locked"] is True
-    desk.refused("set_meeting_control", "the lock of Sync is on already", state="on", **lock)
+    desk.rejected("set_meeting_control", "the lock of Sync is on already", state="on", **lock)
     desk.wait(5)
     assert [desk.place(name) for name in (ADA, BEN, CEM)] == ["waiting", "absent", "absent"]
     assert desk.done("set_meeting_control", state="off", **lock)["locked"] is False
@@ -155,16 +155,16 @@ def test_nobody_joins_a_locked_meeting(desk: Hall) -> None:
     desk.wait(121)
     desk.state.meetings.update(desk.hers, locked=True)
     code = desk.meeting(desk.hers).code
-    desk.refused("join_video_meeting", "ask Ada Berg to open it", code=code)
+    desk.rejected("join_video_meeting", "ask Ada Berg to open it", code=code)
 
 
 def test_recording_needs_the_consent_of_everybody_present(desk: Hall) -> None:
     desk.go_live(ADA, CEM)
     start = {"meeting_id": desk.mine, "control": "recording", "state": "on"}
-    desk.refused("set_meeting_control", "Cem Roth does not agree", **start)
+    desk.rejected("set_meeting_control", "Cem Roth does not agree", **start)
     desk.done("remove_participant", participant_id=desk.id_of(CEM))
     desk.record("on")
-    desk.refused("set_meeting_control", "is on already", **start)
+    desk.rejected("set_meeting_control", "is on already", **start)
 
 
 def test_a_recording_stops_when_somebody_comes_who_does_not_agree(desk: Hall) -> None:
@@ -181,7 +181,7 @@ def test_recordings_expire(desk: Hall) -> None:
     desk.record("on")
     desk.record("off")
     off = {"meeting_id": desk.mine, "control": "recording", "state": "off"}
-    desk.refused("set_meeting_control", "is off already", **off)
+    desk.rejected("set_meeting_control", "is off already", **off)
     desk.wait(14 * 1440 - 1)
     assert desk.done("list_meeting_recordings")["items"][0]["status"] == "stored"
     desk.wait(1)
@@ -193,8 +193,8 @@ def test_recordings_expire(desk: Hall) -> None:
 
 def test_a_host_hands_over_to_somebody_present(desk: Hall) -> None:
     desk.go_live(ADA)
-    desk.refused("transfer_meeting_host", "host of Sync already", participant_id=desk.id_of(ME))
-    desk.refused("transfer_meeting_host", "not present", participant_id=desk.id_of(BEN))
+    desk.rejected("transfer_meeting_host", "host of Sync already", participant_id=desk.id_of(ME))
+    desk.rejected("transfer_meeting_host", "not present", participant_id=desk.id_of(BEN))
     meeting = desk.done("transfer_meeting_host", participant_id=desk.id_of(ADA))
     assert meeting["host_name"] == ADA
     desk.denied("end_video_meeting", "only Ada Berg", meeting_id=desk.mine)
@@ -209,8 +209,8 @@ def test_ending_sends_everybody_home_for_good(desk: Hall) -> None:
     assert [desk.place(name) for name in (ME, ADA, BEN)] == ["left"] * 3
     assert desk.state.recordings.where(meeting_id=desk.mine)[0].status == "stored"
     code = desk.meeting(desk.mine).code
-    desk.refused("join_video_meeting", "cannot be started again", code=code)
-    desk.refused("end_video_meeting", "is ended, not live", meeting_id=desk.mine)
+    desk.rejected("join_video_meeting", "cannot be started again", code=code)
+    desk.rejected("end_video_meeting", "is ended, not live", meeting_id=desk.mine)
 
 
 def test_a_meeting_ends_by_itself_even_if_the_host_never_came(desk: Hall) -> None:
@@ -227,16 +227,16 @@ def test_a_new_meeting_has_a_code_and_people_one_has_met(desk: Hall) -> None:
     assert [person["name"] for person in names] == [ME, ADA, CEM]
     assert desk.done("list_video_meetings", title=made["code"])["items"] == [made]
     other = {**new, "title": "Chess", "invitee_names": ["Zoe Unknown"]}
-    desk.refused("schedule_video_meeting", "you host Quiz", **other)
+    desk.rejected("schedule_video_meeting", "you host Quiz", **other)
     other["starts_at"] = (NOW + timedelta(hours=9)).isoformat()
-    desk.refused("schedule_video_meeting", "never met Zoe Unknown", **other)
+    desk.rejected("schedule_video_meeting", "never met Zoe Unknown", **other)
 
 
 def test_meetings_are_scheduled_ahead_under_a_title_of_their_own(desk: Hall) -> None:
     new = {"title": "Sync", "invitee_names": [ADA]}
     for moment in (NOW + timedelta(minutes=10), NOW + timedelta(days=60), NOW - timedelta(days=1)):
         early = {**new, "starts_at": moment.isoformat()}
-        desk.refused("schedule_video_meeting", "choose a start", **early)
+        desk.rejected("schedule_video_meeting", "choose a start", **early)
     later = (NOW + timedelta(hours=5)).isoformat()
-    desk.refused("schedule_video_meeting", "there is a Sync to come", **new, starts_at=later)
-    desk.missed("join_video_meeting", code="000-0000")
+    desk.rejected("schedule_video_meeting", "there is a Sync to come", **new, starts_at=later)
+    desk.not_found("join_video_meeting", code="000-0000")
