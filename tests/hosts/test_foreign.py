@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -40,6 +41,11 @@ PATIENCE = 2
 FULL = '{"box_40": "spoons", "box_41": "string"}'
 
 
+def patient(**options: Any) -> Options:
+    """Options with which a server may start as slowly as a busy machine makes it."""
+    return Options(start_seconds=300, **options)
+
+
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with two boxes to start from."""
@@ -51,14 +57,14 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def reader(shelf: Path) -> Iterator[ForeignServer]:
     """The fixture, to be read only."""
-    with connect(f"{FIXTURE} {shelf}") as server:
+    with connect(f"{FIXTURE} {shelf}", patient()) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def writer(shelf: Path) -> Iterator[ForeignServer]:
     """The fixture with a fresh copy of the folder at each start."""
-    options = Options(allow_writes=True, fresh_from=shelf)
+    options = patient(allow_writes=True, fresh_from=shelf)
     with connect(f"{FIXTURE} {{fresh}}", options) as server:
         yield server
 
@@ -77,7 +83,7 @@ def test_without_leave_to_write_only_reads_are_there(reader: ForeignServer) -> N
 
 
 def test_a_user_can_vouch_for_a_tool_that_says_nothing_of_itself(shelf: Path) -> None:
-    with connect(f"{FIXTURE} {shelf}", Options(reads=("stamp",))) as server:
+    with connect(f"{FIXTURE} {shelf}", patient(reads=("stamp",))) as server:
         assert server.tools.keys() == READS | {"stamp"}
         assert server.left_out == ["add_box", "break_box"]
 
@@ -199,7 +205,7 @@ def test_known_answers_are_not_asked_for_again(writer: ForeignServer) -> None:
 
 
 def test_an_answer_that_differs_when_replayed_is_noted(shelf: Path) -> None:
-    options = Options(allow_writes=True, fresh_from=shelf, processes=1)
+    options = patient(allow_writes=True, fresh_from=shelf, processes=1)
     with connect(f"{FIXTURE} {{fresh}}", options) as server:
         session = Session([server])
         session.call("stamp", {})
@@ -210,7 +216,7 @@ def test_an_answer_that_differs_when_replayed_is_noted(shelf: Path) -> None:
 
 def test_a_fresh_folder_is_always_under_the_same_name(shelf: Path) -> None:
     program = shutil.which("env")
-    options = Options(allow_writes=True, fresh_from=shelf)
+    options = patient(allow_writes=True, fresh_from=shelf)
     with connect(f"{program} BOXES={{fresh}}/in {FIXTURE} {{fresh}}", options) as server:
         seen = Session([server]).call("tell", {"what": "environment"}).value
     assert seen["BOXES"] == "/workspace/in"
@@ -220,7 +226,7 @@ def test_a_reset_command_runs_before_each_start(tmp_path: Path, shelf: Path) -> 
     kept = tmp_path / "boxes.json"
     kept.write_text('{"box_1": "rust"}')
     reset = f"cp {shelf / 'boxes.json'} {kept}"
-    options = Options(allow_writes=True, reset=reset)
+    options = patient(allow_writes=True, reset=reset)
     with connect(f"{FIXTURE} {tmp_path}", options) as server:
         session = Session([server])
         session.call("add_box", {"label": "tea"})
@@ -238,7 +244,7 @@ def test_a_crash_is_one_sentence_with_its_last_words(reader: ForeignServer) -> N
 
 
 def test_a_hang_is_cut_short_and_its_children_end(shelf: Path) -> None:
-    with connect(f"{FIXTURE} {shelf}", Options(call_seconds=PATIENCE)) as server:
+    with connect(f"{FIXTURE} {shelf}", patient(call_seconds=PATIENCE)) as server:
         assert Session([server]).call("hang", {}).error == "invalid_argument"
         said = next(note for note in server.notes() if "answer hang" in note)
         assert f"did not answer hang within {PATIENCE} s" in said
@@ -260,7 +266,7 @@ def is_running(process: int) -> bool:
 
 
 def test_a_tool_that_keeps_crashing_is_left_alone(shelf: Path) -> None:
-    with connect(f"{FIXTURE} {shelf}", Options(processes=1)) as server:
+    with connect(f"{FIXTURE} {shelf}", patient(processes=1)) as server:
         outcomes = [Session([server]).call("crash", {}) for _ in range(3)]
         starts = server.pool.starts
         outcomes.append(Session([server]).call("crash", {}))
@@ -269,14 +275,14 @@ def test_a_tool_that_keeps_crashing_is_left_alone(shelf: Path) -> None:
 
 
 def test_closing_twice_is_fine(shelf: Path) -> None:
-    server = connect(f"{FIXTURE} {shelf}")
+    server = connect(f"{FIXTURE} {shelf}", patient())
     server.close()
     server.close()
 
 
 def test_a_url_is_a_server_too(host: Host) -> None:
     url = f"{host.url}/s/{host.open(servers=['banking'], seed=7)['session']}/banking/mcp"
-    with connect(url) as server:
+    with connect(url, patient()) as server:
         assert server.name == "banking_mcp"
         ours = servers.load("banking")
         assert server.tools.keys() == {t.name for t in ours.tools.values() if not t.writes}
@@ -291,7 +297,7 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_graph_of_a_server_that_crashes_and_hangs(shelf: Path, graphs: Path) -> None:
-    with connect(f"{FIXTURE} {shelf}", Options(call_seconds=PATIENCE)) as server:
+    with connect(f"{FIXTURE} {shelf}", patient(call_seconds=PATIENCE)) as server:
         found = cached(server, folder=graphs / "provegym" / "graphs")
         assert ("list_boxes", "open_box") in found.pairs("explicit")
         notes = " ".join(server.notes())
@@ -424,7 +430,7 @@ def memory() -> Iterator[ForeignServer]:
     program = shutil.which("mcp-server-memory", path=path)
     if program is None or shutil.which("node") is None:
         pytest.skip("mcp-server-memory is not installed: npm ci --prefix examples/foreign")
-    options = Options(allow_writes=True, fresh_from=EXAMPLE / "world")
+    options = patient(allow_writes=True, fresh_from=EXAMPLE / "world")
     with connect(f"env MEMORY_FILE_PATH={{fresh}}/memory.jsonl {program}", options) as server:
         yield server
 
