@@ -6,18 +6,26 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NODE := $(if $(shell command -v npm),examples/foreign/node_modules/.package-lock.json)
 
-.PHONY: quickstart test check format conformance adapters bench page screenshots clean
+.PHONY: quickstart test test-long test-all check lint format conformance adapters bench page screenshots clean
 
 quickstart: .venv/train
 	@$(BIN)/provegym quickstart
 
-test: check
+# Linters, types, and every test; of the long ones a short version. `test-long` runs the long versions.
+test: lint
+	$(BIN)/pytest -n 2 --dist loadfile -m "not long"
 
-check: .venv/dev $(NODE)
+test-long: .venv/dev $(NODE)
+	$(BIN)/pytest -n 2 --dist loadfile -m long
+
+test-all: test test-long
+
+check: test
+
+lint: .venv/dev $(NODE)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict src
-	$(BIN)/pytest -n 2 --dist loadfile
 
 format: .venv/dev
 	$(BIN)/ruff check --fix

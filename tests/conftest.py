@@ -1,6 +1,10 @@
-"""What the whole suite shares: the table of fuzzed calls, printed after the run."""
+"""What the whole suite shares: a cache, and the table of fuzzed calls, printed after the run."""
 
+import os
+import shutil
 from collections import Counter
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +13,39 @@ import provegym.models.optional  # noqa: F401  before torch: how its threads wai
 from servers.runs import TALLIES
 
 KINDS = ("ok", "refused", "not_found", "invalid_argument")
+ROOT = Path(__file__).parents[1]
+CACHE = ROOT / ".pytest_cache" / "xdg"
+# The packages that decide what a dependency graph looks like.
+PROVING = ("kernel", "servers", "fuzz", "graph")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give all tests one cache folder, which workers and child processes inherit.
+
+    Graphs in it are kept for as long as the code that proves them is the same.
+    """
+    if hasattr(config, "workerinput"):
+        return
+    user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "provegym"
+    kept = CACHE / "provegym"
+    kept.mkdir(parents=True, exist_ok=True)
+    if (user / "envs").exists() and not (kept / "envs").exists():
+        (kept / "envs").symlink_to(user / "envs")  # benchmarks that somebody has set up: 750 MB
+    stamp, code = kept / "graphs.stamp", code_digest()
+    if not stamp.exists() or stamp.read_text() != code:
+        shutil.rmtree(kept / "graphs", ignore_errors=True)
+        stamp.write_text(code)
+    os.environ["XDG_CACHE_HOME"] = str(CACHE)
+
+
+def code_digest() -> str:
+    """A fingerprint of the code and data that dependency graphs are proven with."""
+    digest = blake2b(digest_size=16)
+    for package in PROVING:
+        for path in sorted((ROOT / "src" / "provegym" / package).rglob("*.*")):
+            if path.suffix in (".py", ".toml"):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -1,7 +1,11 @@
-"""The house rules that reading the source can check; none has a list of exceptions."""
+"""The house rules that reading the source can check: one test per rule, over all files.
+
+A failure lists every offender with its file and line. What ruff can check, ruff checks: missing
+docstrings (`D1`), naive times (`DTZ`); see pyproject.toml.
+"""
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -24,22 +28,44 @@ LAYERS = (
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 FILES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
 WORLDS = [path for path in FILES if path.parts[0] in ("kernel", "servers")]
+MODULE_LINES, FUNCTION_LINES, POSITIONAL = 400, 50, 5
+VAGUE = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
+ROOTS = {"Exception", "BaseException", "BaseExceptionGroup"}
+# How many handlers of a file may catch everything: a policy's crash ends its own rollout, and a
+# model that fails while sampling is reported to everybody who waits for it.
+CATCH_ALL = {"rollout.py": 1, "models/served.py": 1}
 # A world must not know the time, the machine or the network it runs on.
 OUTSIDE = {
     *("os", "sys", "time", "uuid", "secrets", "socket", "ssl", "http", "urllib", "requests"),
     *("httpx", "asyncio", "threading", "multiprocessing", "subprocess", "tempfile", "platform"),
     *("getpass", "locale", "mcp", "anyio", "uvicorn", "starlette"),
 }
+# Class names that mean two things today. They are to be renamed; no other may join them.
+AMBIGUOUS = {
+    *("Asked", "Assistant", "Bench", "Call", "Checks", "Data", "Edge", "Endpoint", "Environment"),
+    *("Example", "Folder", "Found", "Job", "Limits", "Lost", "Message", "Opening", "Order"),
+    *("Pair", "Part", "Path", "Place", "Played", "Player", "Pool", "Remote", "Report", "Reward"),
+    *("Row", "Run", "Said", "Sampler", "Scene", "Script", "Served", "Source", "Step", "Table"),
+    *("Tool", "Turn", "World", "Written"),
+}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-every_file = pytest.mark.parametrize("path", FILES, ids=str)
-every_world_file = pytest.mark.parametrize("path", WORLDS, ids=str)
+
+
+def none_of(offenders: list[str]) -> None:
+    """Fail and list all offenders, each on a line of its own."""
+    assert not offenders, "\n".join(("", *offenders))
 
 
 @cache
-def tree(path: Path) -> ast.Module:
-    """The syntax tree of a source file."""
-    return ast.parse((SOURCE / path).read_text("utf-8"))
+def nodes(path: Path) -> list[ast.AST]:
+    """Every node of a file's syntax tree."""
+    return list(ast.walk(ast.parse((SOURCE / path).read_text("utf-8"))))
+
+
+def functions(path: Path) -> list[Function]:
+    """Every function of a file, methods and nested ones too."""
+    return [node for node in nodes(path) if isinstance(node, Function)]
 
 
 def room(path: Path) -> str:
@@ -47,180 +73,223 @@ def room(path: Path) -> str:
     return path.with_suffix("").parts[0]
 
 
-def imports(path: Path) -> Iterator[tuple[str, ...]]:
-    """What a file imports, absolutely: ("provegym", "kernel", "state", "Table")."""
+def imports(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The line and the absolute name of each import: ("provegym", "kernel", "state", "Table")."""
     package = ("provegym", *path.parent.parts)
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
-            yield from (tuple(alias.name.split(".")) for alias in node.names)
+            for alias in node.names:
+                yield node.lineno, tuple(alias.name.split("."))
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else ()
             module = tuple(node.module.split(".")) if node.module else ()
-            yield from ((*base, *module, alias.name) for alias in node.names)
+            for alias in node.names:
+                yield node.lineno, (*base, *module, alias.name)
 
 
-def rooms_used(path: Path) -> set[str]:
-    """The other rooms a file imports from; plain names of the root package are none."""
-    inside = (parts[1] for parts in imports(path) if parts[0] == "provegym" and len(parts) > 1)
-    return {used for used in inside if used in LEVEL and used != room(path)}
+def rooms_used(path: Path) -> Iterator[tuple[int, str]]:
+    """The line and the name of each other room a file imports from."""
+    for line, parts in imports(path):
+        used = parts[1] if parts[0] == "provegym" and len(parts) > 1 else ""
+        if used in LEVEL and used != room(path):
+            yield line, used
 
 
-def functions(path: Path) -> list[Function]:
-    """Every function of a file, methods and nested ones too."""
-    return [node for node in ast.walk(tree(path)) if isinstance(node, Function)]
+# Layers
 
 
-def decorators(node: Function) -> set[str]:
-    """The decorators of a function as written, without their arguments."""
-    return {ast.unparse(mark).partition("(")[0] for mark in node.decorator_list}
+def test_every_file_belongs_to_a_layer() -> None:
+    none_of([str(path) for path in FILES if room(path) not in LEVEL])
 
 
-def is_tool(node: Function) -> bool:
-    """Whether its parameters are not ours: a tool's are the model's, a command's the user's."""
-    return bool(decorators(node) & {"server.read", "server.write", "app.command"})
-
-
-@every_file
-def test_belongs_to_a_layer(path: Path) -> None:
-    assert room(path) in LEVEL
-
-
-@every_file
-def test_imports_point_left(path: Path) -> None:
-    mine = LEVEL.get(room(path), len(LAYERS))
-    above = {used for used in rooms_used(path) if LEVEL[used] > mine}
-    assert above == set()
+def test_imports_point_left() -> None:
+    above = [
+        f"{path}:{line} imports {used}"
+        for path in FILES
+        for line, used in rooms_used(path)
+        if LEVEL[used] > LEVEL.get(room(path), len(LAYERS))
+    ]
+    none_of(above)
 
 
 def test_rooms_do_not_import_each_other_in_circles() -> None:
     uses: dict[str, set[str]] = defaultdict(set)
     for path in FILES:
-        uses[room(path)] |= rooms_used(path)
+        uses[room(path)] |= {used for _, used in rooms_used(path)}
     while leaves := [name for name, used in uses.items() if not used & uses.keys()]:
         for name in leaves:
             del uses[name]
     assert dict(uses) == {}
 
 
-@every_file
-def test_no_server_imports_another(path: Path) -> None:
-    if path.parts[0] != "servers":
-        return
+def test_no_server_imports_another() -> None:
     folders = {folder.name for folder in (SOURCE / "servers").iterdir() if folder.is_dir()}
-    mine = path.parts[1]
-    used = {parts[2] for parts in imports(path) if parts[:2] == ("provegym", "servers")}
-    assert used & (folders - {mine}) == set()
+    others = [
+        f"{path}:{line} imports {parts[2]}"
+        for path in FILES
+        if path.parts[0] == "servers"
+        for line, parts in imports(path)
+        if parts[:2] == ("provegym", "servers") and {*parts[2:3]} & (folders - {path.parts[1]})
+    ]
+    none_of(others)
 
 
-@every_file
-def test_module_is_short_and_says_what_it_is(path: Path) -> None:
-    assert len((SOURCE / path).read_text("utf-8").splitlines()) <= 400
-    assert ast.get_docstring(tree(path))
+# Size
 
 
-@every_file
-def test_functions_are_short(path: Path) -> None:
-    lengths = {node.name: (node.end_lineno or 0) - node.lineno + 1 for node in functions(path)}
-    assert {name: lines for name, lines in lengths.items() if lines > 50} == {}
+def test_modules_are_short() -> None:
+    lines = {path: len((SOURCE / path).read_text("utf-8").splitlines()) for path in FILES}
+    long = [f"{path}: {count} lines" for path, count in lines.items() if count > MODULE_LINES]
+    none_of(long)
 
 
-@every_file
-def test_functions_have_few_parameters(path: Path) -> None:
-    crowded = {
-        node.name: count
+def test_functions_are_short() -> None:
+    long = [
+        f"{path}:{node.lineno} {node.name}: {lines} lines"
+        for path in FILES
         for node in functions(path)
-        if not is_tool(node) and (count := parameters(node)) > 5
-    }
-    assert crowded == {}
+        if (lines := (node.end_lineno or 0) - node.lineno + 1) > FUNCTION_LINES
+    ]
+    none_of(long)
 
 
-def parameters(node: Function) -> int:
-    """How many parameters a function has, besides self or cls."""
-    taken = node.args
-    named = [*taken.posonlyargs, *taken.args, *taken.kwonlyargs, taken.vararg, taken.kwarg]
-    names = [argument.arg for argument in named if argument]
+def test_functions_have_few_positional_parameters() -> None:
+    crowded = [
+        f"{path}:{node.lineno} {node.name}: {count} positional parameters"
+        for path in FILES
+        for node in functions(path)
+        if not is_tool(node) and (count := positional(node)) > POSITIONAL
+    ]
+    none_of(crowded)
+
+
+def positional(node: Function) -> int:
+    """How many parameters a caller may give by position, besides self or cls."""
+    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
     return len(names) - (names[:1] in (["self"], ["cls"]))
 
 
-@every_file
-def test_what_is_public_is_documented(path: Path) -> None:
-    assert [node.name for node in public(tree(path)) if not ast.get_docstring(node)] == []
+def is_tool(node: Function) -> bool:
+    """Whether its parameters are not ours: a tool's are the model's, a command's the user's."""
+    decorators = {ast.unparse(mark).partition("(")[0] for mark in node.decorator_list}
+    return bool(decorators & {"server.read", "server.write", "app.command"})
 
 
-def public(node: ast.Module | ast.ClassDef) -> Iterator[Function | ast.ClassDef]:
-    """Public functions, classes and methods; overloads have no body to document."""
-    for part in node.body:
-        if isinstance(part, ast.ClassDef) and not part.name.startswith("_"):
-            yield part
-            yield from public(part)
-        elif isinstance(part, Function) and "overload" not in decorators(part):
-            yield from () if part.name.startswith("_") else (part,)
+# Names
 
 
-@every_file
-def test_names_say_something(path: Path) -> None:
-    vague = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
-    assert vague.isdisjoint(path.with_suffix("").parts)
+def test_module_names_say_something() -> None:
+    none_of([str(path) for path in FILES if VAGUE & {*path.with_suffix("").parts}])
 
 
-@every_file
-def test_nothing_is_caught_that_is_not_understood(path: Path) -> None:
-    if path == Path("rollout.py"):
-        return
-    caught = [node.type for node in ast.walk(tree(path)) if isinstance(node, ast.ExceptHandler)]
-    names = {"" if kind is None else ast.unparse(kind) for kind in caught}
-    assert not [name for name in names if not name or "BaseException" in name or _broad(name)]
+def test_a_class_name_means_one_thing() -> None:
+    none_of([found for name, found in ambiguous().items() if name not in AMBIGUOUS])
 
 
-def _broad(name: str) -> bool:
-    return "Exception" in name.strip("()").replace(" ", "").split(",")
+@pytest.mark.xfail(strict=False, reason="the classes in AMBIGUOUS are not renamed yet")
+def test_no_class_name_is_left_that_means_two_things() -> None:
+    none_of(list(ambiguous().values()))
 
 
-@every_file
-def test_no_guards_against_our_own_objects(path: Path) -> None:
-    called = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
-    guards = [ast.unparse(c) for c in called if ast.unparse(c.func) == "hasattr"]
-    guards += [
-        ast.unparse(c) for c in called if ast.unparse(c.func) == "getattr" and len(c.args) > 2
+def ambiguous() -> dict[str, str]:
+    """Public class names that stand for several classes, and where; servers have their own."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in FILES:
+        if path.parts[0] == "servers" and len(path.parts) > 2:
+            continue
+        for node in nodes(path):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(f"{path}:{node.lineno}")
+    return {
+        name: f"{name}: {', '.join(where)}"
+        for name, where in sorted(places.items())
+        if len(where) > 1
+    }
+
+
+# Errors and guards
+
+
+def test_nothing_is_caught_that_is_not_understood() -> None:
+    broad = [
+        (path.as_posix(), node.lineno)
+        for path in FILES
+        for node in nodes(path)
+        if isinstance(node, ast.ExceptHandler) and catches_everything(node)
     ]
-    assert guards == []
+    caught = Counter(file for file, _ in broad)
+    too_many = [f"{file}:{line}" for file, line in broad if caught[file] > CATCH_ALL.get(file, 0)]
+    none_of(too_many)
 
 
-@every_world_file
-def test_worlds_import_nothing_from_outside(path: Path) -> None:
-    assert {parts[0] for parts in imports(path)} & OUTSIDE == set()
-    random = {parts for parts in imports(path) if parts[0] == "random"}
-    assert random <= {("random", "Random")}
+def catches_everything(node: ast.ExceptHandler) -> bool:
+    """Whether a handler is bare or names one of the roots, raised again or not."""
+    if node.type is None:
+        return True
+    kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+    return not ROOTS.isdisjoint(map(ast.unparse, kinds))
 
 
-@every_world_file
-def test_worlds_ask_neither_clock_nor_chance(path: Path) -> None:
-    forbidden = [ast.unparse(node) for node in ast.walk(tree(path)) if _leaves_the_seed(node)]
-    assert forbidden == []
+def test_no_guards_against_our_own_objects() -> None:
+    guards = [
+        f"{path}:{node.lineno} {ast.unparse(node)}"
+        for path in FILES
+        for node in nodes(path)
+        if isinstance(node, ast.Call) and is_guard(node)
+    ]
+    none_of(guards)
 
 
-def _leaves_the_seed(node: ast.AST) -> bool:
-    """A call whose result differs from run to run."""
-    if not isinstance(node, ast.Call):
-        return False
-    called = ast.unparse(node.func)
+def is_guard(call: ast.Call) -> bool:
+    """Whether a call is hasattr(…), or getattr(…) with a default."""
+    name = ast.unparse(call.func)
+    return name == "hasattr" or (name == "getattr" and len(call.args) > 2)
+
+
+# Worlds
+
+
+def test_worlds_import_nothing_from_outside() -> None:
+    outside = [
+        f"{path}:{line} imports {'.'.join(parts)}"
+        for path in WORLDS
+        for line, parts in imports(path)
+        if parts[0] in OUTSIDE or (parts[0] == "random" and parts != ("random", "Random"))
+    ]
+    none_of(outside)
+
+
+def test_worlds_ask_neither_clock_nor_chance() -> None:
+    forbidden = [
+        f"{path}:{node.lineno} {ast.unparse(node)}"
+        for path in WORLDS
+        for node in nodes(path)
+        if isinstance(node, ast.Call) and leaves_the_seed(node)
+    ]
+    none_of(forbidden)
+
+
+def leaves_the_seed(call: ast.Call) -> bool:
+    """Whether the result of a call differs from run to run."""
+    called = ast.unparse(call.func)
     holder, _, method = called.rpartition(".")
     if method in ("now", "utcnow", "today") and holder.rpartition(".")[2] in ("datetime", "date"):
         return True
-    return called == "hash" or (method == "Random" and not node.args)
+    return called == "hash" or (method == "Random" and not call.args)
 
 
-@every_world_file
-def test_worlds_do_not_iterate_over_sets(path: Path) -> None:
+def test_worlds_do_not_iterate_over_sets() -> None:
     loops = [
-        node.iter
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.For | ast.comprehension) and _is_set(node.iter)
+        f"{path}:{node.iter.lineno} {ast.unparse(node.iter)}"
+        for path in WORLDS
+        for node in nodes(path)
+        if isinstance(node, ast.For | ast.comprehension) and is_set(node.iter)
     ]
-    assert [ast.unparse(loop) for loop in loops] == []
+    none_of(loops)
 
 
-def _is_set(node: ast.expr) -> bool:
+def is_set(node: ast.expr) -> bool:
+    """Whether an expression is plainly a set, whose order differs from run to run."""
     if isinstance(node, ast.Call):
         return ast.unparse(node.func) in ("set", "frozenset")
     return isinstance(node, ast.Set | ast.SetComp)

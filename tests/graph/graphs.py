@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from provegym import servers
-from provegym.graph.dependency import Graph, build
+from provegym.graph.dependency import Graph, cached
 
 TRUTH = Path(__file__).parent / "truth"
 NAMES = sorted(path.stem for path in TRUTH.glob("*.toml"))
@@ -15,8 +15,8 @@ Pairs = set[tuple[str, str]]
 
 @cache
 def graph(name: str) -> Graph:
-    """The graph of a server on its first world."""
-    return build(servers.load(name))
+    """The graph of a server on its first world, proven once for all workers."""
+    return cached(servers.load(name))
 
 
 @cache

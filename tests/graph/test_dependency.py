@@ -10,6 +10,7 @@ import pytest
 from graph.graphs import NAMES, graph, truth
 from provegym import servers
 from provegym.fuzz import pool
+from provegym.graph import dependency
 from provegym.graph.dependency import Edge, Graph, Run, build, cached, graph_key
 from provegym.graph.slots import leaves, spots, taken
 from provegym.kernel import Session
@@ -152,13 +153,16 @@ def test_a_graph_is_read_from_disk_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoilt", [b"", b"{", b"\xff\xfe", b"[]", b'{"key": 3}'])
-def test_spoilt_cache_is_built_anew(tmp_path: Path, spoilt: bytes) -> None:
-    server = servers.load("payments")
+def test_spoilt_cache_is_built_anew(
+    tmp_path: Path, spoilt: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, proven = servers.load("payments"), graph("payments")
+    monkeypatch.setattr(dependency, "build", lambda *_: proven)
     file = tmp_path / f"payments-{graph_key(server, 0)}.json"
     file.write_bytes(spoilt)
-    assert cached(server, 0, tmp_path).edges
+    assert cached(server, 0, tmp_path) is proven
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
-    assert msgspec.json.decode(file.read_bytes())["server"] == "payments"
+    assert msgspec.json.decode(file.read_bytes(), type=Graph) == proven
 
 
 def test_key_follows_schemas_and_seed() -> None:

@@ -31,7 +31,7 @@ class Host:
     def stop(self) -> str:
         """End it and return everything it wrote to stderr."""
         self.process.terminate()
-        _, rest = self.process.communicate(timeout=20)
+        _, rest = self.process.communicate(timeout=300)
         return "".join(self.lines) + rest
 
 

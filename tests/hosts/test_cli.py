@@ -7,19 +7,31 @@ import sys
 
 import pytest
 
+from command import Done, run
 
-def run(*arguments: str, **options: str) -> "subprocess.CompletedProcess[str]":
-    """Run the command line as a user does."""
+SECONDS = 300
+
+
+def start(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command line as a user does, in a process of its own."""
     command = [sys.executable, "-m", "provegym", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
+def is_one_line(done: "Done | subprocess.CompletedProcess[str]", says: str) -> None:
+    """Assert that a command failed with one line on stderr, and said nothing else."""
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["servrs"], "no command 'servrs'; did you mean 'servers'?"),
-        (["foo"], "no command 'foo'; `python -m provegym --help` lists them"),
-        (["eval", "foo"], "no command 'foo'; `python -m provegym eval --help` lists them"),
+        (["foo"], "no command 'foo'; `"),
+        (["eval", "foo"], "eval --help` lists them"),
         (["eval", "bfcl2"], "did you mean 'bfcl'?"),
         (["servers", "nothing"], "no server 'nothing'; `provegym servers` lists them"),
         (["servers", "bankin"], "did you mean 'banking'?"),
@@ -37,23 +49,24 @@ def run(*arguments: str, **options: str) -> "subprocess.CompletedProcess[str]":
     ],
 )
 def test_a_mistake_is_one_line_and_a_non_zero_exit(arguments: list[str], says: str) -> None:
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert done.stdout == ""
+    is_one_line(run(*arguments), says)
+
+
+def test_a_mistake_is_told_with_the_command_that_was_typed() -> None:
+    lists = "no command 'foo'; `python -m provegym --help` lists them"
+    is_one_line(start("foo"), lists)
+    lists = "no command 'foo'; `python -m provegym eval --help` lists them"
+    is_one_line(start("eval", "foo"), lists)
 
 
 def test_a_port_in_use_is_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = run("serve", "--http", f"127.0.0.1:{taken.getsockname()[1]}")
-    assert done.returncode == 2
-    assert done.stderr.startswith("provegym: cannot listen on")
-    assert done.stderr.count("\n") == 1
+    is_one_line(done, "provegym: cannot listen on")
 
 
 def test_servers_as_json_is_one_document() -> None:
-    done = run("servers", "--json")
+    done = start("servers", "--json")
     listed = json.loads(done.stdout)["servers"]
     assert {"banking", "filesystem", "food_delivery"} <= {server["name"] for server in listed}
     assert all(tool["description"] for server in listed for tool in server["tools"])
@@ -67,7 +80,7 @@ def test_one_server_shows_its_tools() -> None:
 
 
 def test_a_call_prints_its_result() -> None:
-    done = run("call", "banking", "list_accounts", '{"limit": 1}', "--seed", "3")
+    done = start("call", "banking", "list_accounts", '{"limit": 1}', "--seed", "3")
     assert done.returncode == 0
     assert json.loads(done.stdout)["total"] == 8
 

@@ -23,6 +23,7 @@ from provegym.kernel import Session
 from provegym.servers import load, names
 
 ERAS = ["legacy", "2026-07-28"]
+SECONDS = 300
 PAYEE = {"name": "Ada", "iban": "DE89370400440532013000"}
 Calls = list[tuple[str, dict[str, Any]]]
 
@@ -61,17 +62,35 @@ async def replay(connection: AbstractAsyncContextManager[Client], calls: Calls) 
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("name", names())
-def test_stdio_memory_and_http_answer_as_the_process_does(name: str, mode: str, host: Host) -> None:
+def test_memory_and_http_answer_as_the_process_does(name: str, mode: str, host: Host) -> None:
     calls, expected = recorded(name)
     opened = host.open(servers=[name], seed=7)
     url = f"{host.url}/s/{opened['session']}/{name}/mcp"
     assert anyio.run(replay, memory(name, mode), calls) == expected
-    assert anyio.run(replay, stdio("serve", name, "--seed", "7", mode=mode), calls) == expected
     assert anyio.run(replay, Client(url, mode=mode), calls) == expected
     session = Session([load(name)], 7)
     for tool, arguments in calls:
         session.call(tool, arguments)
     assert httpx2.get(host.path(opened["session"], "digest")).json()["digest"] == session.digest()
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_one_stdio_process_answers_for_all_servers_as_this_one_does(mode: str) -> None:
+    calls, expected = [], []
+    for name in names():
+        asked, told = recorded(name)
+        calls += asked
+        expected += told
+    assert anyio.run(replay, stdio("serve", "--seed", "7", mode=mode), calls) == expected
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize(
+    "name", [names()[0], *(pytest.param(name, marks=pytest.mark.long) for name in names()[1:])]
+)
+def test_a_stdio_process_of_one_server_answers_as_this_one_does(name: str, mode: str) -> None:
+    calls, expected = recorded(name)
+    assert anyio.run(replay, stdio("serve", name, "--seed", "7", mode=mode), calls) == expected
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -232,12 +251,12 @@ def test_a_killed_client_leaves_no_server_behind() -> None:
     with client.stdout:
         server = int(client.stdout.readline())
         client.send_signal(signal.SIGKILL)
-        client.wait(10)
+        client.wait(SECONDS)
     anyio.run(gone, server)
 
 
 async def gone(pid: int) -> None:
     """Wait until a process has ended."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         while os.path.exists(f"/proc/{pid}"):
             await anyio.sleep(0.05)

@@ -1,4 +1,7 @@
-"""Long runs of fuzzed calls: walks that can be replayed, and campaigns that count outcomes."""
+"""Long runs of fuzzed calls: walks that can be replayed, and campaigns that count outcomes.
+
+Each comes in two sizes. `make test` runs the short one, `make test-long` the long one.
+"""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -13,10 +16,10 @@ from provegym.kernel.session import MAX_RESULT_BYTES
 from provegym.servers import load
 from servers.spoil import show, spoil
 
-CALLS = 240
+SHORT_CAMPAIGN, CAMPAIGN = 40, 240
 MOST_CALLS = 600
 ROUNDS_PER_WORLD = 30
-WALK = 1_000
+SHORT_WALK, WALK = 300, 1_000
 MINUTES = (1, 5, 15, 30, 60, 180, 720, 1_440, 4_320)
 LOOK_EVERY = 16
 
@@ -56,27 +59,29 @@ class Walk:
 
 
 def take_walk(server: AnyServer, seed: int, length: int) -> Walk:
-    """Walk at random; invariants are asserted after every step."""
+    """Walk at random; invariants are asserted after every step that changed the world."""
     fuzzer, session = Fuzzer(server, f"walk {seed}"), Session([server], seed)
     tools, walk = list(server.tools.values()), Walk(server, seed, [], [], [])
+    digest = session.digest()
     for number in range(length):
-        state = session.state(server)
         if number % LOOK_EVERY == 0:
-            fuzzer.look(state)
+            fuzzer.look(session.state(server))
         tool = fuzzer.chance.choice(tools)
         step: Step = (tool.name, fuzzer.arguments(tool))
         if fuzzer.chance.random() < 0.06:
             step = ("", fuzzer.chance.choice(MINUTES))
         try:
             walk.texts.append(take(session, step))
-            state.check()
+            before, digest = digest, session.digest()
+            if digest != before:
+                session.check()
         except Exception as problem:
             raise AssertionError(f"step {number} of seed {seed}: {step}") from problem
         if step[0]:
             error = session_error(walk.texts[-1])
             fuzzer.learn(tool, step[1], Outcome(walk.texts[-1], error))
         walk.steps.append(step)
-        walk.digests.append(session.digest())
+        walk.digests.append(digest)
     return walk
 
 
@@ -86,9 +91,9 @@ def session_error(text: str) -> Any:
 
 
 @cache
-def walk_of(name: str, seed: int = 11) -> Walk:
-    """A long walk of one server, taken once."""
-    return take_walk(load(name), seed, WALK)
+def walk_of(name: str, length: int, seed: int = 11) -> Walk:
+    """A walk of one server, taken once; a short one is the start of a long one."""
+    return take_walk(load(name), seed, length)
 
 
 Trace = tuple[str, list[int], list[list[str]]]
@@ -106,6 +111,7 @@ class Campaign:
 
     server: AnyServer
     fuzzer: Fuzzer
+    calls: int = CAMPAIGN
     tallies: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     faults: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     changed: set[str] = field(default_factory=set)
@@ -131,7 +137,7 @@ class Campaign:
                 before = self._try(session, tool, before, checks[tool.name])
 
     def _wants(self, tool: Tool, number: int) -> bool:
-        return number < CALLS or bool(self.missing(tool))
+        return number < self.calls or bool(self.missing(tool))
 
     def missing(self, tool: Tool) -> str:
         """Which outcome a tool has not shown that it must be able to show."""
@@ -192,10 +198,10 @@ class Campaign:
 
 
 @cache
-def campaign_of(name: str) -> Campaign:
-    """The campaign over one server, run once."""
+def campaign_of(name: str, calls: int = CAMPAIGN) -> Campaign:
+    """The campaign over one server with so many calls of each tool, run once."""
     server = load(name)
-    campaign = Campaign(server, Fuzzer(server, "campaign"))
+    campaign = Campaign(server, Fuzzer(server, "campaign"), calls)
     campaign.run()
     TALLIES[name] = campaign.tallies
     return campaign

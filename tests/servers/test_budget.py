@@ -2,75 +2,46 @@
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
-from provegym.kernel import Outcome, Seed, Session, money
+from provegym.kernel import Seed, money
 from provegym.servers.budget.state import Budget, Envelope, SavingsGoal, following, server
+from servers.desk import Desk
 
 NOON = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 TO_APRIL = (datetime(2026, 4, 1, tzinfo=UTC) - NOON) // timedelta(minutes=1)
 
 
-class Household:
-    """A session over a tiny budget, and the ids in it."""
+class Household(Desk[Budget]):
+    """Three envelopes, a buffer and a savings goal."""
 
     def __init__(self) -> None:
-        self.purse = Budget(Seed(0))
-        self.purse.now = NOON
+        super().__init__(server, Budget(Seed(0)))
+        self.world.now = NOON
         self.food = self.envelope("Food", 300, kind="hard")
         self.fun = self.envelope("Fun", 100, kind="soft", rollover="sweep")
         self.rent = self.envelope("Rent", 500, kind="hard")
         self.jar = self.envelope("Jar", 50, kind="buffer")
         goal = {"target": money(80), "saved": money(0), "status": "saving"}
-        self.tent = self.purse.goals.add(name="Tent", deadline=date(2026, 3, 20), **goal).id
-        self.session = Session.over(server, self.purse)
+        self.tent = self.world.goals.add(name="Tent", deadline=date(2026, 3, 20), **goal).id
+        self.start()
 
     def envelope(self, name: str, limit: int, *, kind: str, rollover: str = "carry") -> str:
         """An envelope that has its limit in it."""
         sums = dict.fromkeys(("limit", "opening", "balance"), money(limit))
         sums |= dict.fromkeys(("moved", "spent", "borrowed"), money(0))
-        return self.purse.envelopes.add(name=name, kind=kind, rollover=rollover, **sums).id
-
-    def try_(self, tool: str, **arguments: Any) -> Outcome:
-        """A call, after which everything still adds up."""
-        outcome = self.session.call(tool, arguments)
-        self.session.check()
-        return outcome
-
-    def call(self, tool: str, **arguments: Any) -> Any:
-        """What a call yields that has to succeed."""
-        outcome = self.try_(tool, **arguments)
-        assert outcome.ok, outcome.text
-        return outcome.value
-
-    def refused(self, because: str, tool: str, **arguments: Any) -> None:
-        """A call that a rule forbids."""
-        outcome = self.try_(tool, **arguments)
-        assert outcome.error == "rejected", outcome.text
-        assert because in outcome.value["message"]
+        return self.world.envelopes.add(name=name, kind=kind, rollover=rollover, **sums).id
 
     def spend(self, envelope_id: str, amount: float, place: str = "Kiosk") -> str:
         """Book an expense of today."""
         booked = {"envelope_id": envelope_id, "amount": amount, "place": place}
-        expense_id: str = self.call("record_expense", **booked)["id"]
+        expense_id: str = self.done("record_expense", **booked)["id"]
         return expense_id
-
-    def wait(self, minutes: int) -> None:
-        """Let time pass; everything still adds up."""
-        self.session.advance(minutes)
-        self.session.check()
-
-    def now(self) -> Budget:
-        """The budget as it is now."""
-        state = self.session.state(server)
-        assert isinstance(state, Budget)
-        return state
 
     def held(self, envelope_id: str) -> Envelope:
         """An envelope as it is now."""
-        return self.now().envelopes[envelope_id]
+        return self.state.envelopes[envelope_id]
 
     def balances(self, *envelope_ids: str) -> list[Decimal]:
         """What envelopes hold now."""
@@ -78,7 +49,7 @@ class Household:
 
     def goal(self) -> SavingsGoal:
         """The tent as it is now."""
-        return self.now().goals[self.tent]
+        return self.state.goals[self.tent]
 
 
 @pytest.fixture
@@ -90,12 +61,12 @@ def test_expenses_add_up(home: Household) -> None:
     home.spend(home.food, 12.5)
     home.spend(home.food, 7.25)
     assert home.balances(home.food) == [Decimal("280.25")]
-    assert home.call("search_expenses", envelope_id=home.food)["total"] == 2
+    assert home.done("search_expenses", envelope_id=home.food)["total"] == 2
 
 
 def test_a_hard_envelope_is_never_overspent(home: Household) -> None:
     over = {"envelope_id": home.food, "amount": 300.01, "place": "Kiosk"}
-    home.refused("Food holds only 300.00", "record_expense", **over)
+    home.rejected("record_expense", "Food holds only 300.00", **over)
     home.spend(home.food, 300)
 
 
@@ -104,85 +75,85 @@ def test_a_soft_envelope_borrows_of_the_buffer(home: Household) -> None:
     assert home.balances(home.fun, home.jar) == [0, 20]
     assert home.held(home.fun).borrowed == 30
     more = {"envelope_id": home.fun, "amount": 20.5, "place": "Kiosk"}
-    home.refused("Jar holds only 20.00", "record_expense", **more)
+    home.rejected("record_expense", "Jar holds only 20.00", **more)
 
 
 def test_the_buffer_only_lends(home: Household) -> None:
     straight = {"envelope_id": home.jar, "amount": 5, "place": "Kiosk"}
-    home.refused("only lends", "record_expense", **straight)
-    home.refused("only lends", "schedule_recurring_cost", first_date="2026-03-12", **straight)
-    home.refused("gets what the others leave", "update_envelope", envelope_id=home.jar, limit=90)
+    home.rejected("record_expense", "only lends", **straight)
+    home.rejected("schedule_recurring_cost", "only lends", first_date="2026-03-12", **straight)
+    home.rejected("update_envelope", "gets what the others leave", envelope_id=home.jar, limit=90)
 
 
 def test_only_days_of_the_open_month_are_booked(home: Household) -> None:
     booked = {"envelope_id": home.food, "amount": 5, "place": "Kiosk"}
-    home.refused("only 2026-03 is open", "record_expense", spent_on="2026-02-28", **booked)
-    home.refused("in the future", "record_expense", spent_on="2026-03-11", **booked)
-    assert home.call("record_expense", spent_on="2026-03-01", **booked)["spent_on"] == "2026-03-01"
+    home.rejected("record_expense", "only 2026-03 is open", spent_on="2026-02-28", **booked)
+    home.rejected("record_expense", "in the future", spent_on="2026-03-11", **booked)
+    assert home.done("record_expense", spent_on="2026-03-01", **booked)["spent_on"] == "2026-03-01"
 
 
 def test_corrections_change_the_envelope(home: Household) -> None:
     expense_id = home.spend(home.food, 20)
-    home.call("correct_expense", expense_id=expense_id, amount=35)
+    home.done("correct_expense", expense_id=expense_id, amount=35)
     assert home.balances(home.food) == [265]
-    home.call("correct_expense", expense_id=expense_id, amount=15)
+    home.done("correct_expense", expense_id=expense_id, amount=15)
     assert home.balances(home.food) == [285]
-    home.refused("with 15.00 already", "correct_expense", expense_id=expense_id, amount=15)
-    home.refused("holds only 285.00", "correct_expense", expense_id=expense_id, amount=301)
+    home.rejected("correct_expense", "with 15.00 already", expense_id=expense_id, amount=15)
+    home.rejected("correct_expense", "holds only 285.00", expense_id=expense_id, amount=301)
 
 
 def test_closed_months_stay_as_they_are(home: Household) -> None:
     expense_id = home.spend(home.food, 20)
     home.wait(TO_APRIL)
-    home.refused("only 2026-04 is open", "correct_expense", expense_id=expense_id, amount=10)
+    home.rejected("correct_expense", "only 2026-04 is open", expense_id=expense_id, amount=10)
     part = {"expense_id": expense_id, "envelope_id": home.rent, "amount": 5}
-    home.refused("only 2026-04 is open", "split_expense", **part)
+    home.rejected("split_expense", "only 2026-04 is open", **part)
 
 
 def test_a_part_of_an_expense_goes_on_another_envelope(home: Household) -> None:
     expense_id = home.spend(home.food, 50, "Market Hall")
     part = {"expense_id": expense_id, "envelope_id": home.fun}
-    split = home.call("split_expense", amount=20, **part)
+    split = home.done("split_expense", amount=20, **part)
     assert (split["split_from_id"], split["place"]) == (expense_id, "Market Hall")
     assert home.balances(home.food, home.fun) == [270, 80]
-    home.refused("smaller than 30.00", "split_expense", amount=30, **part)
-    home.refused("already", "split_expense", **{**part, "envelope_id": home.food}, amount=5)
+    home.rejected("split_expense", "smaller than 30.00", amount=30, **part)
+    home.rejected("split_expense", "already", **{**part, "envelope_id": home.food}, amount=5)
 
 
 def test_a_part_must_fit_its_envelope(home: Household) -> None:
     expense_id = home.spend(home.rent, 400)
     part = {"expense_id": expense_id, "envelope_id": home.food, "amount": 301}
-    home.refused("Food holds only 300.00", "split_expense", **part)
+    home.rejected("split_expense", "Food holds only 300.00", **part)
     assert home.balances(home.rent, home.food) == [100, 300]
 
 
 def test_money_moves_between_envelopes(home: Household) -> None:
     move = {"source_id": home.rent, "target_id": home.food}
-    assert home.call("move_budget_money", amount=120, **move)["balance"] == 380
+    assert home.done("move_budget_money", amount=120, **move)["balance"] == 380
     assert home.balances(home.rent, home.food) == [380, 420]
-    home.refused("Rent holds only 380.00", "move_budget_money", amount=381, **move)
+    home.rejected("move_budget_money", "Rent holds only 380.00", amount=381, **move)
     same = {"source_id": home.rent, "target_id": home.rent, "amount": 1}
-    home.refused("the same", "move_budget_money", **same)
+    home.rejected("move_budget_money", "the same", **same)
 
 
 def test_a_goal_is_reached_exactly(home: Household) -> None:
     save = {"source_id": home.rent, "target_id": home.tent}
-    home.call("move_budget_money", amount=30, **save)
-    home.refused("takes only 50.00 more", "move_budget_money", amount=51, **save)
-    home.call("move_budget_money", amount=50, **save)
+    home.done("move_budget_money", amount=30, **save)
+    home.rejected("move_budget_money", "takes only 50.00 more", amount=51, **save)
+    home.done("move_budget_money", amount=50, **save)
     assert (home.goal().status, home.goal().saved) == ("reached", 80)
-    home.refused("Tent is reached", "move_budget_money", amount=1, **save)
+    home.rejected("move_budget_money", "Tent is reached", amount=1, **save)
     home.wait(TO_APRIL)
     assert home.goal().saved == 80
 
 
 def test_what_was_saved_for_a_missed_goal_goes_to_the_buffer(home: Household) -> None:
     save = {"source_id": home.rent, "target_id": home.tent}
-    home.call("move_budget_money", amount=30, **save)
-    home.wait(10 * 1440)
+    home.done("move_budget_money", amount=30, **save)
+    home.wait(days=10)
     assert (home.goal().status, home.goal().saved) == ("missed", 0)
     assert home.balances(home.jar) == [80]
-    home.refused("Tent is missed", "move_budget_money", amount=1, **save)
+    home.rejected("move_budget_money", "Tent is missed", amount=1, **save)
 
 
 def test_a_new_month_carries_sweeps_and_repays(home: Household) -> None:
@@ -191,62 +162,62 @@ def test_a_new_month_carries_sweeps_and_repays(home: Household) -> None:
     home.wait(TO_APRIL)
     assert home.balances(home.food, home.fun, home.jar) == [500, 100, 50 + 60 + 50]
     home.spend(home.fun, 110)
-    home.wait(30 * 1440)
+    home.wait(days=30)
     assert home.balances(home.fun) == [90]
     assert home.held(home.fun).borrowed == 0
 
 
 def test_a_month_is_summed_up_open_or_closed(home: Household) -> None:
     home.spend(home.food, 100)
-    lines = home.call("get_budget_month", month="2026-03")["items"]
+    lines = home.done("get_budget_month", month="2026-03")["items"]
     assert [line["spent"] for line in lines] == [100, 0, 0, 0]
     home.wait(TO_APRIL)
     home.spend(home.food, 9)
-    assert home.call("get_budget_month", month="2026-03")["items"] == lines
-    assert home.call("get_budget_month", month="2026-04")["items"][0]["spent"] == 9
-    assert home.try_("get_budget_month", month="2025-01").error == "not_found"
+    assert home.done("get_budget_month", month="2026-03")["items"] == lines
+    assert home.done("get_budget_month", month="2026-04")["items"][0]["spent"] == 9
+    home.not_found("get_budget_month", month="2025-01")
 
 
 def test_limits_share_the_monthly_income(home: Household) -> None:
-    raised = home.call("update_envelope", envelope_id=home.food, limit=340)
+    raised = home.done("update_envelope", envelope_id=home.food, limit=340)
     assert (raised["limit"], raised["balance"]) == (340, 300)
     assert home.held(home.jar).limit == 10
-    home.refused("only 10.00 of", "update_envelope", envelope_id=home.fun, limit=111)
-    home.call("update_envelope", envelope_id=home.rent, limit=400, rollover="sweep")
+    home.rejected("update_envelope", "only 10.00 of", envelope_id=home.fun, limit=111)
+    home.done("update_envelope", envelope_id=home.rent, limit=400, rollover="sweep")
     assert home.held(home.jar).limit == 110
-    home.refused("say what to change", "update_envelope", envelope_id=home.food)
+    home.rejected("update_envelope", "say what to change", envelope_id=home.food)
     home.wait(TO_APRIL)
     assert home.balances(home.food, home.rent) == [640, 400]
 
 
 def test_recurring_costs_book_themselves(home: Household) -> None:
     plan = {"envelope_id": home.rent, "amount": 450, "place": "Landlord"}
-    cost = home.call("schedule_recurring_cost", first_date="2026-03-12", **plan)["id"]
-    home.refused("each month already", "schedule_recurring_cost", first_date="2026-03-13", **plan)
-    home.wait(2 * 1440)
+    cost = home.done("schedule_recurring_cost", first_date="2026-03-12", **plan)["id"]
+    home.rejected("schedule_recurring_cost", "each month already", first_date="2026-03-13", **plan)
+    home.wait(days=2)
     assert home.balances(home.rent) == [50]
-    assert home.now().plans[cost].next_date == date(2026, 4, 12)
-    home.call("stop_recurring_cost", recurring_cost_id=cost)
-    home.refused("stopped already", "stop_recurring_cost", recurring_cost_id=cost)
-    home.wait(40 * 1440)
-    assert home.call("search_expenses", place="Landlord")["total"] == 1
+    assert home.state.plans[cost].next_date == date(2026, 4, 12)
+    home.done("stop_recurring_cost", recurring_cost_id=cost)
+    home.rejected("stop_recurring_cost", "stopped already", recurring_cost_id=cost)
+    home.wait(days=40)
+    assert home.done("search_expenses", place="Landlord")["total"] == 1
 
 
 def test_a_recurring_cost_that_is_not_covered_is_missed(home: Household) -> None:
     plan = {"envelope_id": home.food, "amount": 200, "place": "Veg Box"}
-    cost = home.call("schedule_recurring_cost", first_date="2026-03-12", **plan)["id"]
+    cost = home.done("schedule_recurring_cost", first_date="2026-03-12", **plan)["id"]
     home.spend(home.food, 150)
-    home.wait(2 * 1440)
-    assert home.now().plans[cost].missed == 1
+    home.wait(days=2)
+    assert home.state.plans[cost].missed == 1
     assert home.balances(home.food) == [150]
 
 
 def test_recurring_costs_fit_the_envelope_and_the_calendar(home: Household) -> None:
     plan = {"envelope_id": home.fun, "amount": 20, "place": "Stream Box"}
     for day in ("2026-03-10", "2026-04-11", "2026-03-29"):
-        home.refused("choose a first day", "schedule_recurring_cost", first_date=day, **plan)
+        home.rejected("schedule_recurring_cost", "choose a first day", first_date=day, **plan)
     dear = {**plan, "amount": 101, "first_date": "2026-03-12"}
-    home.refused("gets only 100.00 a month", "schedule_recurring_cost", **dear)
+    home.rejected("schedule_recurring_cost", "gets only 100.00 a month", **dear)
 
 
 def test_months_follow_each_other() -> None:

@@ -9,9 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -24,7 +22,20 @@ from provegym.fuzz.pool import snake
 from provegym.kernel import AnyServer, Record, Session, State, Tool
 from provegym.kernel.state import ENCODE
 from provegym.servers import asks, load, load_all, names, words
-from servers.runs import CALLS, MINUTES, Step, campaign_of, take, take_walk, walk_of
+from servers.runs import (
+    CAMPAIGN,
+    MINUTES,
+    SHORT_CAMPAIGN,
+    SHORT_WALK,
+    WALK,
+    Campaign,
+    Step,
+    Walk,
+    campaign_of,
+    take,
+    take_walk,
+    walk_of,
+)
 from servers.spoil import DELIBERATE, STRANGE, show, spoil
 
 PAPER = {
@@ -78,6 +89,23 @@ def server(name: str) -> AnyServer:
     return load(name)
 
 
+def short_and_long(short: int, long: int) -> list[Any]:
+    """Two sizes of a run, of which `make test` runs the short one."""
+    return [pytest.param(short, id="short"), pytest.param(long, id="long", marks=pytest.mark.long)]
+
+
+@pytest.fixture(params=short_and_long(SHORT_CAMPAIGN, CAMPAIGN))
+def campaign(name: str, request: pytest.FixtureRequest) -> Campaign:
+    """Fuzzed calls of every tool of that server."""
+    return campaign_of(name, request.param)
+
+
+@pytest.fixture(params=short_and_long(SHORT_WALK, WALK))
+def walk(name: str, request: pytest.FixtureRequest) -> Walk:
+    """A random walk through one world of that server."""
+    return walk_of(name, request.param)
+
+
 def faults(tools: AnyServer, broken: Callable[[Tool], Any]) -> dict[str, Any]:
     """What is wrong, by tool."""
     return {tool.name: fault for tool in tools.tools.values() if (fault := broken(tool))}
@@ -99,26 +127,15 @@ def tables(state: State) -> dict[str, list[Record]]:
 # The library as a whole
 
 
-def test_the_paper_counts_343_tools() -> None:
-    assert len(PAPER) == 20
-    assert sum(PAPER.values()) == 343
-    if set(names()) == set(PAPER):
-        assert sum(len(server.tools) for server in load_all()) == 343
+def test_the_papers_20_servers_have_its_343_tools() -> None:
+    assert (len(PAPER), sum(PAPER.values())) == (20, 343)
+    counted = {server.name: len(server.tools) for server in load_all() if server.name in PAPER}
+    assert counted == PAPER
 
 
 def test_tool_names_are_unique_over_all_servers() -> None:
     taken = Counter(name for server in load_all() for name in server.tools)
     assert [name for name, count in taken.items() if count > 1] == []
-
-
-def test_has_the_tools_the_paper_counts(server: AnyServer) -> None:
-    assert len(server.tools) == PAPER.get(server.name, len(server.tools))
-
-
-def test_stays_within_its_lines(server: AnyServer) -> None:
-    folder = Path(str(files("provegym.servers"))) / server.name
-    lines = sum(len(path.read_text("utf-8").splitlines()) for path in folder.rglob("*.py"))
-    assert lines <= 120 + 28 * len(server.tools)
 
 
 # What the model is shown
@@ -226,56 +243,55 @@ def disagreement(
 # What calls do
 
 
-def test_tools_never_raise(name: str) -> None:
-    assert campaign_of(name).faults["raises"] == []
+def test_tools_never_raise(campaign: Campaign) -> None:
+    assert campaign.faults["raises"] == []
 
 
-def test_reads_leave_the_world_alone(name: str) -> None:
-    assert campaign_of(name).faults["read changed the world"] == []
+def test_reads_leave_the_world_alone(campaign: Campaign) -> None:
+    assert campaign.faults["read changed the world"] == []
 
 
-def test_failures_leave_no_trace(name: str) -> None:
-    assert campaign_of(name).faults["failure left a trace"] == []
+def test_failures_leave_no_trace(campaign: Campaign) -> None:
+    assert campaign.faults["failure left a trace"] == []
 
 
-def test_results_fit_the_output_schema_and_four_kilobytes(name: str) -> None:
-    campaign = campaign_of(name)
+def test_results_fit_the_output_schema_and_four_kilobytes(campaign: Campaign) -> None:
     assert campaign.faults["off the output schema"] == []
     assert campaign.faults["too long"] == []
 
 
-def test_errors_are_sentences(name: str) -> None:
-    assert campaign_of(name).faults["says too little"] == []
+def test_errors_are_sentences(campaign: Campaign) -> None:
+    assert campaign.faults["says too little"] == []
 
 
-def test_idempotent_writes_change_nothing_more(name: str) -> None:
-    assert campaign_of(name).faults["is not idempotent"] == []
+def test_idempotent_writes_change_nothing_more(campaign: Campaign) -> None:
+    assert campaign.faults["is not idempotent"] == []
 
 
-def test_every_tool_succeeds_and_every_write_can_be_refused(name: str, server: AnyServer) -> None:
-    campaign = campaign_of(name)
-    assert faults(server, campaign.missing) == {}
+def test_every_tool_succeeds_and_every_write_can_be_refused(campaign: Campaign) -> None:
+    assert faults(campaign.server, campaign.missing) == {}
 
 
-def test_marks_are_true(name: str, server: AnyServer) -> None:
-    writes = {tool.name for tool in server.tools.values() if tool.writes}
-    assert campaign_of(name).changed == writes
+def test_marks_are_true(campaign: Campaign) -> None:
+    writes = {tool.name for tool in campaign.server.tools.values() if tool.writes}
+    assert campaign.changed == writes
 
 
-def test_the_fuzz_is_worth_its_name(name: str, server: AnyServer) -> None:
-    campaign = campaign_of(name)
+def test_the_fuzz_is_worth_its_name(campaign: Campaign) -> None:
     drawn = campaign.fuzzer.drawn
     assert drawn["live"] >= 0.7 * drawn.total()
-    assert all(campaign.tallies[tool].total() >= CALLS - 10 for tool in server.tools)
+    least = campaign.calls - 10
+    assert all(campaign.tallies[tool].total() >= least for tool in campaign.server.tools)
 
 
-def test_work_is_bounded(name: str, server: AnyServer) -> None:
-    session, campaign = walk_of(name).at(400), campaign_of(name)
-    fuzzer = campaign.fuzzer
+def test_work_is_bounded(campaign: Campaign) -> None:
+    server, fuzzer = campaign.server, campaign.fuzzer
+    walk = walk_of(server.name, SHORT_WALK if campaign.calls < CAMPAIGN else WALK)
+    session = walk.at(400)
     fuzzer.look(session.state(server))
 
     def broken(tool: Tool) -> int:
-        samples = [*campaign.fuzzer.kept[tool.name][:2], *(fuzzer.arguments(tool) for _ in "123")]
+        samples = [*fuzzer.kept[tool.name][:2], *(fuzzer.arguments(tool) for _ in "123")]
         samples += [fuzzer.extremes(tool) for _ in "123"]
         lines = max(
             lines_of(lambda sample=sample: session.call(tool.name, sample)) for sample in samples
@@ -306,17 +322,22 @@ def lines_of(work: Callable[[], Any]) -> int:
 # Walks
 
 
-@pytest.mark.parametrize("seed", [11, 12, 13])
-def test_invariants_hold_on_a_long_walk(name: str, seed: int) -> None:
-    assert len(walk_of(name, seed).digests) == 1_000
+@pytest.mark.parametrize(
+    ("seed", "length"),
+    [
+        pytest.param(11, SHORT_WALK, id="short"),
+        *(pytest.param(seed, WALK, id=f"{seed}", marks=pytest.mark.long) for seed in (11, 12, 13)),
+    ],
+)
+def test_invariants_hold_on_a_walk(name: str, seed: int, length: int) -> None:
+    assert len(walk_of(name, length, seed).digests) == length
 
 
 def test_the_fuzz_itself_repeats(server: AnyServer) -> None:
     assert take_walk(server, 3, 60) == take_walk(server, 3, 60)
 
 
-def test_replay_reproduces(name: str) -> None:
-    walk = walk_of(name)
+def test_replay_reproduces(walk: Walk) -> None:
     session = walk.session()
     for step, text, digest in zip(walk.steps, walk.texts, walk.digests, strict=True):
         assert (take(session, step), session.digest()) == (text, digest)
@@ -325,8 +346,8 @@ def test_replay_reproduces(name: str) -> None:
 
 
 def test_a_fresh_interpreter_reproduces(name: str) -> None:
-    walk = walk_of(name)
-    given = json.dumps([name, walk.seed, walk.steps[:300]])
+    walk = walk_of(name, SHORT_WALK)
+    given = json.dumps([name, walk.seed, walk.steps])
     environment = {**os.environ, "PYTHONHASHSEED": "4711"}
     run = subprocess.run(
         [sys.executable, "-c", REPLAY],
@@ -336,30 +357,30 @@ def test_a_fresh_interpreter_reproduces(name: str) -> None:
         text=True,
         check=True,
     )
-    expected = zip(walk.texts[:300], walk.digests[:300], strict=True)
+    expected = zip(walk.texts, walk.digests, strict=True)
     assert json.loads(run.stdout) == [list(pair) for pair in expected]
 
 
-def test_forks_go_their_own_way(name: str) -> None:
-    walk = walk_of(name)
-    session = walk.at(500)
+def test_forks_go_their_own_way(walk: Walk) -> None:
+    half = len(walk.steps) // 2
+    session = walk.at(half)
     twin, before = session.fork(), session.digest()
     assert twin.digest() == before
     for step in reversed(walk.steps[:150]):
         take(twin, step)
     assert session.digest() == before
     third = session.fork()
-    for number in range(500, 600):
+    for number in range(half, half + 100):
         assert take(third, walk.steps[number]) == walk.texts[number]
         assert third.digest() == walk.digests[number]
     assert session.digest() == before
 
 
-def test_a_thousand_sessions_never_see_each_other(server: AnyServer) -> None:
+@pytest.mark.parametrize("count", short_and_long(100, 1_000))
+def test_many_sessions_never_see_each_other(server: AnyServer, count: int) -> None:
     chance = Random(f"{server.name}:interleaved")
-    scripts = [
-        (seed, script(server, seed, f"script {n}")) for n, seed in enumerate([*range(5)] * 200)
-    ]
+    seeds = [number % 5 for number in range(count)]
+    scripts = [(seed, script(server, seed, f"script {n}")) for n, seed in enumerate(seeds)]
     alone = [play(server, seed, steps) for seed, steps in scripts]
     sessions = [Session([server], seed) for seed, _ in scripts]
     texts: list[list[str]] = [[] for _ in scripts]
@@ -396,10 +417,10 @@ def play(server: AnyServer, seed: int, steps: list[Step]) -> tuple[list[str], st
     return [take(session, step) for step in steps], session.digest()
 
 
-def test_time_passes_alike_in_one_go_or_several(name: str, server: AnyServer) -> None:
-    chance = Random(f"{name}:time")
+def test_time_passes_alike_in_one_go_or_several(walk: Walk) -> None:
+    chance = Random(f"{walk.server.name}:time")
     for count in (0, 60, 200, 500):
-        start = walk_of(name).at(count)
+        start = walk.at(count)
         for _ in range(3):
             splits = [chance.choice((0, 1, 37, *MINUTES, 20_000)) for _ in range(4)]
             once, often = start.fork(), start.fork()
@@ -408,7 +429,7 @@ def test_time_passes_alike_in_one_go_or_several(name: str, server: AnyServer) ->
                 often.advance(minutes)
                 often.check()
             assert (once.digest(), once.diff()) == (often.digest(), often.diff())
-    early, late = Session([server], 4), Session([server], 4)
+    early, late = Session([walk.server], 4), Session([walk.server], 4)
     early.digest()
     for session in (early, late):
         session.advance(600)
@@ -419,8 +440,8 @@ def test_time_passes_alike_in_one_go_or_several(name: str, server: AnyServer) ->
 # Records
 
 
-def test_records_round_trip_and_money_is_exact(name: str) -> None:
-    for session in (walk_of(name).session(), walk_of(name).at(1_000)):
+def test_records_round_trip_and_money_is_exact(walk: Walk) -> None:
+    for session in (walk.session(), walk.at(len(walk.steps))):
         for rows in tables(session.state(session.servers[0])).values():
             for row in rows:
                 assert msgspec.json.decode(ENCODE(row), type=type(row)) == row

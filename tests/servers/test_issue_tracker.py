@@ -5,18 +5,19 @@ from typing import Any
 
 import pytest
 
-from provegym.kernel import Outcome, Seed, Session
+from provegym.kernel import Seed
 from provegym.servers.issue_tracker.state import Board, Issue, Role, Sprint, server
+from servers.desk import Desk
 
 NOW = Seed(0).now
 ME = "Ida Falk"
 
 
-class Team:
+class Team(Desk[Board]):
     """A project with four members, two sprints and a release; one more issue per call."""
 
     def __init__(self, role: Role = "lead") -> None:
-        self.board = Board(Seed(0))
+        super().__init__(server, Board(Seed(0)))
         self.project = self.found("Orchard", role)
         self.other = self.found("Tundra", "lead")
         self.me, self.dev = self.hire(ME, role), self.hire("Omar Berg", "developer")
@@ -27,30 +28,30 @@ class Team:
             self.sprint_of("ORC Sprint 5", 5),
         )
         due = NOW.date() + timedelta(days=9)
-        self.release = self.board.releases.add(
+        self.release = self.world.releases.add(
             project_id=self.project, name="Orchard 2.1", due=due
         ).id
         self.login, self.menu = self.report("Fix login"), self.report("Redesign menu")
-        self.session = Session.over(server, self.board)
+        self.start()
 
     def found(self, name: str, role: Role) -> str:
         """A project without people."""
         fields = {"name": name, "components": ("Editor", "Search"), "last_number": 2}
-        return self.board.projects.add(key=name[:3].upper(), my_name=ME, my_role=role, **fields).id
+        return self.world.projects.add(key=name[:3].upper(), my_name=ME, my_role=role, **fields).id
 
     def hire(self, name: str, role: Role, **fields: Any) -> str:
         """A member of the project."""
         fields = {"project_id": self.project, **fields}
-        return self.board.members.add(name=name, role=role, **fields).id
+        return self.world.members.add(name=name, role=role, **fields).id
 
     def sprint_of(self, name: str, number: int) -> str:
         """A planned sprint with room for eight points."""
         fields = {"name": name, "number": number, "capacity": 8, "load": 0, "status": "planned"}
-        return self.board.sprints.add(project_id=self.project, **fields).id
+        return self.world.sprints.add(project_id=self.project, **fields).id
 
     def report(self, title: str, **fields: Any) -> str:
         """An open issue of three points for Omar."""
-        number = len(self.board.issues) + 1
+        number = len(self.world.issues) + 1
         known = {"key": f"ORC-{number}", "project_id": self.project, "kind": "task", "estimate": 3}
         known |= {"status": "open", "priority": "low"}
         known |= {
@@ -59,48 +60,24 @@ class Team:
             "assignee": "Omar Berg",
             "reporter": "Nora Ito",
         }
-        return self.board.issues.add(title=title, **{**known, **fields}).id
-
-    def call(self, tool: str, **arguments: Any) -> Any:
-        """What a call yields that has to succeed; the invariants hold after it."""
-        outcome = self.try_(tool, **arguments)
-        assert outcome.ok, outcome.text
-        return outcome.value
-
-    def try_(self, tool: str, **arguments: Any) -> Outcome:
-        """A call, after which the invariants must hold."""
-        outcome = self.session.call(tool, arguments)
-        self.session.check()
-        return outcome
-
-    def refused(self, because: str, tool: str, **arguments: Any) -> None:
-        """A call that a rule or a missing right forbids."""
-        outcome = self.try_(tool, **arguments)
-        assert outcome.error in ("rejected", "denied"), outcome.text
-        assert because in outcome.value["message"]
+        return self.world.issues.add(title=title, **{**known, **fields}).id
 
     def move(self, issue_id: str, *statuses: str) -> None:
         """Move an issue along."""
         for status in statuses:
-            self.call("move_issue", issue_id=issue_id, status=status)
+            self.done("move_issue", issue_id=issue_id, status=status)
 
     def plan(self, issue_id: str, sprint_id: str) -> None:
         """Put an issue into a sprint."""
-        self.call("plan_issue", issue_id=issue_id, sprint_id=sprint_id)
-
-    def now(self) -> Board:
-        """The tracker as it is now."""
-        state = self.session.state(server)
-        assert isinstance(state, Board)
-        return state
+        self.done("plan_issue", issue_id=issue_id, sprint_id=sprint_id)
 
     def issue(self, issue_id: str) -> Issue:
         """An issue as it is now."""
-        return self.now().issues[issue_id]
+        return self.state.issues[issue_id]
 
     def load(self, sprint_id: str) -> Sprint:
         """A sprint as it is now."""
-        return self.now().sprints[sprint_id]
+        return self.state.sprints[sprint_id]
 
 
 @pytest.fixture
@@ -111,52 +88,52 @@ def team() -> Team:
 def test_an_issue_goes_through_the_workflow(team: Team) -> None:
     team.move(team.login, "in_progress", "in_review", "done")
     moved = [
-        entry["moved_to"] for entry in team.call("list_issue_history", issue_id=team.login)["items"]
+        entry["moved_to"] for entry in team.done("list_issue_history", issue_id=team.login)["items"]
     ]
     assert moved == ["done", "in_review", "in_progress"]
 
 
 def test_there_are_no_short_cuts_and_no_way_back_from_closed(team: Team) -> None:
-    team.refused(
-        "it can go to in_progress, wont_do", "move_issue", issue_id=team.login, status="done"
+    team.rejected(
+        "move_issue", "it can go to in_progress, wont_do", issue_id=team.login, status="done"
     )
     team.move(team.login, "wont_do")
-    team.refused("ORC-1 is wont_do", "move_issue", issue_id=team.login, status="open")
-    team.refused("is closed", "comment_on_issue", issue_id=team.login, text="Why?")
+    team.rejected("move_issue", "ORC-1 is wont_do", issue_id=team.login, status="open")
+    team.rejected("comment_on_issue", "is closed", issue_id=team.login, text="Why?")
 
 
 def test_work_starts_with_somebody_and_an_estimate(team: Team) -> None:
-    created = team.call(
+    created = team.done(
         "create_issue", project_id=team.project, title="Sort", kind="bug", component="Search"
     )
     start = {"issue_id": created["id"], "status": "in_progress"}
-    team.refused("needs an assignee and an estimate", "move_issue", **start)
-    team.call("assign_issue", issue_id=created["id"], member_id=team.dev)
-    team.refused("needs an assignee and an estimate", "move_issue", **start)
-    team.call("update_issue", issue_id=created["id"], points=5)
-    assert team.call("move_issue", **start)["status"] == "in_progress"
+    team.rejected("move_issue", "needs an assignee and an estimate", **start)
+    team.done("assign_issue", issue_id=created["id"], member_id=team.dev)
+    team.rejected("move_issue", "needs an assignee and an estimate", **start)
+    team.done("update_issue", issue_id=created["id"], points=5)
+    assert team.done("move_issue", **start)["status"] == "in_progress"
 
 
 def test_nobody_approves_their_own_work(team: Team) -> None:
-    team.call("assign_issue", issue_id=team.login, member_id=team.me)
+    team.done("assign_issue", issue_id=team.login, member_id=team.me)
     team.move(team.login, "in_progress", "in_review")
-    team.refused("your own work", "move_issue", issue_id=team.login, status="done")
+    team.denied("move_issue", "your own work", issue_id=team.login, status="done")
 
 
 def test_a_developer_moves_and_takes_only_for_themselves() -> None:
     team = Team("developer")
-    team.refused("is not yours", "move_issue", issue_id=team.login, status="in_progress")
-    team.refused("may take ORC-1 yourself", "assign_issue", issue_id=team.login, member_id=team.dev)
-    team.call("assign_issue", issue_id=team.login, member_id=team.me)
+    team.denied("move_issue", "is not yours", issue_id=team.login, status="in_progress")
+    team.denied("assign_issue", "may take ORC-1 yourself", issue_id=team.login, member_id=team.dev)
+    team.done("assign_issue", issue_id=team.login, member_id=team.me)
     team.move(team.login, "in_progress", "in_review")
-    team.refused("ask a reviewer or lead", "move_issue", issue_id=team.login, status="done")
+    team.denied("move_issue", "ask a reviewer or lead", issue_id=team.login, status="done")
 
 
 def test_a_reporter_only_withdraws_what_they_reported() -> None:
     team = Team("reporter")
-    team.refused("is not yours", "move_issue", issue_id=team.login, status="wont_do")
-    team.refused("you are reporter", "update_issue", issue_id=team.login, priority="high")
-    created = team.call(
+    team.denied("move_issue", "is not yours", issue_id=team.login, status="wont_do")
+    team.denied("update_issue", "you are reporter", issue_id=team.login, priority="high")
+    created = team.done(
         "create_issue", project_id=team.project, title="Sort", kind="bug", component="Search"
     )
     team.move(created["id"], "wont_do")
@@ -164,124 +141,123 @@ def test_a_reporter_only_withdraws_what_they_reported() -> None:
 
 def test_a_reviewer_sends_back() -> None:
     team = Team("reviewer")
-    team.refused("you are reviewer", "move_issue", issue_id=team.login, status="in_progress")
-    board = team.now()
+    team.denied("move_issue", "you are reviewer", issue_id=team.login, status="in_progress")
+    board = team.state
     board.move(board.issues[team.login], "in_progress", "Omar Berg")
     board.move(board.issues[team.login], "in_review", "Omar Berg")
     team.move(team.login, "in_progress")
 
 
 def test_issues_go_to_able_people_of_the_team(team: Team) -> None:
-    team.refused("on another team", "assign_issue", issue_id=team.login, member_id=team.stranger)
-    team.refused("only reports", "assign_issue", issue_id=team.login, member_id=team.reporter)
-    team.refused("is Omar Berg's already", "assign_issue", issue_id=team.login, member_id=team.dev)
+    team.rejected("assign_issue", "on another team", issue_id=team.login, member_id=team.stranger)
+    team.rejected("assign_issue", "only reports", issue_id=team.login, member_id=team.reporter)
+    team.rejected("assign_issue", "is Omar Berg's already", issue_id=team.login, member_id=team.dev)
     team.move(team.login, "in_progress", "in_review")
-    team.refused("send it back", "assign_issue", issue_id=team.login, member_id=team.me)
+    team.rejected("assign_issue", "send it back", issue_id=team.login, member_id=team.me)
 
 
 def test_new_issues_get_the_next_key_and_a_title_of_their_own(team: Team) -> None:
     new = {"project_id": team.project, "kind": "bug", "component": "Editor"}
-    team.refused("is open under this title", "create_issue", title="Fix login", **new)
-    team.refused("Editor, Search", "create_issue", title="Odd", **{**new, "component": "Roof"})
-    created = team.call("create_issue", title="Fix logout", **new)
+    team.rejected("create_issue", "is open under this title", title="Fix login", **new)
+    team.rejected("create_issue", "Editor, Search", title="Odd", **{**new, "component": "Roof"})
+    created = team.done("create_issue", title="Fix logout", **new)
     assert (created["key"], created["watchers"]) == ("ORC-3", [ME])
     team.move(team.login, "wont_do")
-    assert team.call("create_issue", title="Fix login", **new)["key"] == "ORC-4"
+    assert team.done("create_issue", title="Fix login", **new)["key"] == "ORC-4"
 
 
 def test_a_parent_closes_after_its_subtasks(team: Team) -> None:
     new = {"project_id": team.project, "kind": "task", "component": "Editor"}
-    part = team.call("create_issue", title="Part", parent_id=team.login, **new)["id"]
-    assert team.call("get_issue", issue_id=team.login)["subtasks"] == [part]
-    team.refused("no top-level issue", "create_issue", title="Deep", parent_id=part, **new)
-    team.refused("ORC-3 has to be closed", "move_issue", issue_id=team.login, status="wont_do")
+    part = team.done("create_issue", title="Part", parent_id=team.login, **new)["id"]
+    assert team.done("get_issue", issue_id=team.login)["subtasks"] == [part]
+    team.rejected("create_issue", "no top-level issue", title="Deep", parent_id=part, **new)
+    team.rejected("move_issue", "ORC-3 has to be closed", issue_id=team.login, status="wont_do")
     team.move(part, "wont_do")
     team.move(team.login, "wont_do")
 
 
 def test_blockers_hold_up_closing_and_never_go_in_circles(team: Team) -> None:
-    third = team.now().issues.update(team.menu, title="Menu").id
-    team.call("add_issue_blocker", issue_id=team.login, blocker_id=third)
-    team.refused("itself waits", "add_issue_blocker", issue_id=third, blocker_id=team.login)
-    team.refused("itself waits", "add_issue_blocker", issue_id=third, blocker_id=third)
-    team.refused("already", "add_issue_blocker", issue_id=team.login, blocker_id=third)
-    team.refused("ORC-2 has to be closed", "move_issue", issue_id=team.login, status="wont_do")
+    third = team.state.issues.update(team.menu, title="Menu").id
+    team.done("add_issue_blocker", issue_id=team.login, blocker_id=third)
+    team.rejected("add_issue_blocker", "itself waits", issue_id=third, blocker_id=team.login)
+    team.rejected("add_issue_blocker", "itself waits", issue_id=third, blocker_id=third)
+    team.rejected("add_issue_blocker", "already", issue_id=team.login, blocker_id=third)
+    team.rejected("move_issue", "ORC-2 has to be closed", issue_id=team.login, status="wont_do")
     team.move(third, "wont_do")
     team.move(team.login, "wont_do")
 
 
 def test_a_duplicate_hands_its_watchers_on(team: Team) -> None:
-    team.call("watch_issue", issue_id=team.login)
-    team.refused("watch ORC-1 already", "watch_issue", issue_id=team.login)
+    team.done("watch_issue", issue_id=team.login)
+    team.rejected("watch_issue", "watch ORC-1 already", issue_id=team.login)
     same = {"issue_id": team.login, "original_id": team.menu}
-    team.refused("of itself", "close_duplicate_issue", **{**same, "original_id": team.login})
-    closed = team.call("close_duplicate_issue", **same)
+    team.rejected("close_duplicate_issue", "of itself", **{**same, "original_id": team.login})
+    closed = team.done("close_duplicate_issue", **same)
     assert (closed["status"], closed["duplicate_of_id"]) == ("wont_do", team.menu)
     assert team.issue(team.menu).watchers == (ME,)
-    told = team.call("list_issue_history", issue_id=team.menu)["items"][0]
+    told = team.done("list_issue_history", issue_id=team.menu)["items"][0]
     assert told["text"] == "ORC-1 is a duplicate of this issue."
     back = {"issue_id": team.menu, "original_id": team.login}
-    team.refused("is a duplicate too", "close_duplicate_issue", **back)
+    team.rejected("close_duplicate_issue", "is a duplicate too", **back)
 
 
 def test_a_sprint_cannot_be_overfilled(team: Team) -> None:
     team.plan(team.login, team.sprint)
-    team.call("update_issue", issue_id=team.menu, points=8)
+    team.done("update_issue", issue_id=team.menu, points=8)
     plan = {"issue_id": team.menu, "sprint_id": team.sprint}
-    team.refused("has room for 5 points", "plan_issue", **plan)
-    team.refused("has room for 8 points", "update_issue", issue_id=team.login, points=13)
-    team.call("update_issue", issue_id=team.menu, points=5)
+    team.rejected("plan_issue", "has room for 5 points", **plan)
+    team.rejected("update_issue", "has room for 8 points", issue_id=team.login, points=13)
+    team.done("update_issue", issue_id=team.menu, points=5)
     team.plan(team.menu, team.sprint)
     assert team.load(team.sprint).load == 8
-    team.refused("already", "plan_issue", **plan)
+    team.rejected("plan_issue", "already", **plan)
     team.plan(team.menu, "backlog")
     assert team.load(team.sprint).load == 3
 
 
 def test_estimates_are_fixed_once_work_has_started(team: Team) -> None:
     team.move(team.login, "in_progress")
-    team.refused("its estimate stays", "update_issue", issue_id=team.login, points=1)
-    assert team.try_("update_issue", issue_id=team.menu, points=4).error == "invalid_argument"
-    team.refused("say what to change", "update_issue", issue_id=team.menu)
+    team.rejected("update_issue", "its estimate stays", issue_id=team.login, points=1)
+    assert team.call("update_issue", issue_id=team.menu, points=4).error == "invalid_argument"
+    team.rejected("update_issue", "say what to change", issue_id=team.menu)
 
 
 def test_only_a_lead_makes_issues_critical() -> None:
     team = Team("developer")
-    team.refused("ask a lead", "update_issue", issue_id=team.login, priority="critical")
-    changed = team.call("update_issue", issue_id=team.login, priority="high", labels=["docs"])
+    team.denied("update_issue", "ask a lead", issue_id=team.login, priority="critical")
+    changed = team.done("update_issue", issue_id=team.login, priority="high", labels=["docs"])
     assert (changed["priority"], changed["labels"]) == ("high", ["docs"])
 
 
 def test_one_sprint_at_a_time_and_none_without_issues(team: Team) -> None:
-    team.refused("has no issues yet", "start_sprint", sprint_id=team.sprint)
+    team.rejected("start_sprint", "has no issues yet", sprint_id=team.sprint)
     team.plan(team.login, team.sprint)
     team.plan(team.menu, team.later)
-    team.call("start_sprint", sprint_id=team.sprint)
-    team.refused("ORC Sprint 4 is active", "start_sprint", sprint_id=team.later)
-    team.refused("is active already", "start_sprint", sprint_id=team.sprint)
-    team.refused("not active", "end_sprint", sprint_id=team.later)
+    team.done("start_sprint", sprint_id=team.sprint)
+    team.rejected("start_sprint", "ORC Sprint 4 is active", sprint_id=team.later)
+    team.rejected("start_sprint", "is active already", sprint_id=team.sprint)
+    team.rejected("end_sprint", "not active", sprint_id=team.later)
 
 
 def test_ending_a_sprint_moves_what_is_unfinished(team: Team) -> None:
-    team.call("update_issue", issue_id=team.menu, points=5)
+    team.done("update_issue", issue_id=team.menu, points=5)
     team.plan(team.login, team.sprint)
     team.plan(team.menu, team.sprint)
-    team.now().sprints.update(team.later, capacity=4)
-    team.call("start_sprint", sprint_id=team.sprint)
-    ended = team.call("end_sprint", sprint_id=team.sprint)
+    team.state.sprints.update(team.later, capacity=4)
+    team.done("start_sprint", sprint_id=team.sprint)
+    ended = team.done("end_sprint", sprint_id=team.sprint)
     assert (ended["status"], ended.get("load", 0)) == ("closed", 0)
     assert team.issue(team.login).sprint_id == team.later
     assert team.issue(team.menu).sprint_id is None
-    team.refused("is over", "plan_issue", issue_id=team.menu, sprint_id=team.sprint)
+    team.rejected("plan_issue", "is over", issue_id=team.menu, sprint_id=team.sprint)
 
 
 def test_a_sprint_runs_out_by_itself(team: Team) -> None:
     team.plan(team.login, team.sprint)
-    team.call("start_sprint", sprint_id=team.sprint, weeks=1)
-    team.session.advance(7 * 1440 - 1)
+    team.done("start_sprint", sprint_id=team.sprint, weeks=1)
+    team.wait(7 * 1440 - 1)
     assert team.load(team.sprint).status == "active"
-    team.session.advance(1)
-    team.session.check()
+    team.wait(1)
     assert team.load(team.sprint).status == "closed"
     assert team.load(team.later).load == 3
 
@@ -289,39 +265,39 @@ def test_a_sprint_runs_out_by_itself(team: Team) -> None:
 def test_only_the_lead_runs_sprints_and_releases() -> None:
     team = Team("developer")
     team.plan(team.login, team.sprint)
-    team.refused("ask a lead", "start_sprint", sprint_id=team.sprint)
-    team.refused("ask a lead", "end_sprint", sprint_id=team.sprint)
-    team.refused("ask a lead", "ship_release", release_id=team.release)
+    team.denied("start_sprint", "ask a lead", sprint_id=team.sprint)
+    team.denied("end_sprint", "ask a lead", sprint_id=team.sprint)
+    team.denied("ship_release", "ask a lead", release_id=team.release)
 
 
 def test_a_release_ships_when_everything_in_it_is_closed(team: Team) -> None:
-    team.refused("nothing in Orchard 2.1 is done", "ship_release", release_id=team.release)
-    team.call("set_issue_release", issue_id=team.login, release_id=team.release)
-    team.refused("already", "set_issue_release", issue_id=team.login, release_id=team.release)
-    team.refused("not closed yet: ORC-1", "ship_release", release_id=team.release)
+    team.rejected("ship_release", "nothing in Orchard 2.1 is done", release_id=team.release)
+    team.done("set_issue_release", issue_id=team.login, release_id=team.release)
+    team.rejected("set_issue_release", "already", issue_id=team.login, release_id=team.release)
+    team.rejected("ship_release", "not closed yet: ORC-1", release_id=team.release)
     team.move(team.login, "in_progress", "in_review", "done")
-    assert team.call("ship_release", release_id=team.release)["released_at"]
-    team.refused("has shipped already", "ship_release", release_id=team.release)
-    team.refused("has shipped", "set_issue_release", issue_id=team.menu, release_id=team.release)
+    assert team.done("ship_release", release_id=team.release)["released_at"]
+    team.rejected("ship_release", "has shipped already", release_id=team.release)
+    team.rejected("set_issue_release", "has shipped", issue_id=team.menu, release_id=team.release)
 
 
 def test_issues_nobody_touches_are_stale(team: Team) -> None:
-    team.session.advance(21 * 1440)
-    team.call("comment_on_issue", issue_id=team.menu, text="Still wanted.")
-    stale = team.call("search_issues", status="stale")["items"]
+    team.wait(days=21)
+    team.done("comment_on_issue", issue_id=team.menu, text="Still wanted.")
+    stale = team.done("search_issues", status="stale")["items"]
     assert [issue["id"] for issue in stale] == [team.login]
 
 
 def test_projects_do_not_mix(team: Team) -> None:
-    board = team.now()
+    board = team.state
     fields = {"key": "TUN-1", "project_id": team.other, "title": "Far", "kind": "bug"}
     times = {"created_at": NOW, "updated_at": NOW, "status": "open", "priority": "low"}
     elsewhere = board.issues.add(reporter=ME, estimate=2, **fields, **times).id
-    team.refused(
-        "another project's sprint", "plan_issue", issue_id=elsewhere, sprint_id=team.sprint
+    team.rejected(
+        "plan_issue", "another project's sprint", issue_id=elsewhere, sprint_id=team.sprint
     )
     ship = {"issue_id": elsewhere, "release_id": team.release}
-    team.refused("another project's release", "set_issue_release", **ship)
+    team.rejected("set_issue_release", "another project's release", **ship)
     same = {"issue_id": elsewhere, "original_id": team.login}
-    team.refused("in another project", "close_duplicate_issue", **same)
-    team.call("add_issue_blocker", issue_id=elsewhere, blocker_id=team.login)
+    team.rejected("close_duplicate_issue", "in another project", **same)
+    team.done("add_issue_blocker", issue_id=elsewhere, blocker_id=team.login)

@@ -6,24 +6,17 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from difflib import SequenceMatcher
-from functools import cache
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
+from graph.graphs import graph
 from provegym.demo import load as load_story
 from provegym.demo import play
-from provegym.graph.dependency import Graph, build
 from provegym.kernel import AnyServer, Session
 from provegym.servers import load, load_all, names
 from servers import golden
-
-
-@cache
-def graph_of(server: AnyServer) -> Graph:
-    """The proven dependency graph of a server."""
-    return build(server)
 
 
 def test_the_command_lists_every_server() -> None:
@@ -73,7 +66,7 @@ def test_the_same_things_are_called_the_same() -> None:
 def test_most_tools_take_what_others_yield() -> None:
     fed = total = 0
     for server in load_all():
-        targets = {edge.target for edge in graph_of(server).edges if edge.kind == "explicit"}
+        targets = {edge.target for edge in graph(server.name).edges if edge.kind == "explicit"}
         fed += len(targets)
         total += len(server.tools)
     print(f"{fed} of {total} tools take an argument that another tool yields")
@@ -82,7 +75,7 @@ def test_most_tools_take_what_others_yield() -> None:
 
 @pytest.mark.parametrize("server", load_all(), ids=lambda server: server.name)
 def test_every_server_has_a_chain_of_five(server: AnyServer) -> None:
-    pairs = graph_of(server).pairs()
+    pairs = graph(server.name).pairs()
     following = defaultdict(set)
     for source, target in pairs:
         following[source].add(target)

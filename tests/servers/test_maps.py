@@ -5,21 +5,23 @@ from typing import Any
 
 import pytest
 
-from provegym.kernel import Outcome, Seed, Session
+from provegym.kernel import Seed
 from provegym.servers.maps import server
 from provegym.servers.maps.state import City
+from servers.desk import Desk
 
 MONDAY_NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
-class Town:
+class Town(Desk[City]):
     """A ring of four streets, and places at three of its corners.
 
     West to east one takes the slow Mill Lane, or drives round by the motorway.
     """
 
     def __init__(self) -> None:
-        city = self.city = City(Seed(0))
+        super().__init__(server, City(Seed(0)))
+        city = self.world
         city.now = MONDAY_NOON
         spots = {"sw": (50.0, 8.0), "se": (50.0, 8.02), "nw": (50.01, 8.0), "ne": (50.01, 8.02)}
         self.corner = {
@@ -37,7 +39,7 @@ class Town:
         for junction in list(city.junctions):
             touching = [r.id for r in city.segments if junction.id in (r.start_id, r.end_id)]
             city.junctions.update(junction.id, exits=tuple(touching))
-        self.session = Session.over(server, city)
+        self.start()
 
     def road(
         self, street: str, kind: str, start: str, end: str, meters: int, speed: int, **more: Any
@@ -45,32 +47,24 @@ class Town:
         """Add a road between two corners."""
         ends = {"start_id": self.corner[start], "end_id": self.corner[end], "speed_kmh": speed}
         names = {"street": street, "from_street": start, "to_street": end, "kind": kind}
-        return self.city.segments.add(meters=meters, **ends, **names, **more).id
+        return self.world.segments.add(meters=meters, **ends, **names, **more).id
 
     def place(self, name: str, corner: str, **more: Any) -> str:
         """Add a place at a corner."""
-        junction = self.city.junctions[self.corner[corner]]
+        junction = self.world.junctions[self.corner[corner]]
         spot = {"latitude": junction.latitude, "longitude": junction.longitude, "meters": 10}
         where = {"address": f"1 {corner} {name}", "district": "Centre", "junction_id": junction.id}
-        return self.city.places.add(name=name, **spot, **where, **more).id
-
-    def do(self, tool: str, **arguments: Any) -> Outcome:
-        """Call a tool; invariants hold afterwards."""
-        outcome = self.session.call(tool, arguments)
-        self.session.check()
-        return outcome
+        return self.world.places.add(name=name, **spot, **where, **more).id
 
     def go(self, mode: str, start: str, end: str, **more: Any) -> Any:
         """The route between two places."""
         ends = {"origin_id": start, "destination_id": end}
-        return self.do("get_directions", **ends, mode=mode, **more).value
+        return self.done("get_directions", **ends, mode=mode, **more)
 
     def set_out(self, mode: str = "drive") -> Any:
         """Start the journey from home to the cafe."""
         ends = {"origin_id": self.home, "destination_id": self.cafe}
-        outcome = self.do("start_journey", **ends, mode=mode)
-        assert outcome.ok, outcome.text
-        return outcome.value
+        return self.done("start_journey", **ends, mode=mode)
 
 
 @pytest.fixture
@@ -78,30 +72,24 @@ def town() -> Town:
     return Town()
 
 
-def refused(outcome: Outcome, kind: str, words: str) -> None:
-    """The call was refused, and the message says why."""
-    assert outcome.error == kind
-    assert words in outcome.value["message"]
-
-
 def test_an_exact_address_wins_over_parts_of_it(town: Town) -> None:
-    assert town.do("geocode_address", address="1 sw 3 mill lane").value["total"] == 1
-    assert town.do("geocode_address", address="museum ne").value["items"][0]["id"] == town.museum
-    assert town.do("geocode_address", address="1").value["total"] == 4
+    assert town.done("geocode_address", address="1 sw 3 mill lane")["total"] == 1
+    assert town.done("geocode_address", address="museum ne")["items"][0]["id"] == town.museum
+    assert town.done("geocode_address", address="1")["total"] == 4
 
 
 def test_a_coordinate_leads_to_the_nearest_place_in_town(town: Town) -> None:
-    found = town.do("reverse_geocode", latitude=50.001, longitude=8.001)
-    assert found.value["id"] == town.home
-    refused(town.do("reverse_geocode", latitude=51, longitude=8), "rejected", "outside the city")
+    found = town.done("reverse_geocode", latitude=50.001, longitude=8.001)
+    assert found["id"] == town.home
+    town.rejected("reverse_geocode", "outside the city", latitude=51, longitude=8)
 
 
 def test_search_leaves_plain_addresses_out_and_ranks_by_rating(town: Town) -> None:
-    names = [place["name"] for place in town.do("search_places").value["items"]]
+    names = [place["name"] for place in town.done("search_places")["items"]]
     assert names[0] == "Oak Park"
     assert "3 Mill Lane" not in names
-    nearby = town.do("find_nearby_places", place_id=town.home, category="cafe")
-    assert nearby.value["items"][0]["id"] == town.cafe
+    nearby = town.done("find_nearby_places", place_id=town.home, category="cafe")
+    assert nearby["items"][0]["id"] == town.cafe
 
 
 def test_cars_and_walkers_take_different_ways(town: Town) -> None:
@@ -112,8 +100,13 @@ def test_cars_and_walkers_take_different_ways(town: Town) -> None:
 def test_one_way_streets_bind_wheels_but_not_feet(town: Town) -> None:
     assert town.go("walk", town.park, town.cafe)["streets"] == ["East Road"]
     assert town.go("drive", town.park, town.cafe)["streets"][0] == "Linden Bypass"
-    stuck = town.do("get_directions", origin_id=town.park, destination_id=town.cafe, mode="cycle")
-    refused(stuck, "rejected", "try another mode")
+    town.rejected(
+        "get_directions",
+        "try another mode",
+        origin_id=town.park,
+        destination_id=town.cafe,
+        mode="cycle",
+    )
 
 
 def test_rush_hour_is_slow_on_weekdays(town: Town) -> None:
@@ -125,35 +118,35 @@ def test_rush_hour_is_slow_on_weekdays(town: Town) -> None:
 
 def test_a_closure_sends_traffic_round_until_it_is_over(town: Town) -> None:
     assert town.go("drive", town.home, town.cafe)["streets"] == ["Mill Lane"]
-    assert town.do("report_road_problem", road_segment_id=town.east, kind="accident").ok
-    assert town.do("report_road_problem", road_segment_id=town.lane, kind="closure").ok
+    town.done("report_road_problem", road_segment_id=town.east, kind="accident")
+    town.done("report_road_problem", road_segment_id=town.lane, kind="closure")
     walk = town.go("walk", town.home, town.cafe)
     assert walk["streets"] == ["Mill Lane"]
-    assert town.go("drive", town.home, town.cafe)["error"] == "rejected"
+    drive = {"origin_id": town.home, "destination_id": town.cafe, "mode": "drive"}
+    town.rejected("get_directions", **drive)
     later = town.go("drive", town.home, town.cafe, depart_at="2026-03-02T21:00:00Z")
     assert later["streets"] == ["Mill Lane"]
-    town.session.advance(8 * 60)
-    town.session.check()
+    town.wait(hours=8)
     assert town.go("drive", town.home, town.cafe)["streets"] == ["Mill Lane"]
-    assert town.do("list_road_segments", blocked=True).value["total"] == 0
+    assert town.done("list_road_segments", blocked=True)["total"] == 0
 
 
 def test_a_known_problem_is_not_reported_twice(town: Town) -> None:
-    assert town.do("report_road_problem", road_segment_id=town.lane, kind="hazard").ok
-    again = town.do("report_road_problem", road_segment_id=town.lane, kind="hazard")
-    refused(again, "rejected", "known hazard")
+    town.done("report_road_problem", road_segment_id=town.lane, kind="hazard")
+    town.rejected("report_road_problem", "known hazard", road_segment_id=town.lane, kind="hazard")
 
 
 def test_only_the_authority_closes_motorways(town: Town) -> None:
-    closure = town.do("report_road_problem", road_segment_id=town.bypass, kind="closure")
-    refused(closure, "denied", "road authority")
-    assert town.do("report_road_problem", road_segment_id=town.bypass, kind="accident").ok
+    town.denied(
+        "report_road_problem", "road authority", road_segment_id=town.bypass, kind="closure"
+    )
+    town.done("report_road_problem", road_segment_id=town.bypass, kind="accident")
 
 
 def test_a_problem_on_the_way_delays_the_journey_and_closes_nothing_for_walkers(town: Town) -> None:
     before = town.set_out()["arrives_at"]
-    town.do("report_road_problem", road_segment_id=town.lane, kind="accident")
-    after = town.do("list_journeys").value["items"][0]["arrives_at"]
+    town.done("report_road_problem", road_segment_id=town.lane, kind="accident")
+    after = town.done("list_journeys")["items"][0]["arrives_at"]
     late = datetime.fromisoformat(after) - datetime.fromisoformat(before)
     assert late == timedelta(minutes=10)
     tables = {change.table for change in town.session.diff()}
@@ -162,61 +155,55 @@ def test_a_problem_on_the_way_delays_the_journey_and_closes_nothing_for_walkers(
 
 def test_walkers_are_not_delayed(town: Town) -> None:
     before = town.set_out("walk")["arrives_at"]
-    town.do("report_road_problem", road_segment_id=town.lane, kind="closure")
-    assert town.do("list_journeys").value["items"][0]["arrives_at"] == before
+    town.done("report_road_problem", road_segment_id=town.lane, kind="closure")
+    assert town.done("list_journeys")["items"][0]["arrives_at"] == before
 
 
 def test_one_journey_at_a_time_and_it_ends_on_arrival(town: Town) -> None:
     minutes = town.set_out()["route"]["minutes"]
     ends = {"origin_id": town.home, "destination_id": town.park, "mode": "walk"}
-    refused(town.do("start_journey", **ends), "rejected", "still on the way to Copper Cafe")
-    town.session.advance(minutes)
-    assert town.do("list_journeys").value["items"][0]["status"] == "arrived"
-    assert town.do("start_journey", **ends).ok
+    town.rejected("start_journey", "still on the way to Copper Cafe", **ends)
+    town.wait(minutes)
+    assert town.done("list_journeys")["items"][0]["status"] == "arrived"
+    town.done("start_journey", **ends)
 
 
 def test_nobody_sets_out_for_where_they_are_or_for_what_is_gone(town: Town) -> None:
     same = {"origin_id": town.home, "destination_id": town.home, "mode": "walk"}
-    refused(town.do("start_journey", **same), "rejected", "leads nowhere")
+    town.rejected("start_journey", "leads nowhere", **same)
     gone = {"origin_id": town.home, "destination_id": town.museum, "mode": "walk"}
-    refused(town.do("start_journey", **gone), "rejected", "closed for good")
+    town.rejected("start_journey", "closed for good", **gone)
 
 
 def test_three_people_follow_a_running_journey(town: Town) -> None:
     trip = town.set_out("walk")["id"]
     for name in ("Ada Berg", "Ivo Falk", "Uma Holm"):
-        assert town.do("share_arrival", journey_id=trip, contact_name=name).ok
-    twice = town.do("share_arrival", journey_id=trip, contact_name="Ada Berg")
-    refused(twice, "rejected", "already follows")
-    fourth = town.do("share_arrival", journey_id=trip, contact_name="Nils Klein")
-    refused(fourth, "rejected", "no more can")
-    town.session.advance(60)
-    over = town.do("share_arrival", journey_id=trip, contact_name="Nils Klein")
-    refused(over, "rejected", "is over")
+        town.done("share_arrival", journey_id=trip, contact_name=name)
+    town.rejected("share_arrival", "already follows", journey_id=trip, contact_name="Ada Berg")
+    town.rejected("share_arrival", "no more can", journey_id=trip, contact_name="Nils Klein")
+    town.wait(60)
+    town.rejected("share_arrival", "is over", journey_id=trip, contact_name="Nils Klein")
 
 
 def test_there_is_one_home(town: Town) -> None:
-    assert town.do("save_place", place_id=town.home, list_name="Home").ok
-    second = town.do("save_place", place_id=town.cafe, list_name="home")
-    refused(second, "rejected", "is full")
+    town.done("save_place", place_id=town.home, list_name="Home")
+    town.rejected("save_place", "is full", place_id=town.cafe, list_name="home")
 
 
 def test_a_list_holds_a_place_once_and_nothing_that_is_gone(town: Town) -> None:
-    saved = town.do("save_place", place_id=town.cafe, list_name="Treats")
-    assert town.do("save_place", place_id=town.park, list_name="treats").value["list_name"] == (
+    saved = town.done("save_place", place_id=town.cafe, list_name="Treats")
+    assert town.done("save_place", place_id=town.park, list_name="treats")["list_name"] == (
         "Treats"
     )
-    refused(town.do("save_place", place_id=town.cafe, list_name="TREATS"), "rejected", "already on")
-    refused(town.do("save_place", place_id=town.museum, list_name="Treats"), "rejected", "for good")
-    assert town.do("remove_saved_place", saved_place_id=saved.value["id"]).ok
-    assert town.do("list_saved_places", list_name="treat").value["total"] == 1
+    town.rejected("save_place", "already on", place_id=town.cafe, list_name="TREATS")
+    town.rejected("save_place", "for good", place_id=town.museum, list_name="Treats")
+    town.done("remove_saved_place", saved_place_id=saved["id"])
+    assert town.done("list_saved_places", list_name="treat")["total"] == 1
 
 
 def test_lists_are_full_at_six(town: Town) -> None:
     for number in range(6):
-        extra = town.session.state(server)
-        assert isinstance(extra, City)
-        place = extra.places.add(
+        place = town.state.places.add(
             name=f"House {number}",
             address=f"{number} Hill",
             district="Hill",
@@ -225,33 +212,30 @@ def test_lists_are_full_at_six(town: Town) -> None:
             junction_id=town.corner["sw"],
             meters=5,
         )
-        assert town.do("save_place", place_id=place.id, list_name="Houses").ok
-    refused(town.do("save_place", place_id=town.cafe, list_name="Houses"), "rejected", "is full")
+        town.done("save_place", place_id=place.id, list_name="Houses")
+    town.rejected("save_place", "is full", place_id=town.cafe, list_name="Houses")
 
 
 def test_what_a_friend_added_stays() -> None:
     town = Town()
-    state = town.session.state(server)
-    assert isinstance(state, City)
-    entry = state.saved.add(
+    entry = town.state.saved.add(
         list_name="Treats", place_id=town.cafe, name="Copper Cafe", added_by="Ada Berg"
     )
-    gone = town.do("remove_saved_place", saved_place_id=entry.id)
-    refused(gone, "denied", "Ada Berg added")
+    town.denied("remove_saved_place", "Ada Berg added", saved_place_id=entry.id)
 
 
 def test_a_place_is_rated_once(town: Town) -> None:
-    rated = town.do("review_place", place_id=town.park, stars=2)
-    assert (rated.value["rating"], rated.value["review_count"]) == (3.5, 4)
-    refused(town.do("review_place", place_id=town.park, stars=5), "rejected", "2 stars of you")
-    assert town.do("review_place", place_id=town.cafe, stars=5).value["rating"] == 5
-    refused(town.do("review_place", place_id=town.home, stars=5), "rejected", "no business")
-    refused(town.do("review_place", place_id=town.museum, stars=5), "rejected", "for good")
+    rated = town.done("review_place", place_id=town.park, stars=2)
+    assert (rated["rating"], rated["review_count"]) == (3.5, 4)
+    town.rejected("review_place", "2 stars of you", place_id=town.park, stars=5)
+    assert town.done("review_place", place_id=town.cafe, stars=5)["rating"] == 5
+    town.rejected("review_place", "no business", place_id=town.home, stars=5)
+    town.rejected("review_place", "for good", place_id=town.museum, stars=5)
 
 
 def test_a_matrix_holds_every_pair(town: Town) -> None:
     ends = {"origin_ids": [town.home, town.cafe], "destination_ids": [town.park, town.cafe]}
-    routes = town.do("get_distance_matrix", **ends, mode="walk").value["items"]
+    routes = town.done("get_distance_matrix", **ends, mode="walk")["items"]
     pairs = [(route["origin"], route["destination"]) for route in routes]
     home = [("3 Mill Lane", "Oak Park"), ("3 Mill Lane", "Copper Cafe")]
     assert pairs == [*home, ("Copper Cafe", "Oak Park")]

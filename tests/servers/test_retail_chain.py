@@ -1,157 +1,133 @@
-"""The rules of the retail chain, told on three stores and two products."""
+"""The rules of the retail chain, told on two stores and two products."""
 
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from provegym.kernel import Outcome, Seed, Session, money
+from provegym.kernel import Seed, money
 from provegym.servers.retail_chain import server
-from provegym.servers.retail_chain.state import Chain, Reservation, Shipment, Stock
-
-Ids = dict[str, str]
-
-
-@pytest.fixture
-def ids() -> Ids:
-    """Where things are, by short names."""
-    return {}
+from provegym.servers.retail_chain.state import Chain, Shipment, Stock, Store
+from servers.desk import Desk
 
 
-@pytest.fixture
-def session(ids: Ids) -> Session:
-    """Ines works in Mill Lane; Quay is two hours away and has plenty of kettles."""
-    chain = Chain(Seed(0))
-    for name, hours in (("Mill Lane", 0), ("Quay", 2)):
+class Shop(Desk[Chain]):
+    """Ines works in Mill Lane; Quay is two hours away and has plenty of kettles and vases."""
+
+    def __init__(self) -> None:
+        super().__init__(server, Chain(Seed(0)))
+        own, quay = self.open("Mill Lane", 0), self.open("Quay", 2)
+        self.quay = quay.id
+        vase = {"price": money(60), "discontinued": True}
+        self.kettles = self.shelve("Kettle", own, 10)
+        self.vases = self.shelve("Vase", own, 10, **vase)
+        self.their_kettles = self.shelve("Kettle", quay, 30)
+        self.their_vases = self.shelve("Vase", quay, 25, **vase)
+        self.world.check()
+        self.start()
+
+    def open(self, name: str, hours: int) -> Store:
+        """A store so many hours away by lorry."""
         team = {"manager": f"{name} Boss", "clerk": f"{name} Clerk", "own": hours == 0}
-        store = chain.stores.add(name=name, city="Corvale", lorry_hours=hours, **team)
-        ids[name] = store.id
-        for product, price, gone in (("Kettle", 20, False), ("Vase", 60, True)):
-            count = 10 if store.own else 25 if gone else 30
-            place = {"store_id": store.id, "store_name": name, "own": store.own}
-            counts = {"on_hand": count, "available": count, "counted_in": count}
-            more = {"supplier": "Pike", "pack_size": 6, "discontinued": gone, "reorder_point": 12}
-            fields = {"lorry_hours": hours, "product_name": product, "price": money(price)}
-            ids[f"{product} {name}"] = chain.stocks.add(**place, **counts, **more, **fields).id
-    chain.check()
-    return Session.over(server, chain)
+        return self.world.stores.add(name=name, city="Corvale", lorry_hours=hours, **team)
+
+    def shelve(self, product: str, store: Store, count: int, **fields: Any) -> str:
+        """So many pieces of a product in a store."""
+        place = {"store_id": store.id, "store_name": store.name, "own": store.own}
+        counts = {"on_hand": count, "available": count, "counted_in": count}
+        known = {"supplier": "Pike", "pack_size": 6, "reorder_point": 12, "price": money(20)}
+        known |= {"lorry_hours": store.lorry_hours, "product_name": product}
+        return self.world.stocks.add(**place, **counts, **{**known, **fields}).id
+
+    def stock(self, stock_id: str) -> Stock:
+        """What a store has of a product now."""
+        return self.state.stocks[stock_id]
+
+    def asked(self, quantity: int) -> Shipment:
+        """Quay wants kettles from Mill Lane."""
+        chain = self.state
+        mine, theirs = chain.stocks[self.kettles], chain.stocks[self.their_kettles]
+        due = chain.now + timedelta(hours=8)
+        made = chain.ship(mine, theirs, quantity=quantity, status="requested", due_at=due)
+        chain.undo.clear()
+        return made
 
 
-def chain_of(session: Session) -> Chain:
-    """The state, with its invariants asserted."""
-    session.check()
-    state = session.state(server)
-    assert isinstance(state, Chain)
-    return state
+@pytest.fixture
+def shop() -> Shop:
+    return Shop()
 
 
-def done(session: Session, tool: str, **arguments: Any) -> Any:
-    """The result of a call that must succeed."""
-    outcome = session.call(tool, arguments)
-    assert outcome.ok, outcome.text
-    chain_of(session)
-    return outcome.value
-
-
-def refused(session: Session, tool: str, **arguments: Any) -> Outcome:
-    """The refusal of a call that a rule must stop."""
-    outcome = session.call(tool, arguments)
-    assert outcome.error in ("rejected", "denied"), outcome.text
-    return outcome
-
-
-def stock(session: Session, stock_id: str) -> Stock:
-    return chain_of(session).stocks[stock_id]
-
-
-def shipment(session: Session, made: Any) -> Shipment:
-    return chain_of(session).shipments[made["id"]]
-
-
-def reservation(session: Session, made: Any) -> Reservation:
-    return chain_of(session).reservations[made["id"]]
-
-
-def ask_us(session: Session, ids: Ids, quantity: int) -> Shipment:
-    """Quay wants kettles from Mill Lane."""
-    chain = chain_of(session)
-    mine, theirs = (chain.stocks[ids[f"Kettle {name}"]] for name in ("Mill Lane", "Quay"))
-    due = chain.now + timedelta(hours=8)
-    made = chain.ship(mine, theirs, quantity=quantity, status="requested", due_at=due)
-    chain.undo.clear()
-    return made
-
-
-def test_stock_is_found_by_product_store_and_need(session: Session, ids: Ids) -> None:
-    found = done(session, "search_store_stock", product_name="kettle", store_id=ids["Quay"])
-    assert [item["id"] for item in found["items"]] == [ids["Kettle Quay"]]
-    low = done(session, "search_store_stock", to_reorder=True)
+def test_stock_is_found_by_product_store_and_need(shop: Shop) -> None:
+    found = shop.done("search_store_stock", product_name="kettle", store_id=shop.quay)
+    assert [item["id"] for item in found["items"]] == [shop.their_kettles]
+    low = shop.done("search_store_stock", to_reorder=True)
     assert {item["store_name"] for item in low["items"]} == {"Mill Lane"}
-    assert session.call("search_store_stock", {"store_id": "shp_1"}).error == "not_found"
+    shop.not_found("search_store_stock", store_id="shp_1")
 
 
-def test_the_own_store_is_marked(session: Session) -> None:
-    stores = done(session, "list_chain_stores", city="corvale")["items"]
+def test_the_own_store_is_marked(shop: Shop) -> None:
+    stores = shop.done("list_chain_stores", city="corvale")["items"]
     assert [store["name"] for store in stores if store.get("own")] == ["Mill Lane"]
 
 
-def test_a_requested_transfer_is_answered_sent_and_received(session: Session, ids: Ids) -> None:
-    made = done(session, "request_store_transfer", stock_id=ids["Kettle Quay"], quantity=8)
-    assert stock(session, ids["Kettle Quay"]).on_hand == 30
-    session.advance(240)
-    assert shipment(session, made).status == "in_transit"
-    assert stock(session, ids["Kettle Quay"]).on_hand == 22
-    assert refused(session, "receive_store_shipment", shipment_id=made["id"], counted=8)
-    session.advance(120)
-    assert shipment(session, made).status == "arrived"
-    assert refused(session, "receive_store_shipment", shipment_id=made["id"], counted=9)
-    done(session, "receive_store_shipment", shipment_id=made["id"], counted=7)
-    assert stock(session, ids["Kettle Mill Lane"]).on_hand == 17
-    assert refused(session, "receive_store_shipment", shipment_id=made["id"], counted=7)
+def test_a_requested_transfer_is_answered_sent_and_received(shop: Shop) -> None:
+    made = shop.done("request_store_transfer", stock_id=shop.their_kettles, quantity=8)
+    assert shop.stock(shop.their_kettles).on_hand == 30
+    shop.wait(240)
+    assert shop.state.shipments[made["id"]].status == "in_transit"
+    assert shop.stock(shop.their_kettles).on_hand == 22
+    shop.rejected("receive_store_shipment", shipment_id=made["id"], counted=8)
+    shop.wait(120)
+    assert shop.state.shipments[made["id"]].status == "arrived"
+    shop.rejected("receive_store_shipment", shipment_id=made["id"], counted=9)
+    shop.done("receive_store_shipment", shipment_id=made["id"], counted=7)
+    assert shop.stock(shop.kettles).on_hand == 17
+    shop.rejected("receive_store_shipment", shipment_id=made["id"], counted=7)
 
 
-def test_a_store_keeps_what_its_reorder_point_says(session: Session, ids: Ids) -> None:
-    made = done(session, "request_store_transfer", stock_id=ids["Kettle Quay"], quantity=19)
-    session.advance(240)
-    assert shipment(session, made).status == "declined"
-    assert stock(session, ids["Kettle Quay"]).on_hand == 30
+def test_a_store_keeps_what_its_reorder_point_says(shop: Shop) -> None:
+    made = shop.done("request_store_transfer", stock_id=shop.their_kettles, quantity=19)
+    shop.wait(240)
+    assert shop.state.shipments[made["id"]].status == "declined"
+    assert shop.stock(shop.their_kettles).on_hand == 30
 
 
-def test_requests_go_to_others_one_at_a_time_for_what_is_there(session: Session, ids: Ids) -> None:
-    assert refused(session, "request_store_transfer", stock_id=ids["Kettle Mill Lane"], quantity=1)
-    many = refused(session, "request_store_transfer", stock_id=ids["Vase Quay"], quantity=26)
-    assert "only 25 available" in many.text
-    done(session, "request_store_transfer", stock_id=ids["Kettle Quay"], quantity=2)
-    assert refused(session, "request_store_transfer", stock_id=ids["Kettle Quay"], quantity=2)
+def test_requests_go_to_others_one_at_a_time_for_what_is_there(shop: Shop) -> None:
+    shop.rejected("request_store_transfer", stock_id=shop.kettles, quantity=1)
+    shop.rejected(
+        "request_store_transfer", "only 25 available", stock_id=shop.their_vases, quantity=26
+    )
+    shop.done("request_store_transfer", stock_id=shop.their_kettles, quantity=2)
+    shop.rejected("request_store_transfer", stock_id=shop.their_kettles, quantity=2)
 
 
-def test_another_store_is_sent_what_it_asked_for(session: Session, ids: Ids) -> None:
-    asked = ask_us(session, ids, 4)
-    done(session, "dispatch_store_transfer", shipment_id=asked.id)
-    assert stock(session, ids["Kettle Mill Lane"]).on_hand == 6
-    assert refused(session, "dispatch_store_transfer", shipment_id=asked.id)
-    session.advance(120)
-    assert stock(session, ids["Kettle Quay"]).on_hand == 34
+def test_another_store_is_sent_what_it_asked_for(shop: Shop) -> None:
+    asked = shop.asked(4)
+    shop.done("dispatch_store_transfer", shipment_id=asked.id)
+    assert shop.stock(shop.kettles).on_hand == 6
+    shop.rejected("dispatch_store_transfer", shipment_id=asked.id)
+    shop.wait(120)
+    assert shop.stock(shop.their_kettles).on_hand == 34
 
 
-def test_reserved_pieces_are_not_sent_away(session: Session, ids: Ids) -> None:
-    asked = ask_us(session, ids, 4)
-    done(session, "reserve_store_item", stock_id=ids["Kettle Mill Lane"], customer="Bo", quantity=7)
-    assert "3" in refused(session, "dispatch_store_transfer", shipment_id=asked.id).text
+def test_reserved_pieces_are_not_sent_away(shop: Shop) -> None:
+    asked = shop.asked(4)
+    shop.done("reserve_store_item", stock_id=shop.kettles, customer="Bo", quantity=7)
+    shop.rejected("dispatch_store_transfer", "3", shipment_id=asked.id)
 
 
-def test_an_unanswered_request_lapses(session: Session, ids: Ids) -> None:
-    asked = ask_us(session, ids, 4)
-    session.advance(8 * 60)
-    assert chain_of(session).shipments[asked.id].status == "declined"
+def test_an_unanswered_request_lapses(shop: Shop) -> None:
+    asked = shop.asked(4)
+    shop.wait(hours=8)
+    assert shop.state.shipments[asked.id].status == "declined"
 
 
-def test_clerks_send_and_receive_only_at_home(session: Session, ids: Ids) -> None:
-    incoming = done(session, "request_store_transfer", stock_id=ids["Kettle Quay"], quantity=1)
-    outgoing = ask_us(session, ids, 1)
-    send = refused(session, "dispatch_store_transfer", shipment_id=incoming["id"])
-    receive = refused(session, "receive_store_shipment", shipment_id=outgoing.id, counted=1)
-    assert send.error == receive.error == "denied"
+def test_clerks_send_and_receive_only_at_home(shop: Shop) -> None:
+    incoming = shop.done("request_store_transfer", stock_id=shop.their_kettles, quantity=1)
+    outgoing = shop.asked(1)
+    shop.denied("dispatch_store_transfer", shipment_id=incoming["id"])
+    shop.denied("receive_store_shipment", shipment_id=outgoing.id, counted=1)
 
 
 @pytest.mark.parametrize(
@@ -162,94 +138,80 @@ def test_clerks_send_and_receive_only_at_home(session: Session, ids: Ids) -> Non
         ("adjust_store_stock", {"counted": 29, "reason": "damaged"}),
     ],
 )
-def test_other_stores_are_off_limits(
-    session: Session, ids: Ids, tool: str, arguments: dict[str, Any]
-) -> None:
-    assert refused(session, tool, stock_id=ids["Kettle Quay"], **arguments).error == "denied"
+def test_other_stores_are_off_limits(shop: Shop, tool: str, arguments: dict[str, Any]) -> None:
+    shop.denied(tool, stock_id=shop.their_kettles, **arguments)
 
 
-def test_suppliers_deliver_packs_in_three_days(session: Session, ids: Ids) -> None:
-    made = done(session, "create_purchase_order", stock_id=ids["Kettle Mill Lane"], packs=2)
+def test_suppliers_deliver_packs_in_three_days(shop: Shop) -> None:
+    made = shop.done("create_purchase_order", stock_id=shop.kettles, packs=2)
     assert (made["quantity"], made["source_name"]) == (12, "Pike")
-    assert refused(session, "create_purchase_order", stock_id=ids["Kettle Mill Lane"], packs=2)
-    session.advance(3 * 24 * 60)
-    done(session, "receive_store_shipment", shipment_id=made["id"], counted=12)
-    assert stock(session, ids["Kettle Mill Lane"]).on_hand == 22
-    assert (
-        "22 available"
-        in refused(session, "create_purchase_order", stock_id=ids["Kettle Mill Lane"], packs=2).text
-    )
+    shop.rejected("create_purchase_order", stock_id=shop.kettles, packs=2)
+    shop.wait(days=3)
+    shop.done("receive_store_shipment", shipment_id=made["id"], counted=12)
+    assert shop.stock(shop.kettles).on_hand == 22
+    shop.rejected("create_purchase_order", "22 available", stock_id=shop.kettles, packs=2)
 
 
-def test_discontinued_products_are_not_ordered(session: Session, ids: Ids) -> None:
-    assert refused(session, "create_purchase_order", stock_id=ids["Vase Mill Lane"], packs=1)
-    assert done(session, "request_store_transfer", stock_id=ids["Vase Quay"], quantity=1)
+def test_discontinued_products_are_not_ordered(shop: Shop) -> None:
+    shop.rejected("create_purchase_order", stock_id=shop.vases, packs=1)
+    assert shop.done("request_store_transfer", stock_id=shop.their_vases, quantity=1)
 
 
-def test_large_orders_need_the_manager(session: Session, ids: Ids) -> None:
-    outcome = refused(session, "create_purchase_order", stock_id=ids["Kettle Mill Lane"], packs=17)
-    assert outcome.error == "denied"
+def test_large_orders_need_the_manager(shop: Shop) -> None:
+    shop.denied("create_purchase_order", stock_id=shop.kettles, packs=17)
 
 
-def test_a_reservation_holds_and_then_expires(session: Session, ids: Ids) -> None:
-    where = {"stock_id": ids["Kettle Mill Lane"], "customer": "Bo"}
-    made = done(session, "reserve_store_item", quantity=4, days=2, **where)
-    assert stock(session, ids["Kettle Mill Lane"]).available == 6
-    assert refused(session, "reserve_store_item", **where)
-    more = {"stock_id": ids["Kettle Mill Lane"], "customer": "Al", "quantity": 7}
-    assert refused(session, "reserve_store_item", **more)
-    session.advance(2 * 24 * 60)
-    assert reservation(session, made).status == "expired"
-    assert stock(session, ids["Kettle Mill Lane"]).available == 10
-    assert refused(
-        session, "close_store_reservation", reservation_id=made["id"], outcome="collected"
-    )
+def test_a_reservation_holds_and_then_expires(shop: Shop) -> None:
+    where = {"stock_id": shop.kettles, "customer": "Bo"}
+    made = shop.done("reserve_store_item", quantity=4, days=2, **where)
+    assert shop.stock(shop.kettles).available == 6
+    shop.rejected("reserve_store_item", **where)
+    more = {"stock_id": shop.kettles, "customer": "Al", "quantity": 7}
+    shop.rejected("reserve_store_item", **more)
+    shop.wait(days=2)
+    assert shop.state.reservations[made["id"]].status == "expired"
+    assert shop.stock(shop.kettles).available == 10
+    shop.rejected("close_store_reservation", reservation_id=made["id"], outcome="collected")
 
 
-def test_what_is_collected_leaves_the_shop(session: Session, ids: Ids) -> None:
-    where = {"stock_id": ids["Kettle Mill Lane"], "quantity": 3}
-    taken, left = (done(session, "reserve_store_item", customer=c, **where) for c in ("Bo", "Al"))
-    done(session, "close_store_reservation", reservation_id=taken["id"], outcome="collected")
-    done(session, "close_store_reservation", reservation_id=left["id"], outcome="released")
-    shelf = stock(session, ids["Kettle Mill Lane"])
+def test_what_is_collected_leaves_the_shop(shop: Shop) -> None:
+    where = {"stock_id": shop.kettles, "quantity": 3}
+    taken, left = (shop.done("reserve_store_item", customer=c, **where) for c in ("Bo", "Al"))
+    shop.done("close_store_reservation", reservation_id=taken["id"], outcome="collected")
+    shop.done("close_store_reservation", reservation_id=left["id"], outcome="released")
+    shelf = shop.stock(shop.kettles)
     assert (shelf.on_hand, shelf.reserved, shelf.available) == (7, 0, 7)
-    active = done(session, "list_store_reservations", active=True)
-    assert (active["total"], done(session, "list_store_reservations", customer="bo")["total"]) == (
-        0,
-        1,
-    )
+    active = shop.done("list_store_reservations", active=True)
+    assert (active["total"], shop.done("list_store_reservations", customer="bo")["total"]) == (0, 1)
 
 
-def test_corrections_need_a_fitting_reason(session: Session, ids: Ids) -> None:
-    where = {"stock_id": ids["Kettle Mill Lane"]}
-    assert refused(session, "adjust_store_stock", counted=10, reason="recount", **where)
-    assert refused(session, "adjust_store_stock", counted=9, reason="found", **where)
-    assert refused(session, "adjust_store_stock", counted=11, reason="stolen", **where)
-    done(session, "adjust_store_stock", counted=11, reason="found", **where)
-    fixed = done(session, "adjust_store_stock", counted=8, reason="recount", **where)
+def test_corrections_need_a_fitting_reason(shop: Shop) -> None:
+    where = {"stock_id": shop.kettles}
+    shop.rejected("adjust_store_stock", counted=10, reason="recount", **where)
+    shop.rejected("adjust_store_stock", counted=9, reason="found", **where)
+    shop.rejected("adjust_store_stock", counted=11, reason="stolen", **where)
+    shop.done("adjust_store_stock", counted=11, reason="found", **where)
+    fixed = shop.done("adjust_store_stock", counted=8, reason="recount", **where)
     assert (fixed["on_hand"], fixed["last_correction"]) == (8, "recount")
 
 
-def test_corrections_spare_reserved_pieces(session: Session, ids: Ids) -> None:
-    where = {"stock_id": ids["Kettle Mill Lane"]}
-    done(session, "reserve_store_item", customer="Bo", quantity=4, **where)
-    assert (
-        "4 are reserved"
-        in refused(session, "adjust_store_stock", counted=3, reason="stolen", **where).text
-    )
+def test_corrections_spare_reserved_pieces(shop: Shop) -> None:
+    where = {"stock_id": shop.kettles}
+    shop.done("reserve_store_item", customer="Bo", quantity=4, **where)
+    shop.rejected("adjust_store_stock", "4 are reserved", counted=3, reason="stolen", **where)
 
 
-def test_large_corrections_need_the_manager(session: Session, ids: Ids) -> None:
-    where = {"stock_id": ids["Vase Mill Lane"], "reason": "damaged"}
-    assert refused(session, "adjust_store_stock", counted=5, **where).error == "denied"
-    assert done(session, "adjust_store_stock", counted=6, **where)["on_hand"] == 6
+def test_large_corrections_need_the_manager(shop: Shop) -> None:
+    where = {"stock_id": shop.vases, "reason": "damaged"}
+    shop.denied("adjust_store_stock", counted=5, **where)
+    assert shop.done("adjust_store_stock", counted=6, **where)["on_hand"] == 6
 
 
-def test_shipments_are_listed_newest_first_by_state(session: Session, ids: Ids) -> None:
-    done(session, "create_purchase_order", stock_id=ids["Kettle Mill Lane"], packs=1)
-    session.advance(5)
-    done(session, "request_store_transfer", stock_id=ids["Vase Quay"], quantity=1)
-    listed = done(session, "list_store_shipments")["items"]
+def test_shipments_are_listed_newest_first_by_state(shop: Shop) -> None:
+    shop.done("create_purchase_order", stock_id=shop.kettles, packs=1)
+    shop.wait(5)
+    shop.done("request_store_transfer", stock_id=shop.their_vases, quantity=1)
+    listed = shop.done("list_store_shipments")["items"]
     assert [item["kind"] for item in listed] == ["incoming_transfer", "purchase"]
-    assert done(session, "list_store_shipments", status="requested")["total"] == 1
-    assert done(session, "list_store_shipments", product_name="kettle")["total"] == 1
+    assert shop.done("list_store_shipments", status="requested")["total"] == 1
+    assert shop.done("list_store_shipments", product_name="kettle")["total"] == 1

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from provegym.kernel import Seed, Session, money
+from provegym.kernel import Seed, money
 from provegym.servers.trading import server
 from provegym.servers.trading.state import Broker, Stock
+from servers.desk import Desk
 
 NOON = datetime(2026, 3, 4, 12, 20, tzinfo=UTC)
 
@@ -24,148 +25,139 @@ def stock(symbol: str, name: str, **fields: Any) -> Stock:
     return Stock(symbol=symbol, name=name, bids=bids, asks=asks, lot_size=5, **terms, **fields)
 
 
-@pytest.fixture
-def broker() -> Broker:
-    """Two stocks, one of them halted for a day, and three portfolios with 5000 each."""
-    broker = Broker(Seed(0))
-    broker.now = NOON
-    broker.stocks.put(stock("LUHA", "Lumen Harbour"))
-    broker.stocks.put(stock("FATO", "Fable Toys", halted_until=NOON + timedelta(days=1)))
-    for name, status in (("Growth", "active"), ("Steady", "sell_only"), ("Ada's", "view_only")):
-        cash = money(5000)
-        broker.portfolios.add(name=name, cash=cash, opening_cash=cash, status=status)
-    return broker
+class Market(Desk[Broker]):
+    """Two stocks, one of them halted for a day, and three portfolios with 5000 each.
+
+    Calls are about ten shares of Lumen Harbour in the portfolio Growth unless they say otherwise.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(server, Broker(Seed(0)))
+        self.world.now = NOON
+        self.world.stocks.put(stock("LUHA", "Lumen Harbour"))
+        halted = {"halted_until": NOON + timedelta(days=1)}
+        self.world.stocks.put(stock("FATO", "Fable Toys", **halted))
+        self.growth = self.open("Growth", "active")
+        self.steady = self.open("Steady", "sell_only")
+        self.adas = self.open("Ada's", "view_only")
+        self.usual = {"portfolio_id": self.growth, "symbol": "LUHA", "quantity": 10}
+        self.start()
+
+    def open(self, name: str, status: str) -> str:
+        """A portfolio with 5000 in cash."""
+        cash = {"cash": money(5000), "opening_cash": money(5000)}
+        return self.world.portfolios.add(name=name, status=status, **cash).id
+
+    def buy(self, quantity: int = 10, **fields: Any) -> dict[str, Any]:
+        """Buy at the market."""
+        return dict(self.done("place_market_order", side="buy", quantity=quantity, **fields))
+
+    def order(self, side: str, price: float, **fields: Any) -> dict[str, Any]:
+        """Place a limit order."""
+        return dict(self.done("place_limit_order", side=side, price=price, **fields))
+
+    def holding(self) -> dict[str, Any]:
+        """What the portfolio Growth holds of Lumen Harbour."""
+        return dict(self.done("list_holdings")["items"][0])
+
+    def status(self, order: dict[str, Any]) -> str:
+        """How an order stands now."""
+        found = self.done("get_trade_order", trade_order_id=order["id"])
+        return str(found.get("status", "open"))
 
 
 @pytest.fixture
-def session(broker: Broker) -> Session:
-    """A session over that market."""
-    return Session.over(server, broker)
+def market() -> Market:
+    return Market()
 
 
-def portfolio(session: Session, name: str = "Growth") -> str:
-    """The id of a portfolio."""
-    return str(session.call("list_portfolios", {"name": name}).value["items"][0]["id"])
-
-
-def order(session: Session, tool: str, name: str = "Growth", **fields: Any) -> dict[str, Any]:
-    """What placing an order comes to; Lumen Harbour and ten shares unless said otherwise."""
-    given = {"portfolio_id": portfolio(session, name), "symbol": "LUHA", "quantity": 10, **fields}
-    outcome = session.call(tool, given)
-    session.check()
-    return dict(outcome.value)
-
-
-def buy(session: Session, quantity: int = 10, **fields: Any) -> dict[str, Any]:
-    """Buy at the market."""
-    return order(session, "place_market_order", side="buy", quantity=quantity, **fields)
-
-
-def holding(session: Session) -> dict[str, Any]:
-    """What the portfolio Growth holds of Lumen Harbour."""
-    held = session.call("list_holdings", {"portfolio_id": portfolio(session)}).value["items"]
-    return dict(held[0])
-
-
-def status(session: Session, trade_order_id: str) -> str:
-    """How an order stands."""
-    found = session.call("get_trade_order", {"trade_order_id": trade_order_id}).value
-    return str(found.get("status", "open"))
-
-
-def test_a_market_order_walks_the_book(session: Session) -> None:
-    done = buy(session, 15)
+def test_a_market_order_walks_the_book(market: Market) -> None:
+    done = market.buy(15)
     assert done["fills"] == [[50.05, 10], [50.10, 5]]
     assert done["status"] == "filled"
-    book = session.call("get_order_book", {"symbol": "LUHA"}).value
-    assert book["asks"] == [[50.10, 15]]
-    assert holding(session)["average_cost"] == 50.07
-    cash = session.call("get_portfolio", {"portfolio_id": portfolio(session)}).value["buying_power"]
-    assert cash == 5000 - 10 * 50.05 - 5 * 50.10
+    assert market.done("get_order_book")["asks"] == [[50.10, 15]]
+    assert market.holding()["average_cost"] == 50.07
+    assert market.done("get_portfolio")["buying_power"] == 5000 - 10 * 50.05 - 5 * 50.10
 
 
-def test_what_the_book_lacks_is_cancelled(session: Session) -> None:
-    done = buy(session, 50)
+def test_what_the_book_lacks_is_cancelled(market: Market) -> None:
+    done = market.buy(50)
     assert (done["filled"], done["status"]) == (30, "cancelled")
-    assert "nobody trades" in buy(session)["message"]
+    market.rejected("place_market_order", "nobody trades", side="buy")
 
 
-def test_a_sale_realises_profit_at_average_cost(session: Session) -> None:
-    buy(session, 20)
-    assert order(session, "place_market_order", side="sell", quantity=5)["status"] == "filled"
-    held = holding(session)
+def test_a_sale_realises_profit_at_average_cost(market: Market) -> None:
+    market.buy(20)
+    assert market.done("place_market_order", side="sell", quantity=5)["status"] == "filled"
+    held = market.holding()
     assert held["quantity"] == 15
     assert held["average_cost"] == 50.08
     assert held["realised_profit"] == pytest.approx(5 * (49.95 - 50.08))
 
 
-def test_nobody_sells_what_he_does_not_hold(session: Session) -> None:
-    buy(session)
-    refused = order(session, "place_market_order", side="sell", quantity=15)
-    assert refused["message"] == "Growth has 5 free shares of Lumen Harbour too few"
+def test_nobody_sells_what_he_does_not_hold(market: Market) -> None:
+    market.buy()
+    message = market.rejected("place_market_order", side="sell", quantity=15)
+    assert message == "Growth has 5 free shares of Lumen Harbour too few"
 
 
-def test_open_sells_set_shares_aside(session: Session) -> None:
-    buy(session)
-    order(session, "place_stop_order", price=45)
-    assert "free shares" in order(session, "place_limit_order", side="sell", price=55)["message"]
+def test_open_sells_set_shares_aside(market: Market) -> None:
+    market.buy()
+    market.done("place_stop_order", price=45)
+    market.rejected("place_limit_order", "free shares", side="sell", price=55)
 
 
-def test_open_buys_set_cash_aside(session: Session) -> None:
-    rests = order(session, "place_limit_order", side="buy", quantity=80, price=49)
+def test_open_buys_set_cash_aside(market: Market) -> None:
+    rests = market.order("buy", 49, quantity=80)
     assert rests["status"] == "open"
     assert rests["filled"] == 0
-    assert "short of that" in buy(session, 25)["message"]
-    session.call("cancel_trade_order", {"trade_order_id": rests["id"]})
-    assert buy(session, 25)["status"] == "filled"
+    market.rejected("place_market_order", "short of that", side="buy", quantity=25)
+    market.done("cancel_trade_order", trade_order_id=rests["id"])
+    assert market.buy(25)["status"] == "filled"
 
 
-def test_a_limit_order_takes_what_is_cheap_enough_and_rests(session: Session) -> None:
-    rests = order(session, "place_limit_order", side="buy", quantity=25, price=50.05)
+def test_a_limit_order_takes_what_is_cheap_enough_and_rests(market: Market) -> None:
+    rests = market.order("buy", 50.05, quantity=25)
     assert rests["fills"] == [[50.05, 10]]
-    assert status(session, rests["id"]) == "open"
+    assert market.status(rests) == "open"
 
 
-def test_limit_orders_end_with_the_day(session: Session) -> None:
-    rests = order(session, "place_limit_order", side="buy", price=30)
-    session.advance(6 * 60)
-    assert status(session, rests["id"]) == "open"
-    session.advance(60)
-    assert status(session, rests["id"]) == "expired"
-    session.check()
+def test_limit_orders_end_with_the_day(market: Market) -> None:
+    rests = market.order("buy", 30)
+    market.wait(hours=6)
+    assert market.status(rests) == "open"
+    market.wait(hours=1)
+    assert market.status(rests) == "expired"
 
 
-def test_a_limit_order_fills_on_the_clock(session: Session) -> None:
-    buy(session)
+def test_a_limit_order_fills_on_the_clock(market: Market) -> None:
+    market.buy()
     prices = []
-    ahead = session.fork()
+    ahead = market.fork()
     for _ in range(6):
-        ahead.advance(60)
-        prices.append(ahead.call("get_order_book", {"symbol": "LUHA"}).value["bids"][0][0])
-    goal = max(prices)
-    sale = order(session, "place_limit_order", side="sell", price=goal)
-    session.advance(6 * 60)
-    session.check()
-    assert status(session, sale["id"]) == "filled"
+        ahead.wait(hours=1)
+        prices.append(ahead.done("get_order_book")["bids"][0][0])
+    sale = market.order("sell", max(prices))
+    market.wait(hours=6)
+    assert market.status(sale) == "filled"
 
 
-def test_a_stop_sells_once_the_price_has_fallen(session: Session) -> None:
-    buy(session)
-    stop = order(session, "place_stop_order", price=47)
+def test_a_stop_sells_once_the_price_has_fallen(market: Market) -> None:
+    market.buy()
+    stop = market.done("place_stop_order", price=47)
     prices = []
     for _ in range(24 * 30):
-        session.advance(60)
-        prices.append(session.call("get_order_book", {"symbol": "LUHA"}).value["price"])
-        if status(session, stop["id"]) == "filled":
+        market.wait(hours=1)
+        prices.append(market.done("get_order_book")["price"])
+        if market.status(stop) == "filled":
             break
-    session.check()
     assert prices[-1] <= 47
     assert min(prices[:-1]) > 47
 
 
-def test_a_stop_must_lie_below_the_price(session: Session) -> None:
-    buy(session)
-    assert order(session, "place_stop_order", price=50)["message"] == "stop below 50.00 instead"
+def test_a_stop_must_lie_below_the_price(market: Market) -> None:
+    market.buy()
+    assert market.rejected("place_stop_order", price=50) == "stop below 50.00 instead"
 
 
 @pytest.mark.parametrize(
@@ -176,83 +168,77 @@ def test_a_stop_must_lie_below_the_price(session: Session) -> None:
         ({"price": 50.01}, "multiple of 0.05"),
         ({"price": 80}, "within 50 %"),
         ({"symbol": "FATO"}, "halted"),
-        ({"name": "Steady"}, "may only sell"),
+        ({"portfolio_id": "steady"}, "may only sell"),
     ],
 )
-def test_orders_that_are_refused(session: Session, fields: dict[str, Any], words: str) -> None:
-    terms = {"side": "buy", "price": 49, **fields}
-    refused = order(session, "place_limit_order", **terms)
-    assert refused["error"] == "rejected"
-    assert words in refused["message"]
+def test_orders_that_are_refused(market: Market, fields: dict[str, Any], words: str) -> None:
+    if "portfolio_id" in fields:
+        fields = {"portfolio_id": market.steady}
+    market.rejected("place_limit_order", words, **{"side": "buy", "price": 49, **fields})
 
 
-def test_other_peoples_portfolios_are_not_for_trading(session: Session) -> None:
-    assert buy(session, name="Ada")["error"] == "denied"
+def test_other_peoples_portfolios_are_not_for_trading(market: Market) -> None:
+    [adas] = market.done("list_portfolios", name="Ada")["items"]
+    market.denied("place_market_order", side="buy", portfolio_id=adas["id"])
 
 
-def test_nobody_trades_with_himself(session: Session) -> None:
-    buy(session)
-    order(session, "place_limit_order", side="sell", price=51)
-    assert "your own order" in order(session, "place_limit_order", side="buy", price=51)["message"]
+def test_nobody_trades_with_himself(market: Market) -> None:
+    market.buy()
+    market.order("sell", 51)
+    market.rejected("place_limit_order", "your own order", side="buy", price=51)
 
 
-def test_at_night_there_is_no_book_but_limit_orders_wait_for_the_opening(session: Session) -> None:
-    session.advance(8 * 60)
-    assert "fills at 2026-03-05 07:00" in buy(session)["message"]
-    waits = order(session, "place_limit_order", side="buy", price=60)
+def test_at_night_there_is_no_book_but_limit_orders_wait_for_the_opening(market: Market) -> None:
+    market.wait(hours=8)
+    market.rejected("place_market_order", "fills at 2026-03-05 07:00", side="buy")
+    waits = market.order("buy", 60)
     assert waits["filled"] == 0
-    session.advance(11 * 60)
-    session.check()
-    assert status(session, waits["id"]) == "filled"
+    market.wait(hours=11)
+    assert market.status(waits) == "filled"
 
 
-def test_a_halt_ends_by_itself(session: Session) -> None:
-    halted = session.call("list_halted_stocks", {}).value["items"]
+def test_a_halt_ends_by_itself(market: Market) -> None:
+    halted = market.done("list_halted_stocks")["items"]
     assert [row["symbol"] for row in halted] == ["FATO"]
-    session.advance(25 * 60)
-    assert session.call("list_halted_stocks", {}).value["total"] == 0
-    assert buy(session, symbol="FATO")["filled"] > 0
+    market.wait(hours=25)
+    assert market.done("list_halted_stocks")["total"] == 0
+    assert market.buy(symbol="FATO")["filled"] > 0
 
 
-def test_over_the_weekend_nothing_moves(session: Session) -> None:
-    session.advance(3 * 24 * 60)
-    before = session.diff()
-    session.advance(24 * 60)
-    assert session.diff() == before
+def test_over_the_weekend_nothing_moves(market: Market) -> None:
+    market.wait(days=3)
+    before = market.session.diff()
+    market.wait(days=1)
+    assert market.session.diff() == before
 
 
-def test_an_open_order_can_be_repriced_under_the_same_rules(session: Session) -> None:
-    rests = order(session, "place_limit_order", side="buy", price=49)
-    given = {"trade_order_id": rests["id"], "price": 49}
-    assert "already" in session.call("update_trade_order", given).value["message"]
-    assert "multiple" in session.call("update_trade_order", given | {"price": 49.99}).text
-    done = session.call("update_trade_order", given | {"price": 50.05}).value
-    assert done["status"] == "filled"
-    assert session.call("update_trade_order", given).error == "rejected"
+def test_an_open_order_can_be_repriced_under_the_same_rules(market: Market) -> None:
+    rests = {"trade_order_id": market.order("buy", 49)["id"]}
+    market.rejected("update_trade_order", "already", **rests, price=49)
+    market.rejected("update_trade_order", "multiple", **rests, price=49.99)
+    assert market.done("update_trade_order", **rests, price=50.05)["status"] == "filled"
+    market.rejected("update_trade_order", **rests, price=49)
 
 
-def test_only_open_orders_can_be_cancelled(session: Session) -> None:
-    done = {"trade_order_id": buy(session)["id"]}
-    assert "that order is filled" in session.call("cancel_trade_order", done).value["message"]
-    rests = order(session, "place_limit_order", side="buy", price=49)
-    assert session.call("cancel_trade_order", {"trade_order_id": rests["id"]}).ok
-    assert status(session, rests["id"]) == "cancelled"
+def test_only_open_orders_can_be_cancelled(market: Market) -> None:
+    market.rejected("cancel_trade_order", "that order is filled", trade_order_id=market.buy()["id"])
+    rests = market.order("buy", 49)
+    market.done("cancel_trade_order", trade_order_id=rests["id"])
+    assert market.status(rests) == "cancelled"
 
 
-def test_orders_of_other_people_stay_as_they_are(broker: Broker) -> None:
+def test_orders_of_other_people_stay_as_they_are(market: Market) -> None:
     terms = {"symbol": "LUHA", "stock_name": "Lumen Harbour", "side": "buy", "kind": "limit"}
-    owner = broker.portfolios.where(name="Ada's")[0].id
-    fields = {"portfolio_id": owner, "quantity": 5, "price": money(40), "placed_at": NOON}
-    theirs = broker.orders.add(**terms, **fields)
-    outcome = Session.over(server, broker).call("cancel_trade_order", {"trade_order_id": theirs.id})
-    assert outcome.error == "denied"
+    fields = {"portfolio_id": market.adas, "quantity": 5, "price": money(40), "placed_at": NOON}
+    theirs = market.world.orders.add(**terms, **fields)
+    market.start()
+    market.denied("cancel_trade_order", trade_order_id=theirs.id)
 
 
-def test_orders_are_found_by_company_and_status(session: Session) -> None:
-    buy(session)
-    order(session, "place_limit_order", side="buy", price=49)
-    given = {"portfolio_id": portfolio(session), "stock_name": "lumen"}
-    listed = session.call("list_trade_orders", given).value["items"]
+def test_orders_are_found_by_company_and_status(market: Market) -> None:
+    market.buy()
+    market.order("buy", 49)
+    listed = market.done("list_trade_orders", stock_name="lumen")["items"]
     assert [row["kind"] for row in listed] == ["limit", "market"]
-    assert session.call("list_trade_orders", given | {"status": "open"}).value["total"] == 1
-    assert session.call("search_stocks", {"name": "fable"}).value["total"] == 1
+    assert market.done("list_trade_orders", stock_name="lumen", status="open")["total"] == 1
+    assert market.done("search_stocks", name="fable")["total"] == 1

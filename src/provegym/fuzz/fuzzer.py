@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from random import Random
 from typing import Any
 
-from provegym.fuzz.pool import Pool, Scalars, folded, singular, state_rows
+from provegym.fuzz.pool import Known, Pool, Scalars, folded, singular, state_rows
 from provegym.kernel import AnyServer, Outcome, State, Tool
 
 Json = dict[str, Any]
@@ -41,10 +41,11 @@ class Fuzzer:
         # A foreign server is tried with far fewer calls, and none of them is to be wasted.
         self._tame = 1.0 if server.foreign else 0.96
         self._made = 0
+        self._rows: Known = {}
 
     def look(self, state: State) -> None:
         """Take in what the world holds now."""
-        self.pool = Pool(state.now, state_rows(state))
+        self.pool = Pool(state.now, state_rows(state, self._rows))
 
     def arguments(self, tool: Tool) -> Json:
         """Arguments that fit the tool's schema."""

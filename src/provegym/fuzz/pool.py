@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from provegym.kernel import State
+from provegym.kernel import Record, State
 from provegym.kernel.state import ENCODE, Spec
 
 Scalars = dict[str, list[Any]]
@@ -21,6 +21,9 @@ class Row(NamedTuple):
     noun: str
     key: str
     fields: Scalars
+
+
+Known = dict[int, tuple[Record, Row]]
 
 
 def snake(spec: Spec) -> str:
@@ -61,11 +64,20 @@ def records(value: Any, noun: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield from records(part, noun if name == "items" else singular(name))
 
 
-def state_rows(state: State) -> Iterator[tuple[Row, bool]]:
-    """Every record of a state, and whether people chose its key themselves."""
+def state_rows(state: State, known: Known | None = None) -> Iterator[tuple[Row, bool]]:
+    """Every record of a state, and whether people chose its key themselves.
+
+    Records never change. The rows made are kept in `known` by the identity of their records, and
+    taken from there next time.
+    """
+    known = {} if known is None else known
     for name, spec in state.tables.items():
-        for record in msgspec.json.decode(ENCODE(list(getattr(state, name)))):
-            yield Row(snake(spec), record[spec.key], flat(record)), not spec.prefix
+        records = list(getattr(state, name))
+        new = [record for record in records if id(record) not in known]
+        for record, plain in zip(new, msgspec.json.decode(ENCODE(new)), strict=True):
+            known[id(record)] = record, Row(snake(spec), plain[spec.key], flat(plain))
+        for record in records:
+            yield known[id(record)][1], not spec.prefix
 
 
 class Pool:

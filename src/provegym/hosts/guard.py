@@ -42,6 +42,7 @@ class Guard:
         self.max_body = limits.max_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on if its Host, Origin, token and size allow it, else refuse it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

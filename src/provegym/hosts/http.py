@@ -32,6 +32,7 @@ class Endpoint:
     sessions: Sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a session that does not exist, else hand the request to the SDK."""
         key = scope["path_params"].get("session")
         if key is not None:
             try:

@@ -25,15 +25,15 @@ EPOCH = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 class RecordMeta(msgspec.StructMeta):
-    """Lets JSON leave out what says nothing (null, false, empty), and no other default.
-
-    Other defaults become factories: msgspec leaves a default out by identity, so that of two equal
-    records one could show a zero and the other not, and a status worth knowing would be hidden.
-    """
+    """Lets JSON leave out what says nothing (null, false, empty), and no other default."""
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any
     ) -> "RecordMeta":
+        """Make the other defaults factories: msgspec leaves a plain default out by identity.
+
+        Of two equal records one could show a zero and the other not, and hide a status.
+        """
         for field, value in list(namespace.items()):
             empty = value is False or value == "" or value == ()
             if not field.startswith("_") and isinstance(value, PLAIN) and not empty:

@@ -40,6 +40,7 @@ class Gate:
         self.token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on if it comes from this page, with headers that keep the answer safe."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
