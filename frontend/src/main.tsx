@@ -8,8 +8,10 @@ import "./style/lists.css";
 import "./style/pages.css";
 import { render } from "preact";
 import { App } from "./app";
+import { start } from "./data";
 import { startTheme } from "./theme";
 
 startTheme();
+if (start && !location.hash) history.replaceState(null, "", start);
 const root = document.getElementById("page");
 if (root) render(<App />, root);

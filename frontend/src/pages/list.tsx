@@ -34,7 +34,7 @@ export function ListPage({ source, route }: { source: number; route: Route }) {
 function Lines({ about, query }: { about: Source; query: Query }) {
   const key = JSON.stringify([about.id, query]);
   const rows = useRows(about.id, query, about.done ? String(about.count) : "");
-  const facets = useAsk(`${key} ${about.done} ${about.done ? about.count : Math.floor(Math.log2(about.count + 1))}`, (signal) => data.facets(about.id, query, signal));
+  const facets = useAsk(`${key} ${about.done} ${about.done ? about.count : Math.floor(Math.log2(about.count + 1))}`, () => data.facets(about.id, query));
   const [cursor, setCursor] = useState(cursors.get(key) ?? -1);
   useEffect(() => setCursor(cursors.get(key) ?? -1), [key]);
   // What is typed counts a moment later: by then one may have filtered, or left.
@@ -68,7 +68,7 @@ function Lines({ about, query }: { about: Source; query: Query }) {
         <p class="tally" role="status">
           {rows.ready && <><b>{grouped(rows.total)}</b>{filtered ? ` of ${grouped(rows.of)}` : ""} {about.kind}</>}
           {!rows.done && <span class="growing"> still reading{about.read && about.bytes ? `, ${Math.floor((about.read / about.bytes) * 100)} %` : ""} …</span>}
-          {rows.took > 0 && <span class="took" title="what the server took">{rows.took < 10 ? rows.took.toFixed(1) : Math.round(rows.took)} ms</span>}
+          {rows.took > 0 && <span class="took" title="time to filter and sort">{rows.took < 10 ? rows.took.toFixed(1) : Math.round(rows.took)} ms</span>}
           {filtered && <button type="button" class="quiet" onClick={() => refine(cleared(query))}>clear filters <kbd>x</kbd></button>}
         </p>
       </header>
