@@ -17,6 +17,8 @@ async function ask(data, [name, ...given]) {
   }
 }
 
+const isRead = async () => (await live.sources()).sources.every((source) => source.done);
+while (url && !(await isRead())) await new Promise((wake) => setTimeout(wake, 100));
 const stores = { live: answers(live), report: answers(frozen(report)) };
 for (const question of questions) {
   const told = {};

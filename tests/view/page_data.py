@@ -26,7 +26,10 @@ def bundle(out: Path) -> Path:
 def ask_both(
     script: Path, url: str, report: dict[str, Any], questions: Sequence[Sequence[object]]
 ) -> list[dict[str, Any]]:
-    """What the live page and the report answer: for each question {"live": …, "report": …}."""
+    """What the live page and the report answer: for each question {"live": …, "report": …}.
+
+    Without a URL there is no live page: it answers each question with an error.
+    """
     given = msgspec.json.encode({"url": url, "report": report, "questions": questions})
     done = subprocess.run(["node", script], input=given, capture_output=True, timeout=RUN_SECONDS)
     assert done.returncode == 0, done.stderr.decode()

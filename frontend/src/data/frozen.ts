@@ -65,6 +65,7 @@ export function frozen(report: Report): Store {
     watched: (source) => give(report.run_examples[source], "This run is not in the report."),
     servers: async () => report.servers,
     server: (name) => give(report.server[name], `The report does not carry the server ${name}.`),
+    graphs: async () => Object.keys(report.graphs),
     graph: (server) => give(report.graphs[server], `The report does not carry the graph of ${server}.`),
     world: never("a world"),
     session: never("trying a tool"),

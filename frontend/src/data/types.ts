@@ -384,6 +384,8 @@ export interface Store {
   watched(source: number): Promise<Watched[]>;
   servers(): Promise<ServerCard[]>;
   server(name: string): Promise<Server>;
+  /** The servers whose graph can be shown. */
+  graphs(): Promise<string[]>;
   graph(server: string): Promise<Graph>;
   world(server: string, seed: number, session: string): Promise<World>;
   session(server: string, seed: number): Promise<{ session: string }>;

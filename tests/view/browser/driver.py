@@ -68,11 +68,14 @@ def serving(folder: Path) -> Iterator[str]:
             server.terminate()
 
 
-def freeze(folder: Path, out: Path) -> Path:
-    """A report of a folder."""
-    command = [sys.executable, "-m", "provegym", "report", str(folder), "-o", str(out)]
+def freeze(folder: Path, out: Path) -> None:
+    """A report of a folder, and beside it graph.html, the page of a graph alone."""
+    provegym = [sys.executable, "-m", "provegym"]
+    command = [*provegym, "report", str(folder), "-o", str(out)]
     subprocess.run(command, check=True, capture_output=True, timeout=RUN_SECONDS)
-    return out
+    command = [*provegym, "graph", "payments", "--html"]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=RUN_SECONDS)
+    out.with_name("graph.html").write_bytes(done.stdout)
 
 
 def node(script: str, browser: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
