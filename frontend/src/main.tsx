@@ -1,4 +1,4 @@
-/** Where the page begins. */
+/** Entry point of the page. */
 
 import "uplot/dist/uPlot.min.css";
 import "./style/base.css";

@@ -1,4 +1,4 @@
-/** The lines of a list, fetched page by page as they come into sight. */
+/** The rows of a virtual list, fetched page by page as they scroll into view. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { sentence, useTicks } from "./ask";

@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,8 +81,10 @@ def random_query(chance: random.Random) -> Query:
     return query
 
 
-def values_of(rollout: Rollout) -> Query:
+@cache
+def values_of(name: str, at: int) -> Query:
     """What each filter by value sees in a rollout."""
+    rollout = ROLLOUTS[name][at]
     errors = {call.error for call in rollout.calls if call.error}
     return {
         "server": [rollout.example.server],
@@ -99,7 +101,7 @@ def values_of(rollout: Rollout) -> Query:
 def fits(name: str, at: int, query: Query, but: str = "") -> bool:
     """Whether a rollout passes every filter but one."""
     rollout = ROLLOUTS[name][at]
-    for filtered, values in values_of(rollout).items():
+    for filtered, values in values_of(name, at).items():
         wanted = query.get(filtered)
         if wanted and filtered != but and not set(wanted) & set(values):
             return False
@@ -141,7 +143,7 @@ def counted(name: str, facet: str, query: Query) -> dict[str, int]:
     tally: Counter[str] = Counter()
     for at, rollout in enumerate(ROLLOUTS[name]):
         if fits(name, at, query, but=facet):
-            seen = values_of(rollout)
+            seen = values_of(name, at)
             tally.update(seen[facet] if facet in seen else [str(len(rollout.calls))])
     return dict(tally)
 
@@ -172,13 +174,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     for name, rollouts in ROLLOUTS.items():
         write(folder / f"{name}.jsonl", rollouts)
     write(folder / "train-00000.jsonl", [example_of(id=f"pay-{number}") for number in range(4)])
-    with ExitStack() as stack:
-        try:
-            script = bundle(folder.parent / "answers.mjs")
-        except Unavailable as reason:
-            pytest.skip(f"the page's data layer cannot run here: {reason}")
-        report = msgspec.json.decode(embed(freeze(Library([folder]).settle(), ALL)))
-        yield Pages(script, stack.enter_context(serving(folder)), report)
+    try:
+        script = bundle(folder.parent / "answers.mjs")
+    except Unavailable as reason:
+        pytest.skip(f"the page's data layer cannot run here: {reason}")
+    report = msgspec.json.decode(embed(freeze(Library([folder]).settle(), ALL)))
+    with serving(folder) as url:
+        yield Pages(script, url, report)
 
 
 LEFT, RIGHT, CORPUS = 0, 1, 2

@@ -1,4 +1,4 @@
-/** The filters of a list, each value with how many lines it would leave. */
+/** Faceted filters of a list: each value with the number of rows it would leave. */
 
 import { useState } from "preact/hooks";
 import type { Counts, Facets, Query } from "../data";

@@ -1,4 +1,4 @@
-/** What was paid: the parts as bars, and which call earned what. */
+/** The reward of a rollout: its components as bars, and what each call earned. */
 
 import type { Item, Part } from "../data";
 import { Ledger } from "./call";

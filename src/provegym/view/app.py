@@ -119,7 +119,7 @@ class PageApi:
             return show_item(source, asked.at)
 
     def run(self, request: Request) -> Json:
-        """A run's steps after so many."""
+        """A run, with its steps after the first so many."""
         asked = _parameters(request)
         return show_run(self.library.run(asked.source), asked.after)
 
@@ -151,24 +151,24 @@ class PageApi:
         return worlds.show_graph(server, worlds.load_graph(server))
 
     def open(self, body: bytes) -> Json:
-        """Begin to try tools."""
+        """Open a session to try tools in."""
         wanted = _body(body, OpenRequest)
         with self.sessions.lock:
             return {"session": self.sessions.open(wanted.server, wanted.seed)}
 
     def call(self, body: bytes) -> Json:
-        """Try a tool."""
+        """Call a tool in a session."""
         wanted = _body(body, CallRequest)
         with self.sessions.lock:
             return self.sessions[wanted.session].call(wanted.tool, bytes(wanted.arguments))
 
     def undo(self, body: bytes) -> Json:
-        """Take the last change back."""
+        """Undo the last call that changed something."""
         with self.sessions.lock:
             return self.sessions[_body(body, SessionRequest).session].undo()
 
     def reset(self, body: bytes) -> Json:
-        """Back to the seed."""
+        """Reset a session to its seed."""
         with self.sessions.lock:
             return self.sessions[_body(body, SessionRequest).session].reset()
 
@@ -240,7 +240,7 @@ def _files(token: str) -> list[Route]:
 
 
 def answer(value: object, status: int = 200) -> Response:
-    """A JSON response; money is a number."""
+    """A JSON response; amounts of money are written as numbers."""
     return Response(ENCODE(value), status, media_type="application/json")
 
 

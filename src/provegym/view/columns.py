@@ -116,13 +116,13 @@ class Columns:
 
     def search(self, words: Sequence[str]) -> list[int]:
         """The rows whose text contains every word; the words are folded already."""
-        left: Sequence[int] = range(self.count)
+        texts, left = self.searched, list(range(self.count))
         for word in words:
-            needle = word.encode()
-            left = [at for at in left if needle in self.searched[at]]
-        return list(left)
+            sought = word.encode("utf-8", "replace")
+            left = [at for at in left if sought in texts[at]]
+        return left
 
 
 def fold(text: str) -> bytes:
-    """Text as it is searched. Upper case is the same in Python and JavaScript, also for ß and ς."""
+    """Text as it is searched: in upper case, which Python and JavaScript make alike, also of ß."""
     return text.upper().encode("utf-8", "replace")

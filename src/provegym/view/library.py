@@ -173,7 +173,7 @@ class Library:
         return known
 
     def _add(self, file: FolderEntry, run: RunFolder | None = None) -> None:
-        """A file as a source of its own, or as one more shard of a corpus."""
+        """Add a file: as a source of its own, or as a shard of a corpus."""
         shard, step = SHARD.fullmatch(file.path.name), STEP.fullmatch(file.path.name)
         key, name = file.label, file.name
         if shard:
@@ -199,7 +199,7 @@ class Library:
 
 
 def _entries(folder: FolderEntry) -> tuple[list[FolderEntry], list[FolderEntry]]:
-    """The files worth a look and the folders in a folder; links that lead out are left out."""
+    """The files of known types and the folders in a folder, without links that lead out of it."""
     files, folders = [], []
     try:
         with os.scandir(folder.path) as listing:

@@ -34,7 +34,7 @@ EMPTY: Json = {
 }
 SCRIPT = re.compile(r'<script\b[^>]*\bsrc="\.?/assets/([^"]+)"[^>]*></script>')
 STYLE = re.compile(r'<link\b[^>]*\bhref="\.?/assets/([^"]+\.css)"[^>]*>')
-# What would end a script element, and what old parsers of JavaScript took for ends of lines.
+# Characters that could end a script element, or end a line in old JavaScript parsers.
 ESCAPES = str.maketrans({"<": "\\u003c", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -126,7 +126,7 @@ def _order(reward: float | None) -> float:
 
 
 def spread(rows: Sequence[int], most: int) -> list[int]:
-    """At most so many, from the first to the last, at equal distances."""
+    """At most so many of the rows, from the first to the last at equal distances."""
     if len(rows) <= most:
         return list(rows)
     if most < 2:
@@ -135,12 +135,12 @@ def spread(rows: Sequence[int], most: int) -> list[int]:
 
 
 def embed(data: Json) -> str:
-    """Data as JSON that no text in it can end."""
+    """Data as JSON for a script element; no text in it can end the element."""
     return ENCODE(data).decode().translate(ESCAPES)
 
 
 def build_report(data: Json, folder: Path = STATIC) -> str:
-    """The page with everything in it, and a policy that lets nothing else run."""
+    """The page with script, style and data inlined, under a policy that allows no others."""
     index = folder / "index.html"
     if not index.is_file():
         raise HostError("the page is not built, so there is nothing to put in a report")

@@ -24,7 +24,7 @@ BAD_LINE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Missing(HostError):
-    """There is no such thing to show, or no longer."""
+    """What was asked for does not exist, or no longer (HTTP 404)."""
 
     status = 404
 
@@ -50,7 +50,7 @@ class DataSource:
         raise NotImplementedError
 
     def advance(self) -> Iterator[None]:
-        """Read on to the present end of its files, a little at a time."""
+        """Read on to the present end of its files, in small steps: a generator."""
         raise NotImplementedError
 
     def describe(self) -> Json:
@@ -78,7 +78,7 @@ class Rows(DataSource):
         self._begin()
 
     def _begin(self) -> None:
-        """Forget every row; whoever is reading keeps the columns that were."""
+        """Start with new, empty columns; requests that still read the old ones keep them."""
         self.row_kind: RowKind | None = None
         self.columns = Columns(self.columns.generation + 1)
         self.bad = 0
@@ -100,7 +100,7 @@ class Rows(DataSource):
         return {**super().describe(), **more}
 
     def advance(self) -> Iterator[None]:
-        """Read on to the present end of its files, some lines at a time."""
+        """Read on to the present end of its files, some lines per step."""
         try:
             self._look_again()
             if not self.refused:
@@ -186,7 +186,7 @@ class Rows(DataSource):
         return "; ".join(told) + "; the rest is shown" if told else ""
 
     def line(self, at: int) -> bytes:
-        """One row's line, as it stands in its file."""
+        """The line of a row, read from its file."""
         place = self._place(at)
         try:
             return self.files[place.shard].read(place.start, place.size)
@@ -295,7 +295,7 @@ class RunFolder(DataSource):
         return "" if self.steps else f"{self.name} has recorded no step yet"
 
     def is_running(self) -> bool:
-        """Whether it wrote lately, by the pace of its last steps."""
+        """Whether it still writes: its last step is not much older than its steps take."""
         try:
             quiet = time() - self.files[0].path.stat().st_mtime
         except OSError:
