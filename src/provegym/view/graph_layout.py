@@ -5,6 +5,7 @@ barycentre: the mean height of their neighbours, so that few edges cross.
 """
 
 from collections import defaultdict
+from math import fsum
 
 from provegym.synth.graph import Graph
 
@@ -49,6 +50,9 @@ def _depths(graph: Graph, before: dict[str, set[str]]) -> dict[str, int]:
 
 
 def _barycentre(tool: str, neighbours: set[str], height: dict[str, float]) -> float:
-    """The mean height of a tool's neighbours; its own height where it has none."""
+    """The mean height of a tool's neighbours; its own height where it has none.
+
+    `fsum` is exact, so the order of the set does not change the layout.
+    """
     heights = [height[other] for other in neighbours if other in height]
-    return sum(heights) / len(heights) if heights else height[tool]
+    return fsum(heights) / len(heights) if heights else height[tool]
