@@ -1,4 +1,4 @@
-/** The frame of every page: where one can go, what is open, light or dark, and help. */
+/** The frame of every page: navigation, list of sources, theme and help. */
 
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { data, type Source } from "./data";

@@ -1,4 +1,4 @@
-/** Waiting for data: what is there, what went wrong, and whether more is on its way. */
+/** Requests of a component: the answer, the error, and whether one is under way. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -12,23 +12,24 @@ export function sentence(problem: unknown): string {
   return problem instanceof Error ? problem.message : String(problem);
 }
 
-/** Ask when the key changes; the last answer stays on screen until the next is there. */
-export function useAsk<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): Asked<T> {
+/** Asks when the key changes; until the answer is there, the last one stays (stale while revalidate). */
+export function useAsk<T>(key: string, ask: () => Promise<T>): Asked<T> {
   const [asked, setAsked] = useState<Asked<T>>({ value: null, error: "", waiting: true });
   useEffect(() => {
-    const stop = new AbortController();
+    let stale = false;
     setAsked((last) => ({ ...last, error: "", waiting: true }));
-    ask(stop.signal).then(
-      (value) => stop.signal.aborted || setAsked({ value, error: "", waiting: false }),
-      (problem) =>
-        stop.signal.aborted || setAsked((last) => ({ ...last, error: sentence(problem), waiting: false })),
+    ask().then(
+      (value) => stale || setAsked({ value, error: "", waiting: false }),
+      (problem) => stale || setAsked((last) => ({ ...last, error: sentence(problem), waiting: false })),
     );
-    return () => stop.abort();
+    return () => {
+      stale = true;
+    };
   }, [key]);
   return asked;
 }
 
-/** Do something now and then, never twice at once, until the component goes. */
+/** Polls: acts every so many milliseconds, one call at a time, until the component is unmounted. */
 export function useTicks(milliseconds: number | null, act: () => Promise<unknown> | void): void {
   const now = useRef(act);
   now.current = act;

@@ -1,4 +1,4 @@
-/** Keys: single ones, and "g then something"; none while somebody types. */
+/** Keyboard shortcuts: single keys, and "g" followed by another; ignored while a field has the focus. */
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 

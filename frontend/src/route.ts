@@ -1,4 +1,4 @@
-/** The view is in the link: #/page/part/part?name=value. */
+/** Hash router: the link holds the whole state of a view, #/page/part/part?name=value. */
 
 import { useEffect, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** The lines of a list, fetched page by page as they come into sight. */
+/** The rows of a virtual list, fetched page by page as they scroll into view. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { sentence, useTicks } from "./ask";
@@ -33,14 +33,14 @@ const EMPTY: Kept = { total: 0, of: 0, took: 0, done: true, ready: false, error:
 export function useRows(source: number, query: Query, version: string): Listed {
   const key = JSON.stringify([source, query]);
   const [kept, setKept] = useState<Kept>(EMPTY);
-  const asked = useRef<{ key: string; pages: Set<number>; stop: AbortController }>({ key: "", pages: new Set(), stop: new AbortController() });
+  const asked = useRef<{ key: string; pages: Set<number> }>({ key: "", pages: new Set() });
   const sight = useRef<[number, number]>([0, PAGE]);
 
   const fetchPage = async (page: number, fresh: boolean): Promise<void> => {
     const mine = asked.current;
     mine.pages.add(page);
     try {
-      const answer = await data.rows(source, query, page * PAGE, PAGE, mine.stop.signal);
+      const answer = await data.rows(source, query, page * PAGE, PAGE);
       if (asked.current !== mine) return;
       setKept((last) => ({
         total: answer.total, of: answer.of, took: answer.took_ms, done: answer.done, ready: true, error: "",
@@ -54,10 +54,8 @@ export function useRows(source: number, query: Query, version: string): Listed {
   };
 
   useEffect(() => {
-    asked.current.stop.abort();
-    asked.current = { key, pages: new Set(), stop: new AbortController() };
+    asked.current = { key, pages: new Set() };
     void fetchPage(0, true);
-    return () => asked.current.stop.abort();
   }, [key]);
 
   const refresh = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-/** What is in the folders, kept up to date for every page. */
+/** The list of sources, polled for every page. */
 
 import { createContext } from "preact";
 import { useContext, useState } from "preact/hooks";

@@ -8,8 +8,8 @@ from starlette.testclient import TestClient
 from provegym.servers import load, names
 from provegym.trace import line, write
 from provegym.view import page
-from provegym.view.glance import cut
 from provegym.view.library import Library
+from provegym.view.summary import cut
 from view.samples import HOSTILE, PORT, TOKEN, client, folder, get, hostile, numbers, replace, some
 
 HERE = f"127.0.0.1:{PORT}"
@@ -36,48 +36,44 @@ def test_sources_and_their_problems(asked: TestClient, number: dict[str, int]) -
     assert told["version"]
 
 
-def test_rows_as_the_list_asks(asked: TestClient, number: dict[str, int]) -> None:
-    query = "server=banking&policy=oracle&policy=noop&sort=-reward&limit=2&text=&knob="
-    told = asked.get(f"/api/rows?source={number['left.jsonl']}&{query}").json()
-    assert (told["total"], told["of"], told["done"], len(told["rows"])) == (4, 10, True, 2)
-    row = told["rows"][0]
-    assert (row["policy"], row["reward"], row["success"]) == ("oracle", pytest.approx(1.3), True)
-    assert row["text"] == "Pay Harbour 20 from Freelance."
-    assert told["took_ms"] >= 0
-    only = get(asked, "rows", source=number["left.jsonl"], id="pay-3")
-    assert [row["id"] for row in only["rows"]] == ["pay-3"]
-    facets = get(asked, "facets", source=number["left.jsonl"], success=1)
-    assert facets["policy"] == {"oracle": 2, "spammer": 2, "shuffler": 2}
-    problem = get(asked, "rows", source=number["table.csv"])
-    assert (problem["total"], problem["rows"]) == (0, [])
+def test_columns_hold_what_the_list_filters_by(asked: TestClient, number: dict[str, int]) -> None:
+    told = get(asked, "columns", source=number["left.jsonl"])
+    assert (told["kind"], told["first"], told["total"], told["done"]) == ("rollouts", 0, 10, True)
+    columns = told["columns"]
+    assert columns["at"] == list(range(10))
+    assert columns["id"] == {"values": [f"pay-{at}" for at in range(10)], "codes": columns["at"]}
+    assert columns["policy"]["values"] == ["oracle", "noop", "spammer", "shuffler", "guesser"]
+    assert columns["policy"]["codes"] == [0, 1, 2, 3, 4] * 2
+    assert columns["knob"]["values"] == [["distractors"], []]
+    more = get(asked, "columns", source=number["left.jsonl"], generation=1, after=7)
+    assert (more["first"], more["columns"]["at"]) == (7, [7, 8, 9])
+    assert more["columns"]["policy"]["values"] == ["spammer", "shuffler", "guesser"]
+    problem = get(asked, "columns", source=number["table.csv"])
+    assert (problem["kind"], problem["total"]) == ("problem", 0)
 
 
-def test_an_item_knows_its_neighbours_in_the_list(
-    asked: TestClient, number: dict[str, int]
-) -> None:
+def test_columns_of_a_file_that_was_rewritten_begin_anew(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", some(3))
+    library = Library([tmp_path]).settle()
+    asked = client(library)
+    before = get(asked, "columns", source=0)["generation"]
+    write(tmp_path / "a.jsonl", some(2))
+    library.settle()
+    told = get(asked, "columns", source=0, generation=before, after=3)
+    assert (told["first"], told["columns"]["at"]) == (0, [0, 1])
+    assert told["generation"] != before
+
+
+def test_search_texts_and_fingerprints(asked: TestClient, number: dict[str, int]) -> None:
     source = number["left.jsonl"]
-    plain = get(asked, "item", source=source, at=0)
-    assert (plain["previous"], plain["next"], plain["place"]) == (None, 1, 0)
-    among = get(asked, "item", source=source, at=5, policy="oracle", sort="-line")
-    assert (among["previous"], among["next"], among["place"], among["total_items"]) == (
-        None,
-        0,
-        0,
-        2,
-    )
-    outside = get(asked, "item", source=source, at=1, policy="oracle")
-    assert (outside["previous"], outside["next"], outside["place"]) == (None, None, None)
-    last = get(asked, "item", source=number["corpus/train"], at=3)
-    assert (last["kind"], last["previous"], last["next"]) == ("example", 2, None)
-
-
-def test_compare_and_pair(asked: TestClient, number: dict[str, int]) -> None:
-    left, right = number["left.jsonl"], number["right.jsonl"]
-    told = get(asked, "compare", left=left, right=right, limit=3)
-    assert (told["pairs"], len(told["rows"])) == (8, 3)
-    row = told["rows"][0]
-    pair = get(asked, "pair", left=left, right=right, left_at=row["left"], right_at=row["right"])
-    assert pair["left"]["example"]["id"] == pair["right"]["example"]["id"] == row["id"]
+    assert get(asked, "search", source=source, word=["HARBOUR", "PAY-3"]) == [3]
+    assert get(asked, "search", source=source, word="NOWHERE") == []
+    assert get(asked, "texts", source=source, row=[4, 0]) == ["Pay Harbour 20 from Freelance."] * 2
+    assert get(asked, "texts", source=source, row=99) == ["this line has changed since it was read"]
+    oracle, other, noop = get(asked, "fingerprints", source=source, row=[0, 5, 1])
+    assert oracle == other
+    assert {name for name in oracle if oracle[name] == noop[name]} == {"ending"}
+    assert get(asked, "fingerprints", source=number["corpus/train"], row=[0, 9]) == [None, None]
 
 
 def test_runs(asked: TestClient, number: dict[str, int]) -> None:
@@ -90,7 +86,7 @@ def test_runs(asked: TestClient, number: dict[str, int]) -> None:
 def test_servers_worlds_and_graphs(asked: TestClient) -> None:
     told = get(asked, "servers")
     assert {each["name"] for each in told} == set(names())
-    assert told[0]["category"] == told[2]["category"] == "finance"
+    assert [each["category"] for each in told] == sorted(each["category"] for each in told)
     assert [each["tools"] for each in told] == [len(load(each["name"]).tools) for each in told]
     for each in told:
         server = get(asked, "server", name=each["name"])
@@ -127,12 +123,11 @@ def test_a_tool_is_tried_and_undone(asked: TestClient) -> None:
 @pytest.mark.parametrize(
     ("path", "status", "says"),
     [
-        ("rows?source=99", 404, "no source 99"),
-        ("rows?source=x", 400, "does not fit"),
-        ("rows?source=0&limit=100000", 400, "does not fit"),
-        ("rows?source=0&offset=-1", 400, "does not fit"),
-        ("rows?source=0&sort=mood", 400, "does not fit"),
-        ("rows?source=0&least=much", 400, "does not fit"),
+        ("columns?source=99", 404, "no source 99"),
+        ("columns?source=x", 400, "does not fit"),
+        ("columns?source=0&after=-1", 400, "does not fit"),
+        ("texts?source=0" + "&row=0" * 501, 400, "does not fit"),
+        ("search?source=0" + "&word=a" * 9, 400, "does not fit"),
         ("item?source=0&at=999", 404, "has no row 999"),
         ("run?source=0", 404, "is no run"),
         ("server?name=bankin", 404, "did you mean 'banking'"),
@@ -151,7 +146,7 @@ def test_what_is_wrong_is_one_sentence(
 
 
 def test_a_run_has_no_rows(asked: TestClient, number: dict[str, int]) -> None:
-    response = asked.get(f"/api/rows?source={number['run']}")
+    response = asked.get(f"/api/columns?source={number['run']}")
     assert response.status_code == 404
     assert "sources of their own" in response.json()["error"]
 
@@ -250,7 +245,7 @@ def test_nothing_changes_without_the_token(asked: TestClient, token: str) -> Non
 def test_a_get_changes_nothing(asked: TestClient) -> None:
     for path in ("session", "call", "undo", "reset"):
         assert asked.get(f"/api/{path}").status_code == 405
-    assert asked.post("/api/rows").status_code == 405
+    assert asked.post("/api/columns").status_code == 405
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -259,11 +254,12 @@ def test_hostile_text_comes_as_json_alone(
 ) -> None:
     at = HOSTILE.index(text)
     source = number["hostile.jsonl"]
-    for path in ("rows", "facets", f"item?at={at}"):
-        response = asked.get(f"/api/{path}", params={"source": source, "at": at})
+    for path in ("columns", "texts", "search", "item"):
+        query = {"source": source, "at": at, "row": at, "word": text[:10]}
+        response = asked.get(f"/api/{path}", params=query)
         assert response.headers["content-type"] == "application/json"
-    rows = get(asked, "rows", source=source)["rows"]
-    assert rows[at]["id"] == rows[at]["policy"] == cut(text)
+    columns = get(asked, "columns", source=source)["columns"]
+    assert columns["id"]["values"][at] == columns["policy"]["values"][at] == cut(text)
     assert asked.get("/").text == page.index(TOKEN)
 
 
@@ -300,11 +296,11 @@ def test_what_is_nested_too_deeply_is_a_sentence(tmp_path: Path, depth: int) -> 
     rollout = replace(some(1)[0], messages=({"role": "assistant", "content": "DEEP"},))
     (tmp_path / "a.jsonl").write_bytes(line(rollout).replace(b'"DEEP"', deep))
     asked = client(Library([tmp_path]).settle())
-    assert get(asked, "rows", source=0)["of"] in (0, 1)
+    assert get(asked, "columns", source=0)["total"] in (0, 1)
     response = asked.get("/api/item?source=0&at=0")
     assert response.status_code in (200, 404, 422)
     assert response.json()
-    assert asked.get("/api/compare?left=0&right=0").status_code in (200, 400, 422)
+    assert asked.get("/api/fingerprints?source=0&row=0").status_code in (200, 422)
 
 
 def test_a_bug_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,13 +113,13 @@ def test_a_live_run_and_a_live_file_are_followed(viewed: tuple[str, Path]) -> No
     text = line(played("oracle", 77))
     with (path / "left.jsonl").open("ab") as out:
         out.write(text[:100])
-    rows = f"{url}/api/rows?source={number['left.jsonl']}"
+    rows = f"{url}/api/columns?source={number['left.jsonl']}"
     wait_for(f"{url}/api/sources", lambda told: "cut off" in str(told))
-    assert httpx2.get(rows).json()["of"] == 10
+    assert httpx2.get(rows).json()["total"] == 10
     with (path / "left.jsonl").open("ab") as out:
         out.write(text[100:])
-    told = wait_for(rows, lambda told: told["of"] == 11)
-    assert told["rows"][-1]["id"] == "pay-77"
+    told = wait_for(rows, lambda told: told["total"] == 11)
+    assert told["columns"]["id"]["values"][-1] == "pay-77"
     write(path / "new.jsonl", some(2))
     wait_for(
         f"{url}/api/sources",

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from provegym.rewards import COMPONENTS, PAPER, WEIGHTS, Scheme, rescore
 from provegym.trace import Example, Ref, Rollout, Step, Turn, line
 from provegym.trace import Path as Road
-from provegym.view.item import show_item
+from provegym.view.item import best, show_item
 from provegym.view.library import Library
 from provegym.view.sources import Missing
 from view.samples import HOSTILE, example_of, hostile, played, replace
@@ -58,7 +59,11 @@ def test_a_rollout_shows_what_served_what_and_the_pay(tmp_path: Path) -> None:
     assert {each["how"] for each in item["served"]} == {"equal"}
     parts = {part["name"]: part for part in item["parts"]}
     assert list(parts) == ["validity", "coverage", "efficiency", "name", "argument"]
-    assert parts["coverage"] == {"name": "coverage", "value": 1.0, "weight": 0.5, "paid": 0.5}
+    coverage = {**parts["coverage"]}
+    assert (
+        coverage.pop("about") == "The share of steps served with everything they need before them."
+    )
+    assert coverage == {"name": "coverage", "value": 1.0, "weight": 0.5, "paid": 0.5}
     assert sum(part["paid"] for part in item["parts"]) == pytest.approx(item["total"])
     assert len(item["explain"]) == 4
     assert "example" not in item["rollout"]
@@ -168,6 +173,26 @@ def test_a_rollout_that_went_wrong_has_no_pay(tmp_path: Path) -> None:
     item = shown(tmp_path, replace(played("noop"), reward=None, ended="server_bug", reason="why"))
     assert (item["total"], item["parts"], item["success"]) == (None, [], False)
     assert item["rollout"]["reason"] == "why"
+
+
+@pytest.mark.parametrize(
+    "weights", [{}, {"name": 0.0}, {"outcome": 0.7}, {"efficiency": 5.0, "argument": 0.2}]
+)
+def test_the_best_reward_is_what_the_right_calls_are_paid(weights: dict[str, float]) -> None:
+    rollout, scheme = played("oracle"), Scheme(weights=weights)
+    reward = rescore(rollout, scheme).reward
+    assert reward is not None
+    assert best(rollout.example, scheme) == pytest.approx(reward.total)
+
+
+def test_a_new_component_counts_in_the_best_reward(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COMPONENTS, "bonus", lambda case: len(case.steps) / len(case.calls))
+    monkeypatch.setitem(
+        COMPONENTS, "penalty", lambda case: float(len(case.steps) - len(case.calls))
+    )
+    monkeypatch.setitem(WEIGHTS, "bonus", 0.4)
+    monkeypatch.setitem(WEIGHTS, "penalty", 9.0)
+    assert best(example_of(), PAPER) == pytest.approx(1.7)
 
 
 def test_nothing_to_call_pays_one(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import pytest
 
 from provegym.trace import line, write
 from provegym.view.library import Library
-from provegym.view.sources import Missing, Rows, RunFolder, Source
+from provegym.view.sources import DataSource, Missing, Rows, RunFolder
 from view.samples import add_step, example_of, folder, make_run, played, some
 
 
-def only(path: Path) -> Source:
+def only(path: Path) -> DataSource:
     """The one source of a file or folder, read to its end."""
     [source] = Library([path]).settle().sources
     return source

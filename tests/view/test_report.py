@@ -12,10 +12,10 @@ import pytest
 from provegym import servers
 from provegym.hosts.inline import HostError
 from provegym.trace import write
-from provegym.view.glance import cut
 from provegym.view.library import Library
 from provegym.view.page import STATIC
 from provegym.view.report import build_report, embed, freeze, pick, spread
+from provegym.view.summary import cut
 from view.samples import HOSTILE, folder, hostile, played, some
 
 INDEX = """<!doctype html><html><head><meta charset="utf-8">
@@ -44,10 +44,10 @@ def held(html: str) -> Any:
 
 def test_everything_the_page_asks_for_is_in_it(tmp_path: Path) -> None:
     data = freeze(Library([folder(tmp_path / "all")]).settle())
-    assert data["frozen"] is True
     names = {source["name"]: source["id"] for source in data["sources"]}
     left = names["all/left.jsonl"]
-    assert [row["at"] for row in data["rows"][left]] == list(range(10))
+    assert data["rows"][left]["columns"]["at"] == list(range(10))
+    assert data["sources"][left]["shown"] == 10
     assert data["items"][f"{left}:3"]["example"].id == "pay-3"
     assert data["runs"][names["all/run"]]["total"] == 3
     assert data["run_examples"][names["all/run"]][0]["id"] == "pay-0"
@@ -61,12 +61,12 @@ def test_a_source_gives_no_more_than_asked(tmp_path: Path) -> None:
     write(tmp_path / "b.jsonl", [played("oracle", number) for number in range(29, -1, -1)])
     library = Library([tmp_path]).settle()
     data = freeze(library, 6)
-    assert {key: len(rows) for key, rows in data["rows"].items()} == {0: 6, 1: 6}
-    rewards = [row["reward"] for row in data["rows"][0]]
+    columns = [data["rows"][number]["columns"] for number in (0, 1)]
+    assert [len(each["at"]) for each in columns] == [6, 6]
+    rewards = columns[0]["reward"]["values"]
     assert max(rewards) == pytest.approx(1.3)
     assert min(rewards) == 0
-    ids = [{row["id"] for row in data["rows"][number]} for number in (0, 1)]
-    assert ids[0] == ids[1]
+    assert set(columns[0]["id"]["values"]) == set(columns[1]["id"]["values"])
     assert len(data["items"]) == 12
 
 
@@ -80,14 +80,14 @@ def test_rows_are_spread_from_first_to_last() -> None:
 def test_examples_that_are_in_already_come_first(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", some(9))
     rows = Library([tmp_path]).settle().rows(0)
-    assert pick(rows, {hash("pay-7")}, 1) == [7]
+    assert pick(rows, {"pay-7"}, 1) == [7]
 
 
 def test_no_text_ends_the_data(built: Path, tmp_path: Path) -> None:
     path = tmp_path / "hostile.jsonl"
     write(path, map(hostile, HOSTILE))
     html = build_report(freeze(Library([path]).settle()), built)
-    assert [row["id"] for row in held(html)["rows"]["0"]] == list(map(cut, HOSTILE))
+    assert held(html)["rows"]["0"]["columns"]["id"]["values"] == list(map(cut, HOSTILE))
     text = embed({"all": HOSTILE})
     assert not set("<\u2028\u2029") & set(text)
     assert msgspec.json.decode(text)["all"] == list(HOSTILE)
@@ -95,7 +95,7 @@ def test_no_text_ends_the_data(built: Path, tmp_path: Path) -> None:
 
 
 def test_the_policy_lets_its_own_script_and_style_run_and_no_other(built: Path) -> None:
-    html = build_report({"frozen": True}, built)
+    html = build_report({}, built)
     [script] = re.findall(r'<script type="module">(.*?)</script>', html, re.S)
     [style] = re.findall(r"<style>(.*?)</style>", html, re.S)
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
@@ -122,6 +122,6 @@ def test_a_page_that_is_not_built_or_in_pieces_is_told(tmp_path: Path, built: Pa
 
 @pytest.mark.skipif(not (STATIC / "index.html").exists(), reason="the page is not built here")
 def test_the_built_page_becomes_a_report() -> None:
-    html = build_report({"frozen": True, "sources": []})
-    assert held(html) == {"frozen": True, "sources": []}
+    html = build_report({"sources": []})
+    assert held(html) == {"sources": []}
     assert "/assets/" not in html

@@ -1,5 +1,6 @@
-/** The one data layer of this page: live, or the report it is part of. */
+/** The one data layer of this page: over a running server, or over the report it is part of. */
 
+import { answers } from "./answers";
 import { frozen, type Report } from "./frozen";
 import { live } from "./live";
 import type { Data } from "./types";
@@ -10,5 +11,6 @@ function embedded(): Report | null {
 }
 
 const report = embedded();
-export const data: Data = report ? frozen(report) : live;
+export const data: Data = answers(report ? frozen(report) : live);
+export const start = report?.start ?? "";
 export * from "./types";

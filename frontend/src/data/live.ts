@@ -1,6 +1,6 @@
-/** The data of a running `provegym view`. */
+/** The store of the live page: requests to a running `provegym view`. */
 
-import type { Data, Fields, Json, Query } from "./types";
+import type { Fields, Json, Store } from "./types";
 
 export class Failure extends Error {
   constructor(text: string, readonly status = 0) {
@@ -8,14 +8,14 @@ export class Failure extends Error {
   }
 }
 
+const MOST_ROWS = 500;
 const GONE = "The server does not answer. Is `provegym view` still running? Start it again and reload this page.";
 
 async function ask<T>(path: string, options: RequestInit = {}): Promise<T> {
   let answer: Response;
   try {
     answer = await fetch(path, options);
-  } catch (problem) {
-    if (problem instanceof DOMException && problem.name === "AbortError") throw problem;
+  } catch {
     throw new Failure(GONE);
   }
   let body: unknown;
@@ -31,15 +31,22 @@ async function ask<T>(path: string, options: RequestInit = {}): Promise<T> {
   return body as T;
 }
 
-type Value = string | number | boolean;
+type Value = string | number;
 
-function get<T>(path: string, query: Record<string, Value | string[]> = {}, signal?: AbortSignal): Promise<T> {
+function get<T>(path: string, query: Record<string, Value | Value[]> = {}): Promise<T> {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     for (const one of Array.isArray(value) ? value : [value]) search.append(name, String(one));
   }
   const text = search.toString();
-  return ask<T>(`api/${path}${text && `?${text}`}`, signal ? { signal } : {});
+  return ask<T>(`api/${path}${text && `?${text}`}`);
+}
+
+/** One value per row, asked for in requests of bounded length. */
+async function getPerRow<T>(path: string, source: number, rows: number[]): Promise<T[]> {
+  const parts: Promise<T[]>[] = [];
+  for (let at = 0; at < rows.length; at += MOST_ROWS) parts.push(get(path, { source, row: rows.slice(at, at + MOST_ROWS) }));
+  return (await Promise.all(parts)).flat();
 }
 
 function post<T>(path: string, body: Record<string, Json>): Promise<T> {
@@ -51,22 +58,19 @@ function post<T>(path: string, body: Record<string, Json>): Promise<T> {
   });
 }
 
-const filters = (query: Query): Record<string, string[]> => query;
-
-export const live: Data = {
+export const live: Store = {
   frozen: false,
   sources: () => get("sources"),
-  rows: (source, query, offset, limit, signal) =>
-    get("rows", { ...filters(query), source, offset, limit }, signal),
-  facets: (source, query, signal) => get("facets", { ...filters(query), source }, signal),
-  item: (source, at, query) => get("item", { ...filters(query), source, at }),
-  compare: (left, right, sort, offset, limit) =>
-    get("compare", { left, right, offset, limit, ...(sort ? { sort } : {}) }),
-  pair: (left, left_at, right, right_at) => get("pair", { left, left_at, right, right_at }),
+  columns: (source, generation, after) => get("columns", { source, generation, after }),
+  search: (source, words) => get("search", { source, word: words }),
+  texts: (source, rows) => getPerRow("texts", source, rows),
+  fingerprints: (source, rows) => getPerRow("fingerprints", source, rows),
+  item: (source, at) => get("item", { source, at }),
   run: (source, after) => get("run", { source, after }),
   watched: (source) => get("run/examples", { source }),
   servers: () => get("servers"),
   server: (name) => get("server", { name }),
+  graphs: async () => (await live.servers()).map((server) => server.name),
   graph: (server) => get("graph", { server }),
   world: (server, seed, session) => get("world", { server, seed, session }),
   session: (server, seed) => post("session", { server, seed }),

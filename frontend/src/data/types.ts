@@ -1,4 +1,6 @@
-/** What the server side answers, as in docs/view.md. */
+/** The data of the page: what the server answers, and what the pages get from it. */
+
+import type { Batch } from "./table";
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 export type Fields = Record<string, Json>;
@@ -21,7 +23,6 @@ export interface Source {
 export interface Sources {
   sources: Source[];
   version: string;
-  note?: string;
 }
 
 export interface Row {
@@ -29,14 +30,11 @@ export interface Row {
   id: string;
   server: string;
   kind: string;
-  turns: number;
   calls: number;
   reward: number | null;
   success: boolean | null;
   errors: string[];
   knobs: string[];
-  policy: string;
-  ended?: string;
   text: string;
 }
 
@@ -57,7 +55,7 @@ export interface Facets {
   error: Counts;
   policy: Counts;
   ended: Counts;
-  success?: Counts;
+  success: Counts;
   calls: Counts;
   reward: number[];
 }
@@ -156,6 +154,7 @@ export interface Served {
 
 export interface Part {
   name: string;
+  about: string;
   value: number;
   weight: number;
   paid: number;
@@ -185,24 +184,27 @@ export interface Item {
   best: number | null;
   success: boolean | null;
   gold: GoldStep[];
-  previous: number | null;
-  next: number | null;
   path?: number;
   notes?: string[];
-  place?: number | null;
-  total_items?: number | null;
+}
+
+/** An item, and its neighbours in the list it was opened from. */
+export interface Placed extends Item {
+  previous: number | null;
+  next: number | null;
+  place: number | null;
+  total_items: number;
 }
 
 export interface Pairing {
   id: string;
-  server: string;
   left: number;
   right: number;
   left_reward: number | null;
   right_reward: number | null;
   difference: number;
-  left_success?: boolean | null;
-  right_success?: boolean | null;
+  left_success: boolean | null;
+  right_success: boolean | null;
   changed: string[];
 }
 
@@ -215,7 +217,7 @@ export interface Comparison {
   wins_left: number;
   wins_right: number;
   ties: number;
-  done?: boolean;
+  done: boolean;
   rows: Pairing[];
 }
 
@@ -358,23 +360,45 @@ export interface Graph {
   edges: GraphEdge[];
 }
 
-/** Where the page gets everything from: a running server, or what a report carries. */
-export interface Data {
+/** A digest of everything in which two rollouts of one example can differ. */
+export interface Fingerprint {
+  tools: string;
+  order: string;
+  arguments: string;
+  errors: string;
+  outcome: string;
+  ending: string;
+  messages: string;
+}
+
+/** What a running server answers and a report holds. Rows are counted from 0 in the columns; `at` is the line in the file. */
+export interface Store {
   frozen: boolean;
   sources(): Promise<Sources>;
-  rows(source: number, query: Query, offset: number, limit: number, signal?: AbortSignal): Promise<Rows>;
-  facets(source: number, query: Query, signal?: AbortSignal): Promise<Facets>;
-  item(source: number, at: number, query: Query): Promise<Item>;
-  compare(left: number, right: number, sort: string, offset: number, limit: number): Promise<Comparison>;
-  pair(left: number, leftAt: number, right: number, rightAt: number): Promise<Pair>;
+  columns(source: number, generation: number, after: number): Promise<Batch>;
+  search(source: number, words: string[]): Promise<number[]>;
+  texts(source: number, rows: number[]): Promise<string[]>;
+  fingerprints(source: number, rows: number[]): Promise<(Fingerprint | null)[]>;
+  item(source: number, at: number): Promise<Item>;
   run(source: number, after: number): Promise<Run>;
   watched(source: number): Promise<Watched[]>;
   servers(): Promise<ServerCard[]>;
   server(name: string): Promise<Server>;
+  /** The servers whose graph can be shown. */
+  graphs(): Promise<string[]>;
   graph(server: string): Promise<Graph>;
   world(server: string, seed: number, session: string): Promise<World>;
   session(server: string, seed: number): Promise<{ session: string }>;
   call(session: string, tool: string, input: Fields): Promise<Called>;
   undo(session: string): Promise<Undone>;
   reset(session: string): Promise<Undone>;
+}
+
+/** What the pages ask for. */
+export interface Data extends Omit<Store, "columns" | "search" | "texts" | "fingerprints" | "item"> {
+  rows(source: number, query: Query, offset: number, limit: number): Promise<Rows>;
+  facets(source: number, query: Query): Promise<Facets>;
+  item(source: number, at: number, query: Query): Promise<Placed>;
+  compare(left: number, right: number, sort: string, offset: number, limit: number): Promise<Comparison>;
+  pair(left: number, leftAt: number, right: number, rightAt: number): Promise<Pair>;
 }

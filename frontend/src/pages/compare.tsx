@@ -1,4 +1,4 @@
-/** Two files over the same examples: who won where, what changed, largest difference first. */
+/** Two files of rollouts over the same examples: rewards of each pair, and what differs. */
 
 import { useEffect, useState } from "preact/hooks";
 import { useAsk } from "../ask";

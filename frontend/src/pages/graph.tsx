@@ -11,9 +11,9 @@ import { Answer, Nothing, Problem } from "../parts/say";
 import { first, go, link, type Route } from "../route";
 
 export function GraphPage({ name, route }: { name: string; route: Route }) {
-  const servers = useAsk("servers", () => data.servers());
-  if (servers.error) return <Problem>{servers.error}</Problem>;
-  const names = (servers.value ?? []).map((server) => server.name);
+  const graphs = useAsk("graphs", () => data.graphs());
+  if (graphs.error) return <Problem>{graphs.error}</Problem>;
+  const names = graphs.value ?? [];
   const shown = name || names[0] || "";
   return (
     <div class="page graph-page">
@@ -25,7 +25,7 @@ export function GraphPage({ name, route }: { name: string; route: Route }) {
         <p class="lead">Each edge was proven by running it both ways.</p>
         <button type="button" class="save" disabled={!shown} onClick={() => saveSvg(shown)}>Save as SVG</button>
       </header>
-      {servers.value && !shown && <Nothing>No server is here, so there is no graph.</Nothing>}
+      {graphs.value && !shown && <Nothing>{data.frozen ? "This report carries no graph." : "No server is here, so there is no graph."}</Nothing>}
       {shown && <Shown key={shown} name={shown} route={route} />}
     </div>
   );

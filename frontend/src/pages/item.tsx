@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAsk } from "../ask";
-import { data, type Item, type Query, type Row, type Source } from "../data";
+import { data, type Item, type Placed, type Query, type Row, type Source } from "../data";
 import { useKeys } from "../keys";
 import { Conversation } from "../parts/conversation";
 import { Gold } from "../parts/gold";
@@ -29,7 +29,7 @@ export function ItemPage({ source, at, route }: { source: number; at: number; ro
   );
 }
 
-function One({ item, source, query, route }: { item: Item; source: number; query: Query; route: Route }) {
+function One({ item, source, query, route }: { item: Placed; source: number; query: Query; route: Route }) {
   const open = route.query["open"]?.[0] === "all";
   const raw = route.query["show"]?.[0] === "json";
   const kept = { ...query, open: open ? "all" : "", show: raw ? "json" : "" };
@@ -56,7 +56,7 @@ function One({ item, source, query, route }: { item: Item; source: number; query
         {item.example.server && item.gold.length > 0 && <a class="button" href={link(["graph", item.example.server], { example: `${source}:${item.at}` })}>In the graph</a>}
         <span class="steps">
           <a class="button" href={to(item.previous)} aria-disabled={item.previous === null} aria-label="previous" title="previous (p)"><Icon name="left" /></a>
-          <span class="place">{typeof item.place === "number" && item.total_items ? `${grouped(item.place + 1)} of ${grouped(item.total_items)}` : `line ${grouped(item.at + 1)}`}</span>
+          <span class="place">{item.place !== null ? `${grouped(item.place + 1)} of ${grouped(item.total_items)}` : `line ${grouped(item.at + 1)}`}</span>
           <a class="button" href={to(item.next)} aria-disabled={item.next === null} aria-label="next" title="next (n)"><Icon name="right" /></a>
         </span>
       </ItemHead>

@@ -1,4 +1,4 @@
-/** The lines of one source: filters with counts, and a list that stays quick at any length. */
+/** The rows of one source: faceted filters, a search, and a virtual list. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAsk } from "../ask";
@@ -13,10 +13,10 @@ import { go, link, parse, type Route } from "../route";
 import { named, useSources } from "../sources";
 
 const ROW = 34;
-const PAUSE = 140;
+const DEBOUNCE_MS = 140;
 const cursors = new Map<string, number>();
 
-/** Names the filters of a list may have; other names in the link are about something else. */
+/** The names of filters in a link; other names in it are not for the list. */
 const FILTERS = ["server", "kind", "knob", "error", "policy", "ended", "success", "least", "most", "calls_least", "calls_most", "text", "sort", "id"];
 
 export function filtersOf(route: Route): Query {
@@ -34,10 +34,10 @@ export function ListPage({ source, route }: { source: number; route: Route }) {
 function Lines({ about, query }: { about: Source; query: Query }) {
   const key = JSON.stringify([about.id, query]);
   const rows = useRows(about.id, query, about.done ? String(about.count) : "");
-  const facets = useAsk(`${key} ${about.done} ${about.done ? about.count : Math.floor(Math.log2(about.count + 1))}`, (signal) => data.facets(about.id, query, signal));
+  const facets = useAsk(`${key} ${about.done} ${about.done ? about.count : Math.floor(Math.log2(about.count + 1))}`, () => data.facets(about.id, query));
   const [cursor, setCursor] = useState(cursors.get(key) ?? -1);
   useEffect(() => setCursor(cursors.get(key) ?? -1), [key]);
-  // What is typed counts a moment later: by then one may have filtered, or left.
+  // The search is debounced: when it fires, another filter or page may be open, so it starts from the link as it is then.
   const refine = (changes: Query): void => {
     const now = parse(location.hash);
     if (now.parts.join("/") === `data/${about.id}`) go(link(now.parts, { ...filtersOf(now), ...changes }), true);
@@ -68,7 +68,7 @@ function Lines({ about, query }: { about: Source; query: Query }) {
         <p class="tally" role="status">
           {rows.ready && <><b>{grouped(rows.total)}</b>{filtered ? ` of ${grouped(rows.of)}` : ""} {about.kind}</>}
           {!rows.done && <span class="growing"> still reading{about.read && about.bytes ? `, ${Math.floor((about.read / about.bytes) * 100)} %` : ""} …</span>}
-          {rows.took > 0 && <span class="took" title="what the server took">{rows.took < 10 ? rows.took.toFixed(1) : Math.round(rows.took)} ms</span>}
+          {rows.took > 0 && <span class="took" title="time to filter and sort">{rows.took < 10 ? rows.took.toFixed(1) : Math.round(rows.took)} ms</span>}
           {filtered && <button type="button" class="quiet" onClick={() => refine(cleared(query))}>clear filters <kbd>x</kbd></button>}
         </p>
       </header>
@@ -115,7 +115,7 @@ function Search({ query, refine }: { query: Query; refine: (changes: Query) => v
     timer.current = window.setTimeout(() => {
       told.current = next;
       refine({ text: next ? [next] : [] });
-    }, PAUSE);
+    }, DEBOUNCE_MS);
   };
   return (
     <label class="search">

@@ -28,8 +28,7 @@ export function OverviewPage() {
   return (
     <div class="page">
       <header class="top"><h1>Examples & rollouts</h1><p class="lead">What is in {data.frozen ? "this report" : "the folders you named"}.</p></header>
-      {known.note && <p class="notice">{known.note}</p>}
-      {!shown.length && (
+      {!shown.length && (data.frozen ? <Nothing>This report holds no examples and no rollouts.</Nothing> :
         <Nothing>
           There is nothing here yet. Write some: <code>provegym rollout --policy oracle --data corpus --out rollouts.jsonl</code>, then{" "}
           <code>provegym view FOLDER</code>. The servers and their graphs can be seen without any file.

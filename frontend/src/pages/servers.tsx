@@ -1,4 +1,4 @@
-/** The twenty worlds, by what they are about. */
+/** The servers, by category. */
 
 import { useState } from "preact/hooks";
 import { useAsk } from "../ask";

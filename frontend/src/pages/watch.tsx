@@ -1,4 +1,4 @@
-/** One example over training: what was sampled at each step, and what it was paid. */
+/** One example over a training run: its sampled rollout and reward at each step. */
 
 import { useAsk } from "../ask";
 import { data, type Run, type Watched } from "../data";

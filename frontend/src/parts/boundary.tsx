@@ -1,4 +1,4 @@
-/** Where something cannot be drawn, a sentence stands in its place. */
+/** Error boundary: a sentence in place of a page that throws. */
 
 import { Component, type ComponentChildren } from "preact";
 import { sentence } from "../ask";

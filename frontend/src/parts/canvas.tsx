@@ -1,4 +1,4 @@
-/** The graph one can pan, zoom and point at. */
+/** The dependency graph as SVG, with pan, zoom and highlighting. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Graph, GraphEdge, Item } from "../data";
@@ -12,7 +12,7 @@ interface View { x: number; y: number; scale: number }
 const LEAST = 0.2;
 const MOST = 3;
 
-/** What is lit: a chosen tool with its neighbours, a chosen edge, or the chain of an example. */
+/** What is highlighted: a chosen tool with its neighbours, a chosen edge, or the tools of an example. */
 function lighting(graph: Graph, chain: Item | null, picked: Picked | null): { tools: Set<string>; edge: (one: Picked) => boolean } | null {
   if (picked && "tool" in picked) {
     const near = graph.edges.filter((edge) => edge.source === picked.tool || edge.target === picked.tool);

@@ -1,4 +1,4 @@
-/** Curves over steps; the cursor of one moves that of all. */
+/** Line charts of metrics over steps (uPlot), with one cursor for all. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
@@ -90,7 +90,7 @@ export function Curve({ title, steps, lines, wide }: { title: string; steps: num
   );
 }
 
-/** A figure in few letters; next to nothing, measured by its own curve, is nothing. */
+/** A number in few characters; a value that is tiny compared with its curve is written as 0. */
 function compact(value: number | null | undefined, among: (number | null)[]): string {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);

@@ -1,4 +1,4 @@
-/** Where boxes and lines of a graph go, and how the picture leaves the page. */
+/** Coordinates of the boxes and lines of a graph, and its export as an SVG file. */
 
 import type { Graph, GraphEdge, GraphNode } from "../data";
 
@@ -24,7 +24,7 @@ export interface Drawn {
   bundles: Bundle[];
 }
 
-/** Columns and rows become points; the rows of a short column are spread over the height. */
+/** Places every tool by its layer (a column) and its place in it; short layers are spread over the height. */
 export function draw(graph: Graph): Drawn {
   const byColumn = new Map<number, GraphNode[]>();
   for (const node of graph.nodes) byColumn.set(node.x, [...(byColumn.get(node.x) ?? []), node]);
@@ -56,7 +56,7 @@ export function draw(graph: Graph): Drawn {
   };
 }
 
-/** From the right side of a box to the left one of another, or back the other way. */
+/** The curve of an edge: from the right side of one box to the left side of another, or the other way round. */
 export function line(spots: Drawn["spots"], source: string, target: string, shift = 0): string {
   const from = spots.get(source), to = spots.get(target);
   if (!from || !to) return "";
@@ -75,7 +75,7 @@ text { font: 11px ui-sans-serif, system-ui, sans-serif; fill: #1d2433; }
 .edge .hit { stroke: none; } .chain { fill: none; stroke: #0d8f7f; stroke-width: 2.4; } .order circle { fill: #0d8f7f; } .order text { fill: #fff; font-weight: 700; text-anchor: middle; }
 .node.dim, .edge.dim { opacity: .25; }`;
 
-/** The whole graph, as it is lit now, as a file of its own. */
+/** Saves the whole graph, with the present highlighting, as an SVG file. */
 export function saveSvg(name: string): void {
   const shown = document.querySelector<SVGSVGElement>("svg.graph");
   if (!shown) return;

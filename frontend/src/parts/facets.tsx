@@ -1,12 +1,12 @@
-/** The filters of a list, each value with how many lines it would leave. */
+/** Faceted filters of a list: each value with the number of rows it would leave. */
 
 import { useState } from "preact/hooks";
 import type { Counts, Facets, Query } from "../data";
+import { TOP_REWARD } from "../data/select";
 import { Histogram } from "./histogram";
 import { grouped, words } from "./marks";
 
 const FEW = 7;
-const MOST = 1.3;
 const NAMES: [keyof Facets & string, string][] = [
   ["kind", "Kind"], ["server", "Server"], ["error", "Error"], ["knob", "Knob"], ["policy", "Policy"], ["ended", "Ended"],
 ];
@@ -48,7 +48,6 @@ const one = (query: Query, name: string): string => query[name]?.[0] ?? "";
 const value = (text: string): string[] => (text ? [text] : []);
 
 export function FacetPanel({ facets, query, refine }: { facets: Facets; query: Query; refine: Refine }) {
-  const success = { "1": facets.success?.["true"] ?? 0, "0": facets.success?.["false"] ?? 0 };
   const calls = Object.keys(facets.calls).map(Number);
   const longest = Math.min(40, Math.max(1, ...calls));
   const byCalls = Array.from({ length: longest + 1 }, (_, at) => facets.calls[at] ?? 0);
@@ -57,13 +56,11 @@ export function FacetPanel({ facets, query, refine }: { facets: Facets; query: Q
     <div class="facets">
       {paid && (
         <Histogram title="Reward" counts={facets.reward} step={0.05}
-          edges={(at) => [(at * MOST) / facets.reward.length, ((at + 1) * MOST) / facets.reward.length]}
+          edges={(at) => [(at * TOP_REWARD) / facets.reward.length, ((at + 1) * TOP_REWARD) / facets.reward.length]}
           least={one(query, "least")} most={one(query, "most")}
           choose={(least, most) => refine({ least: value(least), most: value(most) })} />
       )}
-      {success["1"] + success["0"] > 0 && (
-        <Facet name="success" title="Task" counts={success} query={query} refine={refine} label={(v) => (v === "1" ? "done" : "not done")} />
-      )}
+      <Facet name="success" title="Task" counts={facets.success} query={query} refine={refine} label={(v) => (v === "1" ? "done" : "not done")} />
       {NAMES.slice(0, 3).map(([name, title]) => (
         <Facet key={name} name={name} title={title} counts={facets[name] as Counts} query={query} refine={refine} />
       ))}

@@ -1,4 +1,4 @@
-/** Counts over a range, of which a part can be chosen by dragging or by typing. */
+/** Histogram of a number; a range of it is chosen by dragging or typing. */
 
 import { useRef, useState } from "preact/hooks";
 import { grouped } from "./marks";

@@ -1,4 +1,4 @@
-/** Small signs that mean the same on every page: steps, rewards, kinds of things. */
+/** Small marks that mean the same on every page: steps, rewards, success, tags. */
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";

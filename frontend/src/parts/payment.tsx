@@ -1,22 +1,13 @@
-/** What was paid: the parts as bars, and which call earned what. */
+/** The reward of a rollout: its components as bars, and what each call earned. */
 
 import type { Item, Part } from "../data";
 import { Ledger } from "./call";
 import { Success, figure } from "./marks";
 
-const MEANS: Record<string, string> = {
-  validity: "mean over all calls: the tool was shown, the arguments fit, it ran",
-  coverage: "share of steps served with everything they need before them",
-  efficiency: "minus the excess over a budget that grows with the task",
-  name: "share of calls whose tool occurs in the right ones",
-  argument: "mean share of equal arguments over served steps",
-  success: "whether the task was done",
-};
-
 export function PartBar({ part }: { part: Part }) {
   const share = Math.max(0, Math.min(1, Math.abs(part.value)));
   return (
-    <div class={`part ${part.value < 0 ? "minus" : ""}`} title={MEANS[part.name] ?? part.name}>
+    <div class={`part ${part.value < 0 ? "minus" : ""}`} title={part.about || part.name}>
       <span class="part-name">{part.name}</span>
       <span class="part-track"><span class="part-fill" style={{ width: `${share * 100}%` }} /></span>
       <span class="part-value">{figure(part.value)}</span>

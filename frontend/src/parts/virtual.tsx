@@ -1,9 +1,9 @@
-/** A list of any length, of which only the rows in sight are drawn. */
+/** Virtual list (windowing): of a list of any length, only the rows in view are in the DOM. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-const SPARE = 8;
+const OVERSCAN = 8;
 
 interface Props {
   total: number;
@@ -21,8 +21,8 @@ export function Virtual({ total, height, cursor, label, kept, seen, children }: 
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [room, setRoom] = useState(600);
-  const from = Math.max(0, Math.floor(top / height) - SPARE);
-  const to = Math.min(total, Math.ceil((top + room) / height) + SPARE);
+  const from = Math.max(0, Math.floor(top / height) - OVERSCAN);
+  const to = Math.min(total, Math.ceil((top + room) / height) + OVERSCAN);
 
   useLayoutEffect(() => {
     const element = box.current;

@@ -1,4 +1,7 @@
-"""The bench of the page: a file of 100,000 rollouts from the first answer to filters and memory."""
+"""The bench of the page's server on a file of 100,000 rollouts: answers, searches and memory.
+
+Filters, order and counts are computed by the page itself, in the browser.
+"""
 
 import re
 import subprocess
@@ -23,17 +26,9 @@ from provegym.trace import line
 ROLLOUTS = 100_000
 POLICIES = ("oracle", "noop", "shuffler", "guesser", "eager")
 PATIENCE = 180.0
-# What people ask a list for: words, rare and common, ranges, kinds, an order; never the same twice.
-QUERIES: list[dict[str, str]] = [
-    {"text": "what is left"},
-    {"text": "bench-0777"},
-    {"text": "nowhere to be found"},
-    {"sort": "-reward", "least": "0.2"},
-    {"sort": "reward", "policy": "guesser"},
-    {"sort": "-calls", "text": "pay_payee", "success": "1"},
-    {"server": "banking", "kind": "multi_turn", "error": "none", "calls_least": "3"},
-    {"error": "rejected"},
-]
+SHOWN = 100
+# Words that people search for, in upper case as the page sends them: rare, common and absent ones.
+SEARCHES = ("WHAT IS LEFT", "BENCH-0777", "NOWHERE TO BE FOUND", "PAY_PAYEE", "HARBOUR PAY")
 
 
 def measure_view(count: int = ROLLOUTS) -> dict[str, float | int]:
@@ -44,18 +39,18 @@ def measure_view(count: int = ROLLOUTS) -> dict[str, float | int]:
         begun = perf_counter()
         with viewed(path) as (process, connection):
             shown = perf_counter()
-            first = ask(connection, "rows", {})
+            first = ask(connection, "columns")["columns"]["at"][:SHOWN]
+            texts = ask(connection, "texts", row=first)
             figures = {
                 "view_start_s": shown - begun,
                 "view_first_rows_ms": (perf_counter() - shown) * 1e3,
-                "view_first_rows": len(first["rows"]),
-                "view_filter_reading_ms": _asking(connection, "rows", QUERIES[0]),
+                "view_first_rows": len(texts),
             }
             figures["view_rollouts"] = _await(connection)
             figures["view_index_s"] = perf_counter() - shown
-            times = [_asking(connection, "rows", query) for query in QUERIES]
-            figures["view_filter_ms_p50"], figures["view_filter_ms_max"] = median(times), max(times)
-            figures["view_facets_ms"] = _asking(connection, "facets", QUERIES[0])
+            figures["view_columns_ms"] = _load(connection)
+            times = [_search(connection, words) for words in SEARCHES]
+            figures["view_search_ms_p50"], figures["view_search_ms_max"] = median(times), max(times)
             figures["view_memory_mb"] = _memory(process.pid)
     return figures
 
@@ -91,15 +86,26 @@ def viewed(path: Path) -> Iterator[tuple["subprocess.Popen[str]", HTTPConnection
         process.communicate(timeout=30)
 
 
-def ask(connection: HTTPConnection, what: str, query: dict[str, str]) -> Any:
-    """An answer of the page's server."""
-    connection.request("GET", f"/api/{what}?{urlencode({'source': '0', **query})}")
+def ask(connection: HTTPConnection, what: str, **query: object) -> Any:
+    """An answer of the page's server about the first source."""
+    connection.request("GET", f"/api/{what}?{urlencode({'source': 0, **query}, doseq=True)}")
     return msgspec.json.decode(connection.getresponse().read())
 
 
-def _asking(connection: HTTPConnection, what: str, query: dict[str, str]) -> float:
+def _load(connection: HTTPConnection) -> float:
+    """How long it takes to get the columns of all rows, in milliseconds."""
     begun = perf_counter()
-    ask(connection, what, query)
+    batch = ask(connection, "columns")
+    have = len(batch["columns"]["at"])
+    while have < batch["total"]:
+        batch = ask(connection, "columns", generation=batch["generation"], after=have)
+        have += len(batch["columns"]["at"])
+    return (perf_counter() - begun) * 1e3
+
+
+def _search(connection: HTTPConnection, words: str) -> float:
+    begun = perf_counter()
+    ask(connection, "search", word=words.split())
     return (perf_counter() - begun) * 1e3
 
 
@@ -107,7 +113,7 @@ def _await(connection: HTTPConnection) -> int:
     """Wait until the file is read; how many rows it has."""
     until = perf_counter() + PATIENCE
     while perf_counter() < until:
-        source = ask(connection, "sources", {})["sources"][0]
+        source = ask(connection, "sources")["sources"][0]
         if source["done"]:
             return int(source["count"])
         sleep(0.1)

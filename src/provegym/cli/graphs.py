@@ -31,8 +31,7 @@ Patience = Annotated[float, typer.Option("--timeout", help="Seconds for a call t
 def show_graph(
     name: Annotated[str | None, typer.Argument(metavar="SERVER")] = None,
     as_json: Json = False,
-    svg: Annotated[bool, typer.Option("--svg", help="Print the picture as SVG.")] = False,
-    html: Annotated[bool, typer.Option("--html", help="Print a page of its own.")] = False,
+    html: Annotated[bool, typer.Option("--html", help="Print a page that draws it.")] = False,
     why: Annotated[str, typer.Option(help="Show the evidence of this tool's edges.")] = "",
     seed: Seed = 0,
     mcp: Mcp = "",
@@ -45,9 +44,9 @@ def show_graph(
     """Show which tools of a server depend on which, each proven by running it both ways."""
     if bool(name) == bool(mcp):
         fail('name one server, or give the command of somebody\'s with --mcp "COMMAND"')
-    if as_json + svg + html + bool(why) > 1:
-        fail("choose one of --json, --svg, --html and --why")
-    form = "json" if as_json else "svg" if svg else "html" if html else "text"
+    if as_json + html + bool(why) > 1:
+        fail("choose one of --json, --html and --why")
+    form = "json" if as_json else "html" if html else "text"
     if name:
         _show(load(name), seed, why, form)
         return
@@ -57,12 +56,19 @@ def show_graph(
 
 def _show(server: AnyServer, seed: int, why: str, form: str) -> None:
     from provegym.graph.dependency import cached
-    from provegym.graph.show import list_evidence, show
+    from provegym.graph.show import as_json, list_edges, list_evidence
 
     if why and why not in server.tools:
         fail(f"no tool {why!r}; {suggest(why, list(server.tools))}")
     graph = cached(server, seed)
-    print(list_evidence(graph, why) if why else show(server, graph, form))
+    if why:
+        print(list_evidence(graph, why))
+    elif form == "html":
+        from provegym.view.report import build_report, freeze_graph
+
+        print(build_report(freeze_graph(server, graph)))
+    else:
+        print(as_json(graph) if form == "json" else list_edges(graph))
 
 
 def treated(

@@ -1,25 +1,10 @@
-"""What `provegym graph` prints: edges as text, their evidence, JSON, SVG or a page."""
-
-from collections.abc import Callable
+"""What `provegym graph` prints: the edges as text, their evidence, or JSON."""
 
 import msgspec
 
-from provegym.graph.dependency import Edge, Graph
-from provegym.graph.draw import draw_html, draw_svg, explain
-from provegym.kernel import AnyServer
+from provegym.graph.dependency import Edge, Graph, Run
 
-FORMS: dict[str, Callable[[Graph, frozenset[str]], str]] = {
-    "text": lambda graph, writes: list_edges(graph),
-    "json": lambda graph, writes: as_json(graph),
-    "svg": draw_svg,
-    "html": draw_html,
-}
-
-
-def show(server: AnyServer, graph: Graph, form: str = "text") -> str:
-    """A graph in one of the forms there are."""
-    writes = frozenset(name for name, tool in server.tools.items() if tool.writes)
-    return FORMS[form](graph, writes)
+MAX_RESULT = 160
 
 
 def as_json(graph: Graph) -> str:
@@ -49,3 +34,17 @@ def list_evidence(graph: Graph, tool: str) -> str:
 
 def _by(edge: Edge) -> str:
     return f"{edge.argument} = {edge.pointer}" if edge.argument else "must come first"
+
+
+def explain(edge: Edge) -> str:
+    """An edge in words: what it says, the run with its source and the run without."""
+    value = f": {edge.argument} is {edge.pointer}" if edge.argument else ""
+    lines = [f"{edge.source} → {edge.target}, {edge.kind}{value} (world {edge.seed})", "with:"]
+    lines += [f"  {_shown(run)}" for run in edge.with_source]
+    return "\n".join([*lines, "without:", *(f"  {_shown(run)}" for run in edge.without)])
+
+
+def _shown(run: Run) -> str:
+    arguments = msgspec.json.encode(run.arguments).decode()
+    result = run.result if len(run.result) <= MAX_RESULT else f"{run.result[:MAX_RESULT]}…"
+    return f"{run.tool}({arguments}) {'→' if run.ok else 'fails:'} {result}"

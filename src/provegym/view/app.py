@@ -1,7 +1,6 @@
-"""The routes of the page: what is asked for, checked and handed to who knows it."""
+"""The HTTP API of the page: routes, and the checks of what a request asks for."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from time import perf_counter
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -20,118 +19,113 @@ from provegym.kernel import Session
 from provegym.kernel.state import ENCODE
 from provegym.trace import Json
 from provegym.view import page, worlds
-from provegym.view.compare import Comparer, show_pair
-from provegym.view.gate import Gate
+from provegym.view.fingerprints import fingerprint
+from provegym.view.guard import PageGuard
 from provegym.view.item import show_item
 from provegym.view.library import Library
-from provegym.view.query import LISTS, Query
 from provegym.view.runs import list_watched, show_run
-from provegym.view.sources import Rows
-from provegym.view.trials import Trials
+from provegym.view.try_tools import OpenSessions
 
 T = TypeVar("T", bound=msgspec.Struct)
 Number = Annotated[int, Meta(ge=0, le=2**31)]
 Name = Annotated[str, Meta(max_length=200)]
+Word = Annotated[str, Meta(max_length=4_000)]
+MAX_ROWS, MAX_WORDS = 500, 8
+ENOUGH_ROWS = 100
+LISTS = ("row", "word")
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What a GET may be asked with, besides filters."""
+class Parameters(msgspec.Struct, frozen=True):
+    """The parameters that a GET may have; `row` and `word` may be given several times."""
 
     source: Number = 0
     at: Number = 0
-    offset: Number = 0
-    limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
+    row: Annotated[tuple[Number, ...], Meta(max_length=MAX_ROWS)] = ()
+    word: Annotated[tuple[Word, ...], Meta(max_length=MAX_WORDS)] = ()
+    generation: Number = 0
     after: Number = 0
-    left: Number = 0
-    right: Number = 0
-    left_at: Number = 0
-    right_at: Number = 0
     seed: Number = 0
     name: Name = ""
     server: Name = ""
     session: Name = ""
-    sort: Name = ""
 
 
-class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a new session is asked for with."""
+class OpenRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which server and seed a new session has."""
 
     server: Name
     seed: Number = 0
 
 
-class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which session."""
+class SessionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which session is meant."""
 
     session: Name
 
 
-class Calling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A call; its arguments are the kernel's to check."""
+class CallRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call of a tool; the kernel checks its arguments."""
 
     session: Name
     tool: Name
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-class Site:
-    """The answers, over a library and the trials of this start."""
+class PageApi:
+    """The answers to all requests, from a library and the sessions opened on the page."""
 
-    def __init__(self, library: Library, trials: Trials) -> None:
-        self.library, self.trials = library, trials
-        self.comparer = Comparer()
+    def __init__(self, library: Library, sessions: OpenSessions) -> None:
+        self.library, self.sessions = library, sessions
 
     def sources(self, request: Request) -> Json:
         """What is in the folders."""
         return {"sources": self.library.describe(), "version": __version__}
 
-    def rows(self, request: Request) -> Json:
-        """A page of the list."""
-        asked, query = _asked(request), _query(request)
+    def columns(self, request: Request) -> Json:
+        """The columns of the next rows of a source; the page filters, orders and counts them."""
+        asked = _parameters(request)
         source = self.library.rows(asked.source)
-        self.library.await_rows(source, asked.offset + asked.limit)
-        begun = perf_counter()
+        self.library.await_rows(source, asked.after + ENOUGH_ROWS)
         with self.library.answering():
-            found = source.rows(query, asked.offset, asked.limit)
-        return {**found, "took_ms": round((perf_counter() - begun) * 1e3, 3)}
+            return source.show_columns(asked.generation, asked.after)
 
-    def facets(self, request: Request) -> object:
-        """How many rows each value of a filter would leave."""
-        source = self.library.rows(_asked(request).source)
+    def search(self, request: Request) -> list[int]:
+        """The rows that contain every word, among those read so far."""
+        asked = _parameters(request)
+        columns = self.library.rows(asked.source).columns
         with self.library.answering():
-            return source.selector.facets(_query(request))
+            return columns.search(asked.word)
+
+    def texts(self, request: Request) -> list[str]:
+        """The first words of some rows."""
+        asked = _parameters(request)
+        source = self.library.rows(asked.source)
+        with self.library.answering():
+            return [source.first_words(at) for at in asked.row]
+
+    def fingerprints(self, request: Request) -> object:
+        """The fingerprints of some rollouts, by which two are compared."""
+        asked = _parameters(request)
+        source = self.library.rows(asked.source)
+        with self.library.answering():
+            return [fingerprint(source, at) for at in asked.row]
 
     def item(self, request: Request) -> Json:
-        """One example or rollout, and its neighbours in the list."""
-        asked = _asked(request)
+        """One example or rollout."""
+        asked = _parameters(request)
         source = self.library.rows(asked.source)
         self.library.await_rows(source, asked.at + 1)
         with self.library.answering():
-            shown = show_item(source, asked.at)
-            return {**shown, **_neighbours(source, _query(request), asked.at)}
-
-    def compare(self, request: Request) -> Json:
-        """Two files of rollouts side by side."""
-        asked = _asked(request)
-        left, right = self.library.rows(asked.left), self.library.rows(asked.right)
-        with self.library.answering():
-            page = slice(asked.offset, asked.offset + asked.limit)
-            return self.comparer.compare(left, right, asked.sort, page)
-
-    def pair(self, request: Request) -> Json:
-        """Two rollouts side by side."""
-        asked = _asked(request)
-        left, right = self.library.rows(asked.left), self.library.rows(asked.right)
-        return show_pair((left, asked.left_at), (right, asked.right_at))
+            return show_item(source, asked.at)
 
     def run(self, request: Request) -> Json:
-        """A run's steps after so many."""
-        asked = _asked(request)
+        """A run, with its steps after the first so many."""
+        asked = _parameters(request)
         return show_run(self.library.run(asked.source), asked.after)
 
     def watched(self, request: Request) -> list[Json]:
         """The examples that were sampled at more than one step of a run."""
-        return list_watched(self.library.run(_asked(request).source))
+        return list_watched(self.library.run(_parameters(request).source))
 
     def servers(self, request: Request) -> list[Json]:
         """The servers in brief."""
@@ -139,67 +133,68 @@ class Site:
 
     def server(self, request: Request) -> Json:
         """A server's tools and rules."""
-        return worlds.show_server(_asked(request).name)
+        return worlds.show_server(worlds.load(_parameters(request).name))
 
     def world(self, request: Request) -> Json:
         """The records of a seed, or of a session."""
-        asked = _asked(request)
+        asked = _parameters(request)
         if asked.session:
-            with self.trials.lock:
-                trial = self.trials[asked.session]
-                return worlds.show_world(trial.server, trial.now)
+            with self.sessions.lock:
+                session = self.sessions[asked.session]
+                return worlds.show_world(session.server, session.now)
         server = worlds.load(asked.server)
         return worlds.show_world(server, Session([server], asked.seed))
 
     def graph(self, request: Request) -> Json:
         """A server's dependency graph."""
-        return worlds.show_graph(_asked(request).server)
+        server = worlds.load(_parameters(request).server)
+        return worlds.show_graph(server, worlds.load_graph(server))
 
     def open(self, body: bytes) -> Json:
-        """Begin to try tools."""
-        wanted = _body(body, Opening)
-        with self.trials.lock:
-            return {"session": self.trials.open(wanted.server, wanted.seed)}
+        """Open a session to try tools in."""
+        wanted = _body(body, OpenRequest)
+        with self.sessions.lock:
+            return {"session": self.sessions.open(wanted.server, wanted.seed)}
 
     def call(self, body: bytes) -> Json:
-        """Try a tool."""
-        wanted = _body(body, Calling)
-        with self.trials.lock:
-            return self.trials[wanted.session].call(wanted.tool, bytes(wanted.arguments))
+        """Call a tool in a session."""
+        wanted = _body(body, CallRequest)
+        with self.sessions.lock:
+            return self.sessions[wanted.session].call(wanted.tool, bytes(wanted.arguments))
 
     def undo(self, body: bytes) -> Json:
-        """Take the last change back."""
-        with self.trials.lock:
-            return self.trials[_body(body, Named).session].undo()
+        """Undo the last call that changed something."""
+        with self.sessions.lock:
+            return self.sessions[_body(body, SessionRequest).session].undo()
 
     def reset(self, body: bytes) -> Json:
-        """Back to the seed."""
-        with self.trials.lock:
-            return self.trials[_body(body, Named).session].reset()
+        """Reset a session to its seed."""
+        with self.sessions.lock:
+            return self.sessions[_body(body, SessionRequest).session].reset()
 
 
 def build_app(library: Library, port: int, token: str) -> ASGIApp:
-    """The ASGI app for one start of the page."""
-    site = Site(library, Trials())
+    """The ASGI app of the page; requests that change anything must carry the token."""
+    api = PageApi(library, OpenSessions())
     gets: dict[str, Callable[[Request], object]] = {
-        "/api/sources": site.sources,
-        "/api/rows": site.rows,
-        "/api/facets": site.facets,
-        "/api/item": site.item,
-        "/api/compare": site.compare,
-        "/api/pair": site.pair,
-        "/api/run": site.run,
-        "/api/run/examples": site.watched,
-        "/api/servers": site.servers,
-        "/api/server": site.server,
-        "/api/world": site.world,
-        "/api/graph": site.graph,
+        "/api/sources": api.sources,
+        "/api/columns": api.columns,
+        "/api/search": api.search,
+        "/api/texts": api.texts,
+        "/api/fingerprints": api.fingerprints,
+        "/api/item": api.item,
+        "/api/run": api.run,
+        "/api/run/examples": api.watched,
+        "/api/servers": api.servers,
+        "/api/server": api.server,
+        "/api/world": api.world,
+        "/api/graph": api.graph,
     }
     posts: dict[str, Callable[[bytes], object]] = {
-        "/api/session": site.open,
-        "/api/call": site.call,
-        "/api/undo": site.undo,
-        "/api/reset": site.reset,
+        "/api/session": api.open,
+        "/api/call": api.call,
+        "/api/undo": api.undo,
+        "/api/reset": api.reset,
     }
     routes = [Route(path, _get(function)) for path, function in gets.items()]
     routes += [Route(path, _post(function), methods=["POST"]) for path, function in posts.items()]
@@ -210,7 +205,7 @@ def build_app(library: Library, port: int, token: str) -> ASGIApp:
         RecursionError: _deep,
         Exception: _broken,
     }
-    return Gate(Starlette(routes=routes, exception_handlers=handlers), port, token)
+    return PageGuard(Starlette(routes=routes, exception_handlers=handlers), port, token)
 
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -245,7 +240,7 @@ def _files(token: str) -> list[Route]:
 
 
 def answer(value: object, status: int = 200) -> Response:
-    """A JSON response; money is a number."""
+    """A JSON response; amounts of money are written as numbers."""
     return Response(ENCODE(value), status, media_type="application/json")
 
 
@@ -266,30 +261,11 @@ async def _broken(_: Request, problem: Exception) -> Response:
     return answer({"error": f"a bug of provegym, please report it: {told[:300]}"}, 500)
 
 
-def _asked(request: Request) -> Asked:
-    return _convert(dict(request.query_params), Asked)
-
-
-def _query(request: Request) -> Query:
-    given: Json = {name: value for name, value in request.query_params.items() if value != ""}
+def _parameters(request: Request) -> Parameters:
+    given: Json = dict(request.query_params)
     for name in LISTS:
-        given[name] = [value for value in request.query_params.getlist(name) if value != ""]
-    return _convert(given, Query)
-
-
-def _neighbours(source: Rows, query: Query, at: int) -> Json:
-    """The rows before and after one in a list; outside the list there are none."""
-    found = source.selector.select(query)
-    try:
-        place = found.index(at)
-    except ValueError:
-        return {"previous": None, "next": None, "place": None, "total_items": len(found)}
-    return {
-        "previous": found[place - 1] if place else None,
-        "next": found[place + 1] if place + 1 < len(found) else None,
-        "place": place,
-        "total_items": len(found),
-    }
+        given[name] = request.query_params.getlist(name)
+    return _convert(given, Parameters)
 
 
 def _convert(given: Json, kind: type[T]) -> T:

@@ -1,22 +1,23 @@
-"""What is known of a source's rows, column by column: a hundred thousand rows take a few megabytes.
+"""The rows of a source as columns, which the page filters, orders and counts by itself.
 
-Rows are only ever added, and counted last, so that one thread may write while others read.
+Values that repeat are stored once (dictionary encoding): a hundred thousand rows take a few
+megabytes. The text that a search looks in stays on this side, because it is the largest part.
+Rows are only added, and `count` grows last, so one thread may write while others read.
 """
 
 from array import array
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from provegym.view.glance import Glance
-from provegym.view.tail import Line
+from provegym.trace import Json
+from provegym.view.growing_file import FileLine
+from provegym.view.summary import Summary
 
 V = TypeVar("V", bound=Hashable)
-UNKNOWN = -1
-NAN = float("nan")
 
 
 class Coded(Generic[V]):
-    """A column of few values, each kept once."""
+    """A dictionary-encoded column: each value once, and a code per row."""
 
     def __init__(self) -> None:
         self.codes: array[int] = array("I")
@@ -35,9 +36,18 @@ class Coded(Generic[V]):
     def __getitem__(self, at: int) -> V:
         return self.values[self.codes[at]]
 
+    def select(self, rows: Sequence[int]) -> Json:
+        """Some rows of the column, encoded by themselves: only the values that occur in them."""
+        codes = [self.codes[at] for at in rows]
+        number = {code: at for at, code in enumerate(dict.fromkeys(codes))}
+        return {
+            "values": [self.values[code] for code in number],
+            "codes": [number[code] for code in codes],
+        }
 
-class Place(NamedTuple):
-    """Where a row's line stands: in which file, at which byte, how long, and its number."""
+
+class LinePlace(NamedTuple):
+    """Where the line of a row is: which file, first byte, length in bytes, line number."""
 
     shard: int
     start: int
@@ -46,60 +56,73 @@ class Place(NamedTuple):
 
 
 class Columns:
-    """The rows of a source."""
+    """The columns of one source. Another `generation` means that its file was written anew."""
 
-    def __init__(self) -> None:
+    def __init__(self, generation: int = 0) -> None:
+        self.generation = generation
         self.count = 0
         self.shards, self.starts = array("I"), array("Q")
         self.sizes, self.lines = array("I"), array("I")
-        # An example's id by its hash: what rows are matched by, at eight bytes each.
-        self.keys: array[int] = array("q")
+        self.ids: Coded[str] = Coded()
         self.servers: Coded[str] = Coded()
         self.kinds: Coded[str] = Coded()
         self.policies: Coded[str] = Coded()
         self.endings: Coded[str] = Coded()
         self.knobs: Coded[tuple[str, ...]] = Coded()
         self.errors: Coded[tuple[str, ...]] = Coded()
-        self.turns, self.calls = array("I"), array("I")
-        self.rewards: array[float] = array("d")
-        self.successes: array[int] = array("b")
-        self.words: list[bytes] = []
+        self.successes: Coded[bool | None] = Coded()
+        self.rewards: Coded[float | None] = Coded()
+        self.calls: Coded[int] = Coded()
+        self.searched: list[bytes] = []
 
-    def append(self, shard: int, line: Line, row: Glance) -> None:
+    def append(self, shard: int, line: FileLine, row: Summary) -> None:
         """Add a row."""
         self.shards.append(shard)
         self.starts.append(line.start)
         self.sizes.append(len(line.text))
         self.lines.append(line.number)
-        self.keys.append(hash(row.id))
+        self.ids.append(row.id)
         self.servers.append(row.server)
         self.kinds.append(row.kind)
         self.policies.append(row.policy)
         self.endings.append(row.ended)
         self.knobs.append(row.knobs)
         self.errors.append(row.errors)
-        self.turns.append(row.turns)
+        self.successes.append(row.success)
+        self.rewards.append(row.reward)
         self.calls.append(row.calls)
-        self.rewards.append(NAN if row.reward is None else row.reward)
-        self.successes.append(UNKNOWN if row.success is None else row.success)
-        self.words.append(fold(row.words))
+        self.searched.append(fold(row.searched))
         self.count += 1
 
-    def place(self, at: int) -> Place:
-        """Where a row's line stands."""
-        return Place(self.shards[at], self.starts[at], self.sizes[at], self.lines[at])
+    def place(self, at: int) -> LinePlace:
+        """Where the line of a row is."""
+        return LinePlace(self.shards[at], self.starts[at], self.sizes[at], self.lines[at])
 
-    def reward(self, at: int) -> float | None:
-        """What a rollout was paid, where it was paid."""
-        value = self.rewards[at]
-        return value if value == value else None
+    def select(self, rows: Sequence[int]) -> Json:
+        """What the page gets of some rows."""
+        return {
+            "at": list(rows),
+            "id": self.ids.select(rows),
+            "server": self.servers.select(rows),
+            "kind": self.kinds.select(rows),
+            "policy": self.policies.select(rows),
+            "ended": self.endings.select(rows),
+            "knob": self.knobs.select(rows),
+            "error": self.errors.select(rows),
+            "success": self.successes.select(rows),
+            "reward": self.rewards.select(rows),
+            "calls": self.calls.select(rows),
+        }
 
-    def success(self, at: int) -> bool | None:
-        """Whether a rollout did what was asked, where that is known."""
-        value = self.successes[at]
-        return None if value == UNKNOWN else bool(value)
+    def search(self, words: Sequence[str]) -> list[int]:
+        """The rows whose text contains every word; the words are folded already."""
+        texts, left = self.searched, list(range(self.count))
+        for word in words:
+            sought = word.encode("utf-8", "replace")
+            left = [at for at in left if sought in texts[at]]
+        return left
 
 
 def fold(text: str) -> bytes:
-    """Text as it is searched: in one case."""
-    return text.casefold().encode("utf-8", "replace")
+    """Text as it is searched: in upper case, which Python and JavaScript make alike, also of ß."""
+    return text.upper().encode("utf-8", "replace")

@@ -1,7 +1,8 @@
-"""One example or rollout in full: what was right, what was done, what served what, and the pay."""
+"""One example or rollout in full: the right calls, the calls made, and the reward by component."""
 
 import tomllib
 from collections.abc import Sequence
+from math import fsum
 from typing import Any
 
 import msgspec
@@ -10,34 +11,27 @@ from provegym import servers
 from provegym.kernel import Bug, Change
 from provegym.kernel.session import MAX_MINUTES
 from provegym.rewards import COMPONENTS, PAPER, Scheme
-from provegym.rewards.align import resolve
+from provegym.rewards.align import Alignment, resolve
+from provegym.rewards.components import Case
 from provegym.rewards.equality import equal
 from provegym.rewards.explain import explain
 from provegym.rewards.success import succeeded
 from provegym.toolbox import Toolbox, all_tools
-from provegym.trace import (
-    Call,
-    Example,
-    Json,
-    Path,
-    Ref,
-    Reward,
-    Rollout,
-    Served,
-    Step,
-    Turn,
-    literals,
-)
+from provegym.trace import Call, Checks, Example, Json, Path, Ref, Reward, Rollout, Served, Step, Turn, literals
 from provegym.verify.replay import replay
-from provegym.view.glance import is_sound
 from provegym.view.sources import Missing, Rows
+from provegym.view.summary import is_sound
 
-MOST_STEPS, LONGEST_TURN = 64, 20_000
+MAX_STEPS, MAX_TURN = 64, 20_000
 CLOSE = 1e-6
 READ_EXAMPLE = msgspec.json.Decoder(Example).decode
 READ_ROLLOUT = msgspec.json.Decoder(Rollout).decode
-# What has no best value above nothing: it only takes away.
-PENALTIES = ("efficiency",)
+# A task of one step, done right: on it every component has its best value, 0 for a penalty.
+DONE_RIGHT = Case(
+    steps=(Step(turn=0, tool="any"),),
+    calls=(Call(turn=0, message=0, tool="any", arguments={}, checks=Checks(True, True, True)),),
+    alignment=Alignment(served=(0,), in_order=(True,), shares=(1.0,)),
+)
 
 
 def show_item(source: Rows, at: int) -> Json:
@@ -55,8 +49,8 @@ def show_item(source: Rows, at: int) -> Json:
 
 
 def decode(source: Rows, at: int) -> Example | Rollout:
-    """A row's line as what it is; Missing says why it is not."""
-    read = READ_EXAMPLE if source.sort == "examples" else READ_ROLLOUT
+    """The example or rollout of a row; Missing says why it cannot be decoded."""
+    read = READ_EXAMPLE if source.row_kind == "examples" else READ_ROLLOUT
     try:
         return read(source.line(at))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
@@ -67,7 +61,7 @@ def decode(source: Rows, at: int) -> Example | Rollout:
 
 
 def scheme_of(source: Rows) -> Scheme:
-    """How rollouts of a source were paid: as the recipe of their run says, else as the paper."""
+    """The reward scheme of a source: that of the recipe of its run, else the paper's."""
     if source.run is None:
         return PAPER
     try:
@@ -78,7 +72,7 @@ def scheme_of(source: Rows) -> Scheme:
 
 
 def show_example(example: Example) -> Json:
-    """An example, with its first road played on its world."""
+    """An example, with the calls of its first path played on its world."""
     path = example.paths[0] if example.paths else Path()
     gold, notes = show_gold(example, path)
     return {
@@ -98,7 +92,7 @@ def show_example(example: Example) -> Json:
 
 
 def show_rollout(rollout: Rollout, scheme: Scheme) -> Json:
-    """A rollout beside the road it was scored on."""
+    """A rollout beside the path it was scored on."""
     example, reward, notes = rollout.example, rollout.reward, []
     path, steps = 0, example.paths[0].steps if example.paths else ()
     if reward is not None and 0 <= reward.path < len(example.paths):
@@ -126,25 +120,31 @@ def show_rollout(rollout: Rollout, scheme: Scheme) -> Json:
 
 
 def _is_success(rollout: Rollout) -> bool | None:
-    """Whether it did what was asked; unknown where its messages are not told by role."""
+    """Whether the task was done; None where a message has no role."""
     if not all("role" in message for message in rollout.messages):
         return None
     return succeeded(rollout)
 
 
 def best(example: Example, scheme: Scheme) -> float:
-    """The most an example can pay."""
+    """The highest reward an example can pay."""
     if not any(path.steps for path in example.paths):
         return 1.0
-    return sum(scheme.weight(part) for part in COMPONENTS if part not in PENALTIES)
+    return fsum(scheme.weight(part) * value(DONE_RIGHT) for part, value in COMPONENTS.items())
 
 
 def _parts(reward: Reward, scheme: Scheme) -> list[Json]:
     told = []
     for name, value in reward.parts.items():
         weight = scheme.weight(name) if name in COMPONENTS else 0.0
-        told.append({"name": name, "value": value, "weight": weight, "paid": weight * value})
+        about = _first_sentence(COMPONENTS[name].__doc__) if name in COMPONENTS else ""
+        paid = weight * value
+        told.append({"name": name, "about": about, "value": value, "weight": weight, "paid": paid})
     return told
+
+
+def _first_sentence(docstring: str | None) -> str:
+    return (docstring or "").partition("\n")[0]
 
 
 def _other_weights(reward: Reward | None, scheme: Scheme) -> list[str]:
@@ -196,7 +196,7 @@ def _how(
 
 
 def is_plain(value: Any, steps: int) -> bool:
-    """Whether a gold value holds only references that can be followed."""
+    """Whether every reference in a right argument leads to a step that exists."""
     if isinstance(value, list):
         return all(is_plain(part, steps) for part in value)
     if isinstance(value, dict):
@@ -205,7 +205,7 @@ def is_plain(value: Any, steps: int) -> bool:
 
 
 def show_gold(example: Example, path: Path) -> tuple[list[Json], list[str]]:
-    """The right calls, with results and diffs where they can be played; what stands in the way."""
+    """The right calls, played for results and diffs; and a note where they cannot be played."""
     reason = why_not_played(example, path)
     results: dict[int, tuple[str, Sequence[Change]]] = {}
     if path.steps and not reason:
@@ -235,11 +235,11 @@ def show_gold(example: Example, path: Path) -> tuple[list[Json], list[str]]:
 
 
 def _in_bounds(turn: Turn) -> bool:
-    return 0 <= turn.minutes <= MAX_MINUTES and len(turn.text) <= LONGEST_TURN
+    return 0 <= turn.minutes <= MAX_MINUTES and len(turn.text) <= MAX_TURN
 
 
 def why_not_played(example: Example, path: Path) -> str:
-    """Why the right calls cannot be played here, or nothing; recorded values are shown anyway."""
+    """Why the right calls cannot be played here, or nothing."""
     name = example.server
     if not servers.is_known(name):
         made = f"was made on {name}, which is no server of ours" if name else "has no world"
@@ -254,7 +254,7 @@ def why_not_played(example: Example, path: Path) -> str:
         return f"it shows a tool that this version does not have, {unknown[0]}; shown as recorded"
     count = len(path.steps)
     values = [value for step in path.steps for value in step.arguments.values()]
-    if max(count, len(example.turns)) > MOST_STEPS or not all(map(_in_bounds, example.turns)):
+    if max(count, len(example.turns)) > MAX_STEPS or not all(map(_in_bounds, example.turns)):
         return "it is longer than any example of ours; shown as recorded"
     if not all(is_plain(value, count) for value in values):
         return "its right calls refer to values that are not there; shown as recorded"

@@ -1,4 +1,4 @@
-"""Everything in the folders that were named, found by walking them and read by one thread."""
+"""The data sources in the named folders: found by walking them, read by one background thread."""
 
 import os
 import re
@@ -10,32 +10,32 @@ from time import monotonic, sleep
 from typing import NamedTuple
 
 from provegym.trace import Json
-from provegym.view.sources import Missing, Rows, RunFolder, Source
-from provegym.view.tail import Tail, is_inside
+from provegym.view.growing_file import GrowingFile, is_inside
+from provegym.view.sources import DataSource, Missing, Rows, RunFolder
 
 SHARD = re.compile(r"(.+)-\d{5}\.jsonl")
 STEP = re.compile(r"step-(\d+)\.jsonl")
 METRICS = "metrics.jsonl"
 # Of these only the first can be shown; of the others the page says so.
 READ = (".jsonl", ".csv", ".tsv", ".parquet", ".gz", ".zst", ".ndjson")
-PASSED = ("checkpoints", "node_modules", "__pycache__", "site-packages")
+SKIPPED = ("checkpoints", "node_modules", "__pycache__", "site-packages")
 DEPTH, MOST_FOLDERS, MOST_SOURCES = 6, 2_000, 2_000
-LOOKED_EVERY, IDLE, BREATH = 1.0, 0.2, 0.0005
+SCAN_EVERY_S, IDLE_S, PAUSE_S = 1.0, 0.2, 0.0005
 
 
-class Found(NamedTuple):
-    """A file or folder: where, under which name, how deep, and in what its links must stay."""
+class FolderEntry(NamedTuple):
+    """A file or folder: its path, names, depth, and the folder that its links must not leave."""
 
     path: Path
     name: str
-    shown: str
+    label: str
     root: Path
     depth: int = 0
 
-    def inner(self, path: Path) -> "Found":
-        """Something in this folder."""
-        name, shown = f"{self.name}/{path.name}", f"{self.shown}/{path.name}"
-        return Found(path, name, shown, self.root, self.depth + 1)
+    def inner(self, path: Path) -> "FolderEntry":
+        """A file or folder in this folder."""
+        name, label = f"{self.name}/{path.name}", f"{self.label}/{path.name}"
+        return FolderEntry(path, name, label, self.root, self.depth + 1)
 
 
 class Library:
@@ -43,14 +43,14 @@ class Library:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.paths = list(paths)
-        self.sources: list[Source] = []
-        self._known: dict[str, Source] = {}
-        self._look_at = 0.0
+        self.sources: list[DataSource] = []
+        self._known: dict[str, DataSource] = {}
+        self._next_scan = 0.0
         self._stop, self._lock, self._asking = Event(), Lock(), 0
         self._thread = Thread(target=self._watch, name="reader", daemon=True)
-        self.look()
+        self.scan()
 
-    def __getitem__(self, number: int) -> Source:
+    def __getitem__(self, number: int) -> DataSource:
         if not 0 <= number < len(self.sources):
             raise Missing(f"there is no source {number}; see the list of sources")
         return self.sources[number]
@@ -85,13 +85,13 @@ class Library:
 
     def settle(self) -> "Library":
         """Read everything there is now, in this thread."""
-        self.look()
+        self.scan()
         for source in self.sources:
             for _ in source.advance():
                 pass
         return self
 
-    def await_rows(self, source: Source, count: int, seconds: float = 0.4) -> None:
+    def await_rows(self, source: DataSource, count: int, seconds: float = 0.4) -> None:
         """Wait a little until a source has so many rows or has been read to its end."""
         until = monotonic() + seconds
         while not source.done and source.count < count and monotonic() < until:
@@ -99,7 +99,7 @@ class Library:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Somebody waits for an answer: reading stands back meanwhile."""
+        """Pauses the background reading while a request is answered."""
         with self._lock:
             self._asking += 1
         try:
@@ -110,13 +110,13 @@ class Library:
 
     def _watch(self) -> None:
         while not self._stop.is_set():
-            if monotonic() > self._look_at:
-                self.look()
+            if monotonic() > self._next_scan:
+                self.scan()
             if not self._read_round():
-                self._stop.wait(IDLE)
+                self._stop.wait(IDLE_S)
 
     def _read_round(self) -> bool:
-        """Give each source its turn until all are at their ends; whether there was anything."""
+        """Read all sources to their ends, a little of each in turn; whether there was anything."""
         turns = [source.advance() for source in list(self.sources)]
         any_read = False
         while turns and not self._stop.is_set():
@@ -125,31 +125,31 @@ class Library:
                 for _ in turn:
                     any_read = True
                     left.append(turn)
-                    self._breathe()
+                    self._pause()
                     break
             turns = left
         return any_read
 
-    def _breathe(self) -> None:
-        """Let others have the interpreter; while somebody waits for an answer, all of it."""
-        sleep(BREATH)
+    def _pause(self) -> None:
+        """Let other threads run; while a request is being answered, wait up to a second for it."""
+        sleep(PAUSE_S)
         until = monotonic() + 1
         while self._asking and not self._stop.is_set() and monotonic() < until:
-            sleep(BREATH)
+            sleep(PAUSE_S)
 
-    def look(self) -> None:
-        """Walk the folders for what is new; a long walk is not taken often."""
+    def scan(self) -> None:
+        """Walk the folders for new files; the longer a walk takes, the later comes the next."""
         begun = monotonic()
         seen: set[Path] = set()
         for path in self.paths:
             root = path.resolve()
             if root.is_dir():
-                self._walk(Found(path, root.name or str(root), str(path), root), seen, None)
+                self._walk(FolderEntry(path, root.name or str(root), str(path), root), seen, None)
             else:
-                self._add(Found(path, path.name, str(path), root))
-        self._look_at = monotonic() + max(LOOKED_EVERY, 20 * (monotonic() - begun))
+                self._add(FolderEntry(path, path.name, str(path), root))
+        self._next_scan = monotonic() + max(SCAN_EVERY_S, 20 * (monotonic() - begun))
 
-    def _walk(self, folder: Found, seen: set[Path], run: RunFolder | None) -> None:
+    def _walk(self, folder: FolderEntry, seen: set[Path], run: RunFolder | None) -> None:
         real = folder.path.resolve()
         if real in seen or len(seen) >= MOST_FOLDERS:
             return
@@ -164,18 +164,18 @@ class Library:
             for inner in folders:
                 self._walk(inner, seen, run)
 
-    def _add_run(self, folder: Found) -> RunFolder:
-        known = self._known.get(folder.shown)
+    def _add_run(self, folder: FolderEntry) -> RunFolder:
+        known = self._known.get(folder.label)
         if known is None:
-            known = RunFolder(folder.name, folder.shown, folder.path, folder.root)
-            self._keep(folder.shown, known)
+            known = RunFolder(folder.name, folder.label, folder.path, folder.root)
+            self._keep(folder.label, known)
         assert isinstance(known, RunFolder)
         return known
 
-    def _add(self, file: Found, run: RunFolder | None = None) -> None:
-        """A file as a source of its own, or as one more shard of a corpus."""
+    def _add(self, file: FolderEntry, run: RunFolder | None = None) -> None:
+        """Add a file: as a source of its own, or as a shard of a corpus."""
         shard, step = SHARD.fullmatch(file.path.name), STEP.fullmatch(file.path.name)
-        key, name = file.shown, file.name
+        key, name = file.label, file.name
         if shard:
             key, name = (text.removesuffix(file.path.name) + shard[1] for text in (key, name))
         known = self._known.get(f"{key}\0rows")
@@ -185,11 +185,11 @@ class Library:
             self._keep(f"{key}\0rows", known)
             if sampled is not None:
                 sampled.samples.append(known)
-        if all(tail.path != file.path for tail in known.tails):
-            known.tails = [*known.tails, Tail(file.path, file.root)]
+        if all(known_file.path != file.path for known_file in known.files):
+            known.files = [*known.files, GrowingFile(file.path, file.root)]
             known.done = False
 
-    def _keep(self, key: str, source: Source) -> None:
+    def _keep(self, key: str, source: DataSource) -> None:
         if len(self.sources) >= MOST_SOURCES:
             self._known[key] = source
             return
@@ -198,8 +198,8 @@ class Library:
         self.sources.append(source)
 
 
-def _entries(folder: Found) -> tuple[list[Found], list[Found]]:
-    """The files worth a look and the folders in a folder; links that lead out are left out."""
+def _entries(folder: FolderEntry) -> tuple[list[FolderEntry], list[FolderEntry]]:
+    """The files of known types and the folders in a folder, without links that lead out of it."""
     files, folders = [], []
     try:
         with os.scandir(folder.path) as listing:
@@ -211,7 +211,7 @@ def _entries(folder: Found) -> tuple[list[Found], list[Found]]:
         if entry.is_symlink() and not is_inside(path, folder.root):
             continue
         if entry.is_dir():
-            if not entry.name.startswith(".") and entry.name not in PASSED:
+            if not entry.name.startswith(".") and entry.name not in SKIPPED:
                 folders.append(folder.inner(path))
         elif path.suffix in READ and entry.is_file():
             files.append(folder.inner(path))

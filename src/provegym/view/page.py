@@ -1,4 +1,4 @@
-"""The built page as it lies in the package: index.html and its assets."""
+"""The files of the built page in this package: index.html and its assets."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 def index(token: str, folder: Path = STATIC) -> str:
-    """The page, with the token of this start."""
+    """index.html, with the token that requests of this start must carry."""
     file = folder / "index.html"
     if not file.is_file():
         return MISSING
@@ -31,7 +31,7 @@ def index(token: str, folder: Path = STATIC) -> str:
 
 
 def asset(name: str, folder: Path = STATIC) -> Response | None:
-    """A built file by its name; only what the folder lists is there."""
+    """A built file by name; None for anything that is not directly in the folder of assets."""
     found = {path.name: path for path in (folder / "assets").glob("*") if path.is_file()}
     path = found.get(name)
     if path is None or path.suffix not in TYPES:

@@ -1,79 +1,132 @@
-"""The page frozen into one file: its script, its style and a selection of the data inlined."""
+"""A report: the page in one HTML file, with its script, its style and a selection of the data."""
 
 import re
 from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
+from math import inf
 from pathlib import Path
+from urllib.parse import quote
 
 from provegym import __version__, servers
 from provegym.hosts.inline import HostError
+from provegym.kernel import AnyServer
 from provegym.kernel.state import ENCODE
+from provegym.graph.dependency import Graph
 from provegym.trace import Json
 from provegym.view import worlds
+from provegym.view.fingerprints import fingerprint
 from provegym.view.item import show_item
 from provegym.view.library import Library
 from provegym.view.page import PLACEHOLDER, STATIC
-from provegym.view.query import Query
 from provegym.view.runs import list_watched, show_run
-from provegym.view.sources import Missing, Rows, RunFolder
+from provegym.view.sources import DataSource, Missing, Rows, RunFolder
 
 ITEMS = 200
+EMPTY: Json = {
+    "version": __version__,
+    "start": "",
+    "sources": [],
+    "rows": {},
+    "items": {},
+    "runs": {},
+    "run_examples": {},
+}
 SCRIPT = re.compile(r'<script\b[^>]*\bsrc="\.?/assets/([^"]+)"[^>]*></script>')
 STYLE = re.compile(r'<link\b[^>]*\bhref="\.?/assets/([^"]+\.css)"[^>]*>')
-# What would end a script element, and what old parsers of JavaScript took for ends of lines.
+# Characters that could end a script element, or end a line in old JavaScript parsers.
 ESCAPES = str.maketrans({"<": "\\u003c", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
 def freeze(library: Library, items: int = ITEMS) -> Json:
-    """What the page asks the server for, in one object; of each source so many items at most."""
+    """Everything the page asks for in one object; of each source at most so many items."""
     rows, shown = {}, {}
-    chosen: set[int] = set()
-    sources = [source for source in library.sources if isinstance(source, Rows)]
-    for source in sources:
-        picked = pick(source, chosen, items)
-        chosen.update(source.columns.keys[at] for at in picked)
-        rows[source.id] = [source.row(source.columns, at, source.sort) for at in picked]
-        for at in picked:
-            shown[f"{source.id}:{at}"] = _item(source, at)
+    chosen: set[str] = set()
+    for source in library.sources:
+        if isinstance(source, Rows):
+            picked = pick(source, chosen, items)
+            chosen.update(source.columns.ids[at] for at in picked)
+            rows[source.id] = show_rows(source, picked)
+            shown.update({f"{source.id}:{at}": _item(source, at) for at in picked})
     runs = [source for source in library.sources if isinstance(source, RunFolder)]
-    used = {row["server"] for page in rows.values() for row in page} & set(servers.names())
+    used = {name for each in rows.values() for name in each["columns"]["server"]["values"]}
+    ours = servers.load_all()
     return {
-        "frozen": True,
-        "version": __version__,
-        "most": items,
-        "sources": [{**told, "path": told["name"]} for told in library.describe()],
+        **EMPTY,
+        "sources": [_describe(source, rows) for source in library.sources],
         "rows": rows,
         "items": shown,
         "runs": {run.id: show_run(run, 0) for run in runs},
         "run_examples": {run.id: list_watched(run) for run in runs},
         "servers": worlds.list_servers(),
-        "server": {name: worlds.show_server(name) for name in servers.names()},
-        "graphs": {name: worlds.show_graph(name) for name in sorted(used)},
+        "server": {server.name: worlds.show_server(server) for server in ours},
+        "graphs": {
+            server.name: worlds.show_graph(server, worlds.load_graph(server))
+            for server in ours
+            if server.name in used
+        },
+    }
+
+
+def freeze_graph(server: AnyServer, graph: Graph) -> Json:
+    """The data of a report that holds a dependency graph, its server and nothing else."""
+    return {
+        **EMPTY,
+        "start": f"#/graph/{quote(server.name)}",
+        "servers": [worlds.describe(server)],
+        "server": {server.name: worlds.show_server(server)},
+        "graphs": {server.name: worlds.show_graph(server, graph)},
+    }
+
+
+def _describe(source: DataSource, rows: dict[int, Json]) -> Json:
+    """A source as the list shows it, without the path on this machine."""
+    told = {**source.describe(), "path": source.name}
+    if source.id in rows:
+        told["shown"] = len(rows[source.id]["texts"])
+    return told
+
+
+def show_rows(source: Rows, picked: Sequence[int]) -> Json:
+    """Some rows of a source: what the server would answer about each of them."""
+    columns = source.columns
+    return {
+        "kind": source.kind,
+        "columns": columns.select(picked),
+        "texts": [source.first_words(at) for at in picked],
+        "searched": [columns.searched[at].decode() for at in picked],
+        "fingerprints": [fingerprint(source, at) for at in picked],
     }
 
 
 def _item(source: Rows, at: int) -> Json:
-    """A row in full, or a sentence that says why it cannot be."""
+    """A row in full, or a sentence that says why it cannot be shown."""
     try:
         return show_item(source, at)
     except Missing as problem:
         return {"error": str(problem)}
 
 
-def pick(source: Rows, chosen: set[int], most: int) -> list[int]:
+def pick(source: Rows, chosen: set[str], most: int) -> list[int]:
     """Which rows go in: those of examples that are in already, then evenly over the rewards.
 
     So two files over the same examples can be compared in a report.
     """
-    known = [at for at, key in enumerate(source.columns.keys[: source.count]) if key in chosen]
+    columns = source.columns
+    known = [at for at in range(columns.count) if columns.ids[at] in chosen]
     picked = set(spread(known, most))
-    rest = [at for at in source.selector.select(Query(sort="-reward")) if at not in picked]
+    rest = [at for at in range(columns.count) if at not in picked]
+    rest.sort(key=lambda at: _order(columns.rewards[at]))
     return sorted(picked | set(spread(rest, most - len(picked))))
 
 
+def _order(reward: float | None) -> float:
+    """A sort key: the highest reward first, rows without a reward last."""
+    return inf if reward is None else -reward
+
+
 def spread(rows: Sequence[int], most: int) -> list[int]:
-    """At most so many, from the first to the last, at equal distances."""
+    """At most so many of the rows, from the first to the last at equal distances."""
     if len(rows) <= most:
         return list(rows)
     if most < 2:
@@ -82,12 +135,12 @@ def spread(rows: Sequence[int], most: int) -> list[int]:
 
 
 def embed(data: Json) -> str:
-    """Data as JSON that no text in it can end."""
+    """Data as JSON for a script element; no text in it can end the element."""
     return ENCODE(data).decode().translate(ESCAPES)
 
 
 def build_report(data: Json, folder: Path = STATIC) -> str:
-    """The page with everything in it, and a policy that lets nothing else run."""
+    """The page with script, style and data inlined, under a policy that allows no others."""
     index = folder / "index.html"
     if not index.is_file():
         raise HostError("the page is not built, so there is nothing to put in a report")

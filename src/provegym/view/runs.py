@@ -1,4 +1,4 @@
-"""Runs of training: their curves while they are written, and one example over the steps."""
+"""Training runs: metrics while they are written, and the same example at several steps."""
 
 import tomllib
 from typing import Any
@@ -6,12 +6,11 @@ from typing import Any
 import msgspec
 
 from provegym.trace import Json
-from provegym.view.glance import glance
-from provegym.view.sources import BAD_LINE, Missing, Rows, RunFolder
+from provegym.view.sources import Rows, RunFolder
 
 
 def show_run(run: RunFolder, after: int) -> Json:
-    """A run, and its steps after so many; `generation` changes where they start anew."""
+    """A run and its steps after the first so many; a new `generation` means they start anew."""
     steps = run.steps
     recipe = run.text("recipe.toml")
     return {
@@ -56,30 +55,22 @@ def _planned(recipe: str) -> int | None:
 
 def list_watched(run: RunFolder) -> list[Json]:
     """The examples that were sampled at more than one step, with each of their rollouts."""
-    found: dict[int, list[tuple[Rows, int]]] = {}
+    found: dict[str, list[tuple[Rows, int]]] = {}
     for sample in _samples(run):
-        for at, key in enumerate(sample.columns.keys[: sample.count]):
-            found.setdefault(key, []).append((sample, at))
+        columns = sample.columns
+        for at in range(columns.count):
+            found.setdefault(columns.ids[at], []).append((sample, at))
     return [
-        {"id": _id(*spots[0]), "server": spots[0][0].columns.servers[spots[0][1]], "steps": steps}
-        for spots in found.values()
-        if len({source.step for source, _ in spots}) > 1
-        and (steps := [_spot(source, at) for source, at in spots])
+        {"id": name, "steps": [_show_sample(sample, at) for sample, at in rollouts]}
+        for name, rollouts in found.items()
+        if len({sample.step for sample, _ in rollouts}) > 1
     ]
 
 
-def _spot(source: Rows, at: int) -> Json:
+def _show_sample(sample: Rows, at: int) -> Json:
     return {
-        "step": source.step,
-        "source": source.id,
+        "step": sample.step,
+        "source": sample.id,
         "at": at,
-        "reward": source.columns.reward(at),
-        "success": source.columns.success(at),
+        "reward": sample.columns.rewards[at],
     }
-
-
-def _id(source: Rows, at: int) -> str:
-    try:
-        return glance(source.line(at), "rollouts").id
-    except (*BAD_LINE, Missing):
-        return ""

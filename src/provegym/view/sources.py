@@ -1,4 +1,4 @@
-"""What can be looked at: files of examples or rollouts, and the folders of runs."""
+"""Data sources of the page: files of examples or rollouts, and folders of training runs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,37 +10,38 @@ import msgspec
 
 from provegym.hosts.inline import HostError
 from provegym.trace import Json
-from provegym.view.columns import Columns, Place
-from provegym.view.glance import Foreign, Glance, Sort, glance, sort_of
-from provegym.view.query import Query, Selector
-from provegym.view.tail import Gone, Line, Tail
+from provegym.view.columns import Columns, LinePlace
+from provegym.view.growing_file import FileLine, GrowingFile, Unreadable
+from provegym.view.summary import Foreign, RowKind, kind_of, summarise
 
-BATCH = 40
-LONG = 120
+LINES_AT_ONCE = 40
+ROWS_PER_ANSWER = 20_000
+MAX_REASON = 120
+CHANGED = "this line has changed since it was read"
 
 Kind = Literal["examples", "rollouts", "run", "problem"]
 BAD_LINE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Missing(HostError):
-    """There is no such thing to show, or no longer."""
+    """What was asked for does not exist, or no longer (HTTP 404)."""
 
     status = 404
 
 
-class Source:
-    """One thing to look at: its files, read on as they grow, and what is wrong with it."""
+class DataSource:
+    """One entry of the list of sources: its files, how far they are read, and what is wrong."""
 
     def __init__(self, name: str, path: str) -> None:
         self.name, self.path = name, path
         self.id = -1
         self.problem = ""
         self.done = False
-        self.tails: list[Tail] = []
+        self.files: list[GrowingFile] = []
 
     @property
     def kind(self) -> Kind:
-        """What it is; a problem where nothing of it can be shown."""
+        """What it holds; "problem" where nothing of it can be shown."""
         raise NotImplementedError
 
     @property
@@ -49,7 +50,7 @@ class Source:
         raise NotImplementedError
 
     def advance(self) -> Iterator[None]:
-        """Read on to the present end of its files, a little at a time."""
+        """Read on to the present end of its files, in small steps: a generator."""
         raise NotImplementedError
 
     def describe(self) -> Json:
@@ -60,33 +61,33 @@ class Source:
             "path": self.path,
             "kind": self.kind,
             "count": self.count,
-            "bytes": sum(tail.size for tail in self.tails),
-            "read": sum(tail.position for tail in self.tails),
+            "bytes": sum(file.size for file in self.files),
+            "read": sum(file.position for file in self.files),
             "done": self.done,
             "problem": self.problem,
         }
 
 
-class Rows(Source):
+class Rows(DataSource):
     """A file of examples or rollouts, or the shards of one corpus."""
 
     def __init__(self, name: str, path: str, run: "RunFolder | None" = None, step: int = 0) -> None:
         super().__init__(name, path)
         self.run, self.step = run, step
+        self.columns = Columns()
         self._begin()
 
     def _begin(self) -> None:
-        """Forget every row; whoever is reading keeps the columns that were."""
-        self.sort: Sort | None = None
-        self.columns = Columns()
-        self.selector = Selector(self.columns)
+        """Start with new, empty columns; requests that still read the old ones keep them."""
+        self.row_kind: RowKind | None = None
+        self.columns = Columns(self.columns.generation + 1)
         self.bad = 0
         self.first_bad = self.refused = ""
 
     @property
     def kind(self) -> Kind:
         """Examples or rollouts, as its first line says."""
-        return self.sort or "problem"
+        return self.row_kind or "problem"
 
     @property
     def count(self) -> int:
@@ -94,156 +95,146 @@ class Rows(Source):
         return self.columns.count
 
     def describe(self) -> Json:
-        """What the list of sources says of it; of a run's sample, whose and when."""
+        """What the list of sources says of it; of rollouts sampled in a run also run and step."""
         more = {} if self.run is None else {"run": self.run.id, "step": self.step}
         return {**super().describe(), **more}
 
     def advance(self) -> Iterator[None]:
-        """Read on to the present end of its files, some lines at a time."""
+        """Read on to the present end of its files, some lines per step."""
         try:
             self._look_again()
             if not self.refused:
-                for number, tail in enumerate(self.tails):
-                    yield from self._read_on(number, tail)
+                for number, file in enumerate(self.files):
+                    yield from self._read_on(number, file)
                 self.problem = self._complaint()
-        except Gone as problem:
+        except Unreadable as problem:
             self.problem = f"{self.name} {problem}"
         except Foreign as problem:
             self.refused = self.problem = f"{self.name} {problem}"
         self.done = True
 
     def _look_again(self) -> None:
-        """See which files are still what they were; if one is not, begin anew with those left."""
+        """Check the files; if one was rewritten or is gone, read those left from the start."""
         left, lost, changed = [], "", False
-        for tail in self.tails:
+        for file in self.files:
             try:
-                changed = tail.is_rewritten() or changed
-                left.append(tail)
-            except Gone as problem:
+                changed = file.is_rewritten() or changed
+                left.append(file)
+            except Unreadable as problem:
                 lost = str(problem)
         if not changed and not lost:
             return
         self._begin()
-        self.tails = [Tail(tail.path, tail.root) for tail in left or self.tails]
+        self.files = [GrowingFile(file.path, file.root) for file in left or self.files]
         if not left:
-            raise Gone(lost)
-        for tail in self.tails:
-            tail.is_rewritten()
+            raise Unreadable(lost)
+        for file in self.files:
+            file.is_rewritten()
 
-    def _read_on(self, number: int, tail: Tail) -> Iterator[None]:
-        while not tail.is_at_end:
+    def _read_on(self, number: int, file: GrowingFile) -> Iterator[None]:
+        while not file.is_at_end:
             self.done = False
-            lines = tail.lines()
-            for start in range(0, len(lines), BATCH):
-                for line in lines[start : start + BATCH]:
+            lines = file.lines()
+            for start in range(0, len(lines), LINES_AT_ONCE):
+                for line in lines[start : start + LINES_AT_ONCE]:
                     self._take(number, line)
                 yield
             if not lines:
-                self._take_rest(number, tail)
+                self._take_rest(number, file)
                 return
 
-    def _take_rest(self, number: int, tail: Tail) -> None:
-        """A last line without an end counts where it is whole JSON; it may also be no JSON ever."""
-        begins = tail.rest.lstrip()[:1]
-        if self.sort is None and begins not in (b"", b"{"):
-            sort_of(tail.rest)
+    def _take_rest(self, number: int, file: GrowingFile) -> None:
+        """Text after the last newline counts as a row if it is complete JSON of the right kind."""
+        begins = file.rest.lstrip()[:1]
+        if self.row_kind is None and begins not in (b"", b"{"):
+            kind_of(file.rest)
         try:
-            sort = self.sort or sort_of(tail.rest)
-            row = glance(tail.rest, sort)
+            kind = self.row_kind or kind_of(file.rest)
+            row = summarise(file.rest, kind)
         except (*BAD_LINE, Foreign):
             return
-        self.sort = sort
-        self.columns.append(number, tail.take_rest(), row)
+        self.row_kind = kind
+        self.columns.append(number, file.take_rest(), row)
 
-    def _take(self, number: int, line: Line) -> None:
+    def _take(self, number: int, line: FileLine) -> None:
         if not line.text.strip():
             return
-        if self.sort is None:
-            self.sort = sort_of(line.text)
+        if self.row_kind is None:
+            self.row_kind = kind_of(line.text)
         try:
-            row = glance(line.text, self.sort)
+            row = summarise(line.text, self.row_kind)
         except BAD_LINE as problem:
             self.bad += 1
-            where = f"line {line.number} of {self.tails[number].path.name}"
-            self.first_bad = self.first_bad or f"{where} ({str(problem)[:LONG]})"
+            where = f"line {line.number} of {self.files[number].path.name}"
+            self.first_bad = self.first_bad or f"{where} ({str(problem)[:MAX_REASON]})"
             return
         self.columns.append(number, line, row)
 
     def _complaint(self) -> str:
-        """What to say of the files as they are."""
-        if not any(tail.size for tail in self.tails):
+        """What is wrong with the files, in words, or nothing."""
+        if not any(file.size for file in self.files):
             return f"{self.name} is empty; nothing has been written to it yet"
         told = []
         if self.bad:
             others = f" and {self.bad - 1} more" if self.bad > 1 else ""
             told.append(f"{self.first_bad}{others} cannot be read")
-        for tail in self.tails:
-            if tail.rest.strip():
-                told.append(f"line {tail.number + 1} of {tail.path.name} is cut off")
-        if self.sort is None:
+        for file in self.files:
+            if file.rest.strip():
+                told.append(f"line {file.number + 1} of {file.path.name} is cut off")
+        if self.row_kind is None:
             return "; ".join([f"{self.name} has no whole line yet", *told])
         return "; ".join(told) + "; the rest is shown" if told else ""
 
     def line(self, at: int) -> bytes:
-        """One row's line, as it stands in its file."""
+        """The line of a row, read from its file."""
         place = self._place(at)
         try:
-            return self.tails[place.shard].read(place.start, place.size)
-        except Gone as problem:
+            return self.files[place.shard].read(place.start, place.size)
+        except Unreadable as problem:
             raise Missing(f"{self.name} {problem}") from None
 
-    def _place(self, at: int) -> Place:
+    def _place(self, at: int) -> LinePlace:
         columns = self.columns
         if not 0 <= at < columns.count:
             raise Missing(f"{self.name} has no row {at}; it has {columns.count} so far")
         return columns.place(at)
 
     def where(self, at: int) -> str:
-        """A row's file and line, as people say them."""
+        """The file and line of a row, in words."""
         place = self._place(at)
-        return f"line {place.line} of {self.tails[place.shard].path.name}"
+        return f"line {place.line} of {self.files[place.shard].path.name}"
 
-    def rows(self, query: Query, offset: int, limit: int) -> Json:
-        """A page of the rows a query asks for."""
-        sort, selector, done = self.sort, self.selector, self.done
-        count = selector.columns.count
-        found = selector.select(query, count)
-        page = [self.row(selector.columns, at, sort) for at in found[offset : offset + limit]]
-        return {"total": len(found), "of": count, "done": done, "rows": page}
-
-    def row(self, columns: Columns, at: int, sort: Sort | None) -> Json:
-        """What the list shows of a row."""
-        try:
-            seen: Glance | None = glance(self.line(at), sort or "examples")
-        except (*BAD_LINE, Missing):
-            seen = None
+    def show_columns(self, generation: int, after: int) -> Json:
+        """The columns of the next rows after the first so many, or from the start of a new file."""
+        columns, kind, done = self.columns, self.kind, self.done
+        count = columns.count
+        first = after if generation == columns.generation else 0
         return {
-            "at": at,
-            "id": seen.id if seen else "",
-            "server": columns.servers[at],
-            "kind": columns.kinds[at],
-            "turns": columns.turns[at],
-            "calls": columns.calls[at],
-            "reward": columns.reward(at),
-            "success": columns.success(at),
-            "errors": columns.errors[at],
-            "knobs": columns.knobs[at],
-            "policy": columns.policies[at],
-            "ended": columns.endings[at],
-            "text": seen.text if seen else "this line has changed since it was read",
+            "kind": kind,
+            "generation": columns.generation,
+            "first": first,
+            "total": count,
+            "done": done,
+            "columns": columns.select(range(first, min(count, first + ROWS_PER_ANSWER))),
         }
 
+    def first_words(self, at: int) -> str:
+        """What the list shows of the text of a row."""
+        try:
+            return summarise(self.line(at), self.row_kind or "examples").text
+        except (*BAD_LINE, Missing):
+            return CHANGED
 
-class RunFolder(Source):
-    """A run of training: its metrics, step by step, and what it was started with."""
+
+class RunFolder(DataSource):
+    """A training run: the metrics of its steps, its recipe and its sampled rollouts."""
 
     def __init__(self, name: str, path: str, folder: Path, root: Path) -> None:
         super().__init__(name, path)
         self.folder, self.root = folder, root
-        self.tails = [Tail(folder / "metrics.jsonl", root)]
+        self.files = [GrowingFile(folder / "metrics.jsonl", root)]
         self.samples: list[Rows] = []
         self.generation = 0
-        self.written = 0.0
         self._begin()
 
     def _begin(self) -> None:
@@ -254,7 +245,7 @@ class RunFolder(Source):
 
     @property
     def kind(self) -> Kind:
-        """A run, unless its file of metrics is somebody else's."""
+        """A run, unless the metrics file is not of provegym."""
         return "problem" if self.bad and not self.steps else "run"
 
     @property
@@ -264,20 +255,19 @@ class RunFolder(Source):
 
     def advance(self) -> Iterator[None]:
         """Read the metrics on."""
-        tail = self.tails[0]
+        file = self.files[0]
         try:
-            if tail.is_rewritten():
+            if file.is_rewritten():
                 self._begin()
-            while not tail.is_at_end:
-                lines = tail.lines()
+            while not file.is_at_end:
+                lines = file.lines()
                 for line in lines:
                     self._take(line.text)
-                self.written = time()
                 yield
                 if not lines:
                     break
             self.problem = self._complaint()
-        except Gone as problem:
+        except Unreadable as problem:
             self._begin()
             self.problem = f"{self.name} has lost its metrics: metrics.jsonl {problem}"
         self.done = True
@@ -305,9 +295,9 @@ class RunFolder(Source):
         return "" if self.steps else f"{self.name} has recorded no step yet"
 
     def is_running(self) -> bool:
-        """Whether it wrote lately, by the pace of its last steps."""
+        """Whether it still writes: its last step is not much older than its steps take."""
         try:
-            quiet = time() - self.tails[0].path.stat().st_mtime
+            quiet = time() - self.files[0].path.stat().st_mtime
         except OSError:
             return False
         pace = median(self.seconds[-20:]) if self.seconds else 60.0
@@ -316,6 +306,10 @@ class RunFolder(Source):
     def text(self, name: str) -> str:
         """A small file of the folder, or nothing."""
         try:
-            return Tail(self.folder / name, self.root).read(0, 1 << 20).decode("utf-8", "replace")
-        except Gone:
+            return (
+                GrowingFile(self.folder / name, self.root)
+                .read(0, 1 << 20)
+                .decode("utf-8", "replace")
+            )
+        except Unreadable:
             return ""

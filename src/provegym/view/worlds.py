@@ -1,4 +1,4 @@
-"""Servers, their worlds and their graphs, as the page shows them."""
+"""Servers, the records of their worlds and their dependency graphs, as the page shows them."""
 
 import sys
 from functools import cache
@@ -10,22 +10,14 @@ from provegym.graph.dependency import Graph, build, cached
 from provegym.graph.layout import columns
 from provegym.kernel import AnyServer, Session
 from provegym.kernel.errors import suggest
+from provegym.graph.dependency import Graph, build, cached
 from provegym.trace import Json
+from provegym.view.graph_layout import layers
 from provegym.view.sources import Missing
 
-MOST_ROWS = 2_000
+MAX_RECORDS = 2_000
 _proving = Lock()
-CATEGORIES = [
-    "finance",
-    "productivity",
-    "commerce",
-    "travel",
-    "social",
-    "devices",
-    "knowledge",
-    "lifestyle",
-]
-SPELT = {"crm": "CRM", "iot_devices": "IoT devices"}
+TITLES = {"crm": "CRM", "iot_devices": "IoT devices"}
 
 
 def load(name: str) -> AnyServer:
@@ -36,9 +28,9 @@ def load(name: str) -> AnyServer:
 
 
 def list_servers() -> list[Json]:
-    """Every server in brief."""
+    """Every server in brief, by category."""
     found = [describe(server) for server in servers.load_all()]
-    return sorted(found, key=lambda each: CATEGORIES.index(each["category"]))
+    return sorted(found, key=lambda each: (each["category"], each["name"]))
 
 
 def describe(server: AnyServer) -> Json:
@@ -46,7 +38,7 @@ def describe(server: AnyServer) -> Json:
     writes = sum(tool.writes for tool in server.tools.values())
     return {
         "name": server.name,
-        "title": SPELT.get(server.name) or server.name.replace("_", " ").capitalize(),
+        "title": TITLES.get(server.name) or server.name.replace("_", " ").capitalize(),
         "category": server.category,
         "summary": server.about,
         "tools": len(server.tools),
@@ -56,9 +48,8 @@ def describe(server: AnyServer) -> Json:
     }
 
 
-def show_server(name: str) -> Json:
+def show_server(server: AnyServer) -> Json:
     """A server's tools and rules."""
-    server = load(name)
     specs = server.state.tables
     return {
         **describe(server),
@@ -72,7 +63,9 @@ def show_server(name: str) -> Json:
 
 
 def _rules(server: AnyServer) -> list[str]:
-    """What its own source says it is, and what is always true of it."""
+    """What the docstrings of a server say: what it is, and what is always true of it."""
+    if server.foreign:
+        return []
     package = sys.modules[server.state.__module__.rpartition(".")[0]]
     texts = [package.__doc__, server.state.__doc__, server.state.check.__doc__]
     return [" ".join(text.split()) for text in texts if text]
@@ -92,17 +85,30 @@ def _table(state: Any, name: str) -> Json:
         "noun": spec.noun,
         "key": spec.key,
         "columns": fields,
-        "rows": [[getattr(row, field) for field in fields] for row in rows[:MOST_ROWS]],
+        "rows": [[getattr(row, field) for field in fields] for row in rows[:MAX_RECORDS]],
         "total": len(rows),
     }
 
 
-def show_graph(name: str) -> Json:
-    """A server's dependency graph, with a place for each tool."""
-    server = load(name)
+def load_graph(server: AnyServer) -> Graph:
+    """The dependency graph of a server; proving it takes a moment the first time."""
     with _proving:
-        graph = _graph(name)
-    rows = columns(graph)
+        return _graph(server.name)
+
+
+@cache
+def _graph(name: str) -> Graph:
+    """The graph from the disk cache; proven anew where nothing can be written."""
+    server = servers.load(name)
+    try:
+        return cached(server)
+    except OSError:
+        return build(server)
+
+
+def show_graph(server: AnyServer, graph: Graph) -> Json:
+    """A dependency graph, with a column and a height for each tool."""
+    rows = layers(graph)
     tallest = max((len(row) for row in rows), default=1)
     nodes = [
         {
@@ -114,14 +120,4 @@ def show_graph(name: str) -> Json:
         for column, row in enumerate(rows)
         for at, tool in enumerate(row)
     ]
-    return {"server": name, "nodes": nodes, "edges": graph.edges}
-
-
-@cache
-def _graph(name: str) -> Graph:
-    """The graph as it was kept; proven anew where it cannot be kept."""
-    server = servers.load(name)
-    try:
-        return cached(server)
-    except OSError:
-        return build(server)
+    return {"server": server.name, "nodes": nodes, "edges": graph.edges}

@@ -12,7 +12,6 @@ import msgspec
 
 HERE = Path(__file__).parent
 SCENARIOS = HERE / "scenarios"
-MODULES = HERE / "node_modules"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 INSTALL_SECONDS, RUN_SECONDS = 120, 240
 
@@ -32,27 +31,29 @@ class Found(msgspec.Struct, frozen=True):
 
 def prepare() -> Path:
     """The browser, once everything that drives it is there."""
-    for program in ("node", "npm"):
-        if shutil.which(program) is None:
-            raise Unavailable(f"{program} is not installed")
     browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if browser is None:
         raise Unavailable("no chromium is installed")
-    if not (MODULES / "playwright-core").exists():
-        _install()
+    install(HERE, "playwright-core")
     return Path(browser)
 
 
-def _install() -> None:
+def install(folder: Path, package: str) -> None:
+    """Install the locked npm packages of a folder, unless the one that is needed is there."""
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            raise Unavailable(f"{program} is not installed")
+    if (folder / "node_modules" / package).exists():
+        return
     command = ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1"]
     try:
         done = subprocess.run(
-            command, cwd=HERE, capture_output=True, text=True, timeout=INSTALL_SECONDS
+            command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_SECONDS
         )
     except subprocess.TimeoutExpired:
         raise Unavailable(f"npm did not finish in {INSTALL_SECONDS} s") from None
     if done.returncode:
-        raise Unavailable(f"npm could not install playwright-core: {done.stderr[:200]}")
+        raise Unavailable(f"npm could not install {package}: {done.stderr[:200]}")
 
 
 @contextmanager
@@ -67,11 +68,14 @@ def serving(folder: Path) -> Iterator[str]:
             server.terminate()
 
 
-def freeze(folder: Path, out: Path) -> Path:
-    """A report of a folder."""
-    command = [sys.executable, "-m", "provegym", "report", str(folder), "-o", str(out)]
+def freeze(folder: Path, out: Path) -> None:
+    """A report of a folder, and beside it graph.html, the page of a graph alone."""
+    provegym = [sys.executable, "-m", "provegym"]
+    command = [*provegym, "report", str(folder), "-o", str(out)]
     subprocess.run(command, check=True, capture_output=True, timeout=RUN_SECONDS)
-    return out
+    command = [*provegym, "graph", "payments", "--html"]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=RUN_SECONDS)
+    out.with_name("graph.html").write_bytes(done.stdout)
 
 
 def node(script: str, browser: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -29,7 +29,7 @@ async function rollout({ page, open, source }) {
 await take("list", async ({ page, open, source, until }) => {
   const id = await source("many.jsonl");
   await open(`data/${id}`);
-  await until("all is read", async () => (await page.locator(".tally .growing").count()) === 0 && (await page.locator(".tally b").count()) === 1);
+  await until("all is read", async () => (await page.locator(".tally b").count()) === 1 && (await page.locator(".tally .growing").count()) === 0);
   await open(`data/${id}?kind=multi_turn&least=0.5`);
   await page.locator("a.line").first().waitFor();
   for (let times = 0; times < 4; times++) await page.keyboard.press("j");

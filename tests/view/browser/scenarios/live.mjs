@@ -1,6 +1,6 @@
-/** Curves grow while a run writes, and one example can be watched over its steps. */
+/** Curves and lists grow while a file is written, and one example can be watched over its steps. */
 
-import { appendFile, readFile } from "node:fs/promises";
+import { appendFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 export default async function ({ page, open, source, folder, assert, until, keys }) {
@@ -27,4 +27,15 @@ export default async function ({ page, open, source, folder, assert, until, keys
   assert.match(page.url(), /moment=0/);
   await keys("n");
   await until("n goes to the next step", async () => (await page.locator(".moment").nth(1).getAttribute("aria-pressed")) === "true");
+
+  const rollouts = (await readFile(join(folder, "before.jsonl"), "utf8")).split("\n").slice(0, 7).map((one) => `${one}\n`);
+  const file = join(folder, "growing.jsonl");
+  await writeFile(file, rollouts.slice(0, 2).join(""));
+  const tally = async () => (await page.locator(".tally b").count()) && Number(await page.locator(".tally b").innerText());
+  await page.getByRole("navigation", { name: "pages" }).getByText("growing.jsonl").click();
+  await until("a new file is listed", async () => (await tally()) === 2);
+  await appendFile(file, rollouts.slice(2).join(""));
+  await until("new rollouts are listed", async () => (await tally()) === 7);
+  await writeFile(file, rollouts.slice(0, 3).reverse().join(""));
+  await until("a file written anew is listed anew", async () => (await tally()) === 3 && (await page.locator("a.line").count()) === 3);
 }

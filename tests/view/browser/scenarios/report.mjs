@@ -1,5 +1,7 @@
-/** A report opened from a file: lists, filters, rollouts, comparison, runs and graphs; nothing to try. */
+/** A report opened from a file: lists, filters, rollouts, comparison, runs and graphs; nothing to try. A graph alone, too. */
 
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 export default async function ({ page, context, report, assert, until, see, keys }) {
@@ -34,5 +36,16 @@ export default async function ({ page, context, report, assert, until, see, keys
   await page.goto(file);
   await page.locator(".source", { hasText: "hostile.jsonl" }).click();
   await page.locator("a.line .words", { hasText: "<script>alert(1)</script>" }).waitFor();
+
+  await page.goto(pathToFileURL(join(dirname(report), "graph.html")).href);
+  await page.locator("svg.graph .node").first().waitFor();
+  assert.match(page.url(), /#\/graph\/payments$/);
+  await page.locator(".edge-row").first().click();
+  await page.locator(".trial.without").first().waitFor();
+  const saving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save as SVG" }).click();
+  assert.match(await readFile(await (await saving).path(), "utf8"), /^<svg[^>]+xmlns=/);
+  await keys("g", "e");
+  await see("This report holds no examples and no rollouts.");
   assert.deepEqual(asked.filter((url) => !url.startsWith("file:") && !url.startsWith("data:")), []);
 }

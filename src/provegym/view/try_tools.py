@@ -1,4 +1,4 @@
-"""Trying tools by hand: sessions of the page, with every step back kept as a fork."""
+"""Sessions in which a user tries tools by hand. Undo: a fork of the world before every change."""
 
 import secrets
 from collections import OrderedDict
@@ -11,11 +11,11 @@ from provegym.trace import Json
 from provegym.view.sources import Missing
 from provegym.view.worlds import load
 
-MOST, DEEPEST = 32, 500
+MAX_SESSIONS, MAX_UNDO = 32, 500
 
 
-class Trial:
-    """One world that somebody tries tools on: the present, and the past to go back to."""
+class UndoableSession:
+    """A session, and the forks of it that undo goes back to."""
 
     def __init__(self, server: str, seed: int) -> None:
         self.server = load(server)
@@ -23,12 +23,12 @@ class Trial:
         self.past: list[Session] = []
 
     def call(self, tool: str, arguments: bytes) -> Json:
-        """Call a tool; what it changed can be undone."""
+        """Call a tool; its changes can be undone."""
         before = self.now.fork()
         outcome = self.now.call(tool, arguments)
         changes = self.now.changes(tool) if outcome.ok else []
         if changes:
-            self.past = [*self.past, before][-DEEPEST:]
+            self.past = [*self.past, before][-MAX_UNDO:]
         return {
             "ok": outcome.ok,
             "error": outcome.error,
@@ -47,35 +47,35 @@ class Trial:
     def reset(self) -> Json:
         """Back to the seed; this can be undone too."""
         if self.now.diff():
-            self.past = [*self.past, self.now.fork()][-DEEPEST:]
+            self.past = [*self.past, self.now.fork()][-MAX_UNDO:]
         self.now.reset()
         return self.describe()
 
     def describe(self) -> Json:
-        """How many steps back there are, and what differs from the seed."""
+        """How many calls can be undone, and what differs from the seed."""
         return {"depth": len(self.past), "diff": self.now.diff()}
 
 
-class Trials:
-    """The trials that are open; beyond so many, the one that was unused longest is dropped."""
+class OpenSessions:
+    """The open sessions by id; when there are too many, the least recently used is dropped."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_SESSIONS) -> None:
         self.most = most
         self.lock = Lock()
-        self._open: OrderedDict[str, Trial] = OrderedDict()
+        self._open: OrderedDict[str, UndoableSession] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._open)
 
     def open(self, server: str, seed: int) -> str:
-        """Begin one and return its id, which nobody can guess."""
-        trial, key = Trial(server, seed), secrets.token_urlsafe(18)
-        self._open[key] = trial
+        """Open a session and return its id, which nobody can guess."""
+        key = secrets.token_urlsafe(18)
+        self._open[key] = UndoableSession(server, seed)
         while len(self._open) > self.most:
             self._open.popitem(last=False)
         return key
 
-    def __getitem__(self, key: str) -> Trial:
+    def __getitem__(self, key: str) -> UndoableSession:
         if key not in self._open:
             raise Missing("no such session: it was dropped or never opened; open a new one")
         self._open.move_to_end(key)

@@ -1,7 +1,7 @@
-"""What every request to the page must pass, and the headers that every answer carries.
+"""Checks of every request to the page (Host, Origin, token), and the headers of every answer.
 
-The guard of the other hosts bounds bodies and checks names; here port and scheme count as well, so
-that a page served by something else on this machine is as foreign as any.
+This defends against DNS rebinding and cross-site requests. `hosts.guard` limits bodies and checks
+the host name; here the port counts too, so that a page on another port of this machine is refused.
 """
 
 import hmac
@@ -29,8 +29,8 @@ NO_STORE = (b"cache-control", b"no-store")
 READING = ("GET", "HEAD")
 
 
-class Gate:
-    """Middleware before all routes."""
+class PageGuard:
+    """ASGI middleware before all routes."""
 
     def __init__(self, app: ASGIApp, port: int, token: str) -> None:
         self.app = Guard(app, Limits(max_body=MAX_BODY))

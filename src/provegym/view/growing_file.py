@@ -1,7 +1,7 @@
-"""Whole lines of a file that may still be growing, each with the place where it stands.
+"""Follows a file that is still being written, line by line (as `tail -f` does).
 
-Files are read by offset and never mapped: a mapped file that somebody truncates ends the process,
-and its pages would count as ours.
+A line is given once its end is there, with its offset, so that it can be read again later. Files
+are never memory-mapped: reading a mapped file that somebody truncates kills the process (SIGBUS).
 """
 
 import os
@@ -17,25 +17,25 @@ LONGEST = 64 << 20
 MARK = 64
 
 
-class Line(NamedTuple):
-    """A line, without its end, and where it stands: byte and number, from 0 and from 1."""
+class FileLine(NamedTuple):
+    """A line without its newline, the offset of its first byte, and its number, counted from 1."""
 
     start: int
     number: int
     text: bytes
 
 
-class Gone(Exception):
+class Unreadable(Exception):
     """A file that cannot be read; the message says why."""
 
 
 def is_inside(path: Path, root: Path) -> bool:
-    """Whether a path, links followed, stays in a folder, or is the file that was named."""
+    """Whether a path, links followed, lies in a folder or is that file itself."""
     return path.resolve().is_relative_to(root)
 
 
-class Tail:
-    """Reads a file on from where it stopped; one that was rewritten starts again."""
+class GrowingFile:
+    """Reads a file on from where the last read stopped; from the start if it was rewritten."""
 
     def __init__(self, path: Path, root: Path) -> None:
         """`root` is the resolved folder that the file must not leave, or the file itself."""
@@ -54,7 +54,7 @@ class Tail:
         return self.position + len(self.rest) >= self.size
 
     def is_rewritten(self) -> bool:
-        """Look at the file again; whether it holds other lines than those that were read."""
+        """Look at the file again: does it hold other lines than those that were read?"""
         with self._opened() as (file, status):
             file.seek(self.position - len(self.mark))
             back = file.read(len(self.mark))
@@ -65,10 +65,10 @@ class Tail:
             self._begin(status.st_ino)
         return changed and not fresh
 
-    def lines(self) -> list[Line]:
-        """The next whole lines, about a megabyte of them; what is left over at the end is `rest`.
+    def lines(self) -> list[FileLine]:
+        """The next whole lines, about a megabyte; text after the last newline is kept in `rest`.
 
-        A line longer than the bound is given cut, so that it is seen to be no good.
+        A line longer than LONGEST is given cut, so that decoding it fails.
         """
         wanted = CHUNK
         data = self.read(self.position, wanted)
@@ -83,21 +83,21 @@ class Tail:
             return []
         return self._take(data[:end])
 
-    def _take(self, data: bytes) -> list[Line]:
+    def _take(self, data: bytes) -> list[FileLine]:
         found, start = [], self.position
         self.number -= self.is_open_ended
         for text in data.split(b"\n")[:-1]:
             self.number += 1
-            found.append(Line(start, self.number, text))
+            found.append(FileLine(start, self.number, text))
             start += len(text) + 1
         self.position, self.mark, self.rest = start, data[-MARK:], b""
         self.is_open_ended = False
         return found
 
-    def _skip(self, data: bytes) -> list[Line]:
-        """Pass over what is too long to be a line of ours, up to its end or the file's."""
+    def _skip(self, data: bytes) -> list[FileLine]:
+        """Skip a line that is too long, up to its newline or the end of the file."""
         self.number += 1
-        cut = Line(self.position, self.number, data[:MARK])
+        cut = FileLine(self.position, self.number, data[:MARK])
         at = self.position + len(data)
         while data and b"\n" not in data:
             data = self.read(at, CHUNK)
@@ -106,31 +106,31 @@ class Tail:
         self.mark, self.rest = b"", b""
         return [cut]
 
-    def take_rest(self) -> Line:
-        """Count what stands after the last line end as a line: it turned out to be whole."""
+    def take_rest(self) -> FileLine:
+        """Take the text after the last newline as a line: the caller found it complete."""
         self.number += 1
-        line = Line(self.position, self.number, self.rest)
+        line = FileLine(self.position, self.number, self.rest)
         self.position += len(self.rest)
         self.mark, self.rest, self.is_open_ended = self.rest[-MARK:], b"", True
         return line
 
     def read(self, start: int, count: int) -> bytes:
-        """So many bytes of the file from there."""
+        """Some bytes of the file, from an offset."""
         with self._opened() as (file, _):
             file.seek(start)
             return file.read(count)
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[FileIO, os.stat_result]]:
-        """The file while it is read; Gone says why it cannot be."""
+        """Opens the file; Unreadable says why it cannot be opened."""
         try:
             if not is_inside(self.path, self.root):
-                raise Gone("is a link that leads out of the folder, and is not followed")
+                raise Unreadable("is a link that leads out of the folder, and is not followed")
             if not S_ISREG(self.path.stat().st_mode):
-                raise Gone("is no file that could be read")
+                raise Unreadable("is no file that could be read")
             with self.path.open("rb", buffering=0) as file:
                 yield file, os.fstat(file.fileno())
         except FileNotFoundError:
-            raise Gone("is gone: it was moved or deleted") from None
+            raise Unreadable("is gone: it was moved or deleted") from None
         except OSError as problem:
-            raise Gone(f"cannot be read: {problem.strerror}") from None
+            raise Unreadable(f"cannot be read: {problem.strerror}") from None

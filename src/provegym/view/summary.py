@@ -1,4 +1,7 @@
-"""What the list shows of an example or a rollout, read from its line without decoding the rest."""
+"""A row of the list: the summary of an example or a rollout, partly decoded from its line.
+
+Only the fields that the list shows, filters by or searches are decoded (msgspec skips the others).
+"""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, cast
@@ -9,67 +12,67 @@ from provegym.kernel import Change
 from provegym.rewards.success import succeeded
 from provegym.trace import SCHEMA, Rollout
 
-SHOWN, SEARCHED = 160, 2_000
-NAMED, SEVERAL = 300, 20
+MAX_SHOWN, MAX_SEARCHED = 160, 2_000
+MAX_NAME, MAX_NAMES = 300, 20
 EMPTY, ABSENT = msgspec.Raw(b"[]"), msgspec.Raw(b"")
 
-Sort = Literal["examples", "rollouts"]
+RowKind = Literal["examples", "rollouts"]
 
 
-class Part(msgspec.Struct, frozen=True, gc=False):
-    """A piece of a line: the fields the list needs, and no others."""
+class Brief(msgspec.Struct, frozen=True, gc=False):
+    """A part of a line with only those of its fields that a summary needs."""
 
 
-class Turn(Part, frozen=True, gc=False):
-    """A user's words."""
+class BriefTurn(Brief, frozen=True, gc=False):
+    """What the user says, and the slot the reply must ask for."""
 
     text: str = ""
     asks: str | None = None
 
 
-class Step(Part, frozen=True, gc=False):
-    """A right call, as far as it answers."""
+class BriefStep(Brief, frozen=True, gc=False):
+    """A right call: its tool, and whether its result answers the user."""
 
     tool: str = ""
     answers: tuple[str, ...] = ()
 
 
-class Path(Part, frozen=True, gc=False):
-    """A road."""
+class BriefPath(Brief, frozen=True, gc=False):
+    """The steps of one path."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[BriefStep, ...] = ()
 
 
-class Example(Part, frozen=True, gc=False):
-    """An example in brief; `outcome` stays JSON until it is needed."""
+class BriefExample(Brief, frozen=True, gc=False):
+    """An example; `outcome` stays undecoded JSON until it is needed."""
 
     id: str
     kind: str
     server: str
-    turns: tuple[Turn, ...]
+    turns: tuple[BriefTurn, ...]
     schema: int = SCHEMA
-    paths: tuple[Path, ...] = (Path(),)
+    paths: tuple[BriefPath, ...] = (BriefPath(),)
     knobs: tuple[str, ...] = ()
     outcome: msgspec.Raw = EMPTY
 
 
-class Checks(Part, frozen=True, gc=False):
+class BriefChecks(Brief, frozen=True, gc=False):
     """Whether a call ran."""
 
     ran: bool = False
 
 
-class Call(Part, frozen=True, gc=False):
-    """A call in brief."""
+class BriefCall(Brief, frozen=True, gc=False):
+    """A call without its arguments, result and diff."""
 
     turn: int
     tool: str
     writes: bool = False
-    checks: Checks = Checks()
+    checks: BriefChecks = BriefChecks()
     error: str | None = None
 
 
-class Served(Part, frozen=True, gc=False):
+class BriefServed(Brief, frozen=True, gc=False):
     """Which call serves which step."""
 
     call: int
@@ -77,45 +80,44 @@ class Served(Part, frozen=True, gc=False):
     equal: float
 
 
-class Reward(Part, frozen=True, gc=False):
-    """What was paid."""
+class BriefReward(Brief, frozen=True, gc=False):
+    """A reward without its components."""
 
     total: float
     path: int = 0
-    served: tuple[Served, ...] = ()
+    served: tuple[BriefServed, ...] = ()
 
 
-class Message(Part, frozen=True, gc=False):
-    """What somebody said; tool results are passed over."""
+class BriefMessage(Brief, frozen=True, gc=False):
+    """A message of the conversation."""
 
     role: str = ""
     content: Any = None
     tool_calls: list[msgspec.Raw] | None = None
 
 
-class Played(Part, frozen=True, gc=False):
-    """A rollout in brief: every field that `succeeded` reads, and what the list shows."""
+class BriefRollout(Brief, frozen=True, gc=False):
+    """A rollout: what `succeeded` reads, and what the list shows."""
 
-    example: Example
+    example: BriefExample
     policy: str
-    messages: tuple[Message, ...]
+    messages: tuple[BriefMessage, ...]
     schema: int = SCHEMA
-    calls: tuple[Call, ...] = ()
+    calls: tuple[BriefCall, ...] = ()
     ended: str = "done"
     outcome: msgspec.Raw = EMPTY
-    reward: Reward | None = None
+    reward: BriefReward | None = None
 
 
-class Glance(NamedTuple):
-    """One row's facts; `words` is what text is searched in."""
+class Summary(NamedTuple):
+    """What the list knows of one row. `text` is shown, `searched` is the text a search looks in."""
 
     id: str
     server: str
     kind: str
-    turns: int
     calls: int
     text: str
-    words: str
+    searched: str
     knobs: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     policy: str = ""
@@ -125,7 +127,7 @@ class Glance(NamedTuple):
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """What tells a file's kind apart."""
+    """The fields by which the kind of a file is recognised."""
 
     schema: Any = None
     example: msgspec.Raw = ABSENT
@@ -133,18 +135,18 @@ class Probe(msgspec.Struct, frozen=True):
     step: msgspec.Raw = ABSENT
 
 
-READ_EXAMPLE = msgspec.json.Decoder(Example).decode
-READ_ROLLOUT = msgspec.json.Decoder(Played).decode
+READ_EXAMPLE = msgspec.json.Decoder(BriefExample).decode
+READ_ROLLOUT = msgspec.json.Decoder(BriefRollout).decode
 READ_CHANGES = msgspec.json.Decoder(tuple[Change, ...]).decode
 READ_PROBE = msgspec.json.Decoder(Probe).decode
 
 
 class Foreign(Exception):
-    """A file of another kind; the message says what it seems to be."""
+    """A file that holds neither examples nor rollouts; the message says what it seems to be."""
 
 
-def sort_of(line: bytes) -> Sort:
-    """Whether a first line is an example or a rollout; Foreign says what else it seems to be."""
+def kind_of(line: bytes) -> RowKind:
+    """Whether a file holds examples or rollouts, by its first line; Foreign if neither."""
     if line.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")):
         raise Foreign("is compressed; unpack it first")
     if b"\x00" in line[:4096]:
@@ -166,45 +168,43 @@ def sort_of(line: bytes) -> Sort:
     return "rollouts" if bytes(probe.example) else "examples"
 
 
-def glance(line: bytes, sort: Sort) -> Glance:
-    """A row's facts; msgspec.DecodeError where the line is not of this sort."""
-    return _example(READ_EXAMPLE(line)) if sort == "examples" else _rollout(READ_ROLLOUT(line))
+def summarise(line: bytes, kind: RowKind) -> Summary:
+    """The summary of a line; msgspec.DecodeError where the line is not of this kind."""
+    return _example(READ_EXAMPLE(line)) if kind == "examples" else _rollout(READ_ROLLOUT(line))
 
 
-def _example(example: Example) -> Glance:
+def _example(example: BriefExample) -> Summary:
     steps = example.paths[0].steps if example.paths else ()
     said = [example.id, *(turn.text for turn in example.turns), *(step.tool for step in steps)]
-    return Glance(
-        cut(example.id),
-        cut(example.server),
-        cut(example.kind),
-        len(example.turns),
-        len(steps),
-        _first_words(example),
-        "\n".join(said)[:SEARCHED],
-        _names(example.knobs),
+    return Summary(
+        id=cut(example.id),
+        server=cut(example.server),
+        kind=cut(example.kind),
+        calls=len(steps),
+        text=_first_words(example),
+        searched="\n".join(said)[:MAX_SEARCHED],
+        knobs=_names(example.knobs),
     )
 
 
-def _rollout(rollout: Played) -> Glance:
+def _rollout(rollout: BriefRollout) -> Summary:
     example, reward = rollout.example, rollout.reward
     said = [example.id, *(turn.text for turn in example.turns)]
     said += [call.tool for call in rollout.calls]
     said += [m.content for m in rollout.messages if m.role == "assistant" and _is_text(m.content)]
-    return Glance(
-        cut(example.id),
-        cut(example.server),
-        cut(example.kind),
-        len(example.turns),
-        len(rollout.calls),
-        _first_words(example),
-        "\n".join(said)[:SEARCHED],
-        _names(example.knobs),
-        _names(sorted({call.error for call in rollout.calls if call.error})),
-        cut(rollout.policy),
-        cut(rollout.ended),
-        reward.total if reward else None,
-        _success(rollout),
+    return Summary(
+        id=cut(example.id),
+        server=cut(example.server),
+        kind=cut(example.kind),
+        calls=len(rollout.calls),
+        text=_first_words(example),
+        searched="\n".join(said)[:MAX_SEARCHED],
+        knobs=_names(example.knobs),
+        errors=_names(sorted({call.error for call in rollout.calls if call.error})),
+        policy=cut(rollout.policy),
+        ended=cut(rollout.ended),
+        reward=reward.total if reward else None,
+        success=_success(rollout),
     )
 
 
@@ -212,28 +212,28 @@ def _is_text(content: Any) -> bool:
     return isinstance(content, str) and content != ""
 
 
-def _first_words(example: Example) -> str:
-    return cut(example.turns[0].text if example.turns else "", SHOWN)
+def _first_words(example: BriefExample) -> str:
+    return cut(example.turns[0].text if example.turns else "", MAX_SHOWN)
 
 
-def cut(text: str, most: int = NAMED) -> str:
-    """A text as long as a list can bear."""
+def cut(text: str, most: int = MAX_NAME) -> str:
+    """A text, cut where it is longer than a list can show."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _names(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(map(cut, names[:SEVERAL]))
+    return tuple(map(cut, names[:MAX_NAMES]))
 
 
 def is_sound(paths: int, steps: int, calls: int, reward: Any) -> bool:
-    """Whether a reward speaks of a path, steps and calls that are there."""
+    """Whether a reward refers only to a path, steps and calls that exist."""
     return 0 <= reward.path < max(1, paths) and all(
         0 <= served.call < calls and 0 <= served.step < steps for served in reward.served
     )
 
 
-def _success(rollout: Played) -> bool | None:
-    """What `succeeded` says of it."""
+def _success(rollout: BriefRollout) -> bool | None:
+    """What `succeeded` says of the rollout; None where its reward refers to what does not exist."""
     example, reward = rollout.example, rollout.reward
     if reward is not None:
         inside = 0 <= reward.path < len(example.paths)
@@ -255,9 +255,9 @@ Diff = tuple[Change, ...]
 
 
 def _diffs(one: msgspec.Raw, two: msgspec.Raw) -> tuple[Diff, Diff]:
-    """Two diffs to be compared, or shorter ones that compare alike.
+    """Two diffs for `succeeded` to compare; where JSON or length decide, two shorter ones.
 
-    The same JSON is the same diff; diffs of unequal length differ, whatever they hold.
+    Equal JSON is an equal diff; diffs of unequal length are never equal.
     """
     if bytes(one) == bytes(two):
         return (), ()

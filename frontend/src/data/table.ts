@@ -1,0 +1,92 @@
+/** The rows of one source as columns. Values that repeat are stored once (dictionary encoding). */
+
+/** Some rows of a column: each value once, and a code per row. */
+export interface CodedValues<T> {
+  values: T[];
+  codes: number[];
+}
+
+/** Some rows of a source, as the server sends them and a report holds them. */
+export interface Columns {
+  at: number[];
+  id: CodedValues<string>;
+  server: CodedValues<string>;
+  kind: CodedValues<string>;
+  policy: CodedValues<string>;
+  ended: CodedValues<string>;
+  knob: CodedValues<string[]>;
+  error: CodedValues<string[]>;
+  success: CodedValues<boolean | null>;
+  reward: CodedValues<number | null>;
+  calls: CodedValues<number>;
+}
+
+/** Rows that follow those the page has; a batch that begins at row 0 replaces them. */
+export interface Batch {
+  kind: string;
+  generation: number;
+  first: number;
+  total: number;
+  done: boolean;
+  columns: Columns;
+}
+
+export class Column<T> {
+  readonly values: T[] = [];
+  readonly codes: number[] = [];
+  private readonly known = new Map<string, number>();
+
+  append(more: CodedValues<T>): void {
+    const codes = more.values.map((value) => this.code(value));
+    for (const code of more.codes) this.codes.push(codes[code]!);
+  }
+
+  private code(value: T): number {
+    const key = JSON.stringify(value);
+    let code = this.known.get(key);
+    if (code === undefined) {
+      code = this.values.push(value) - 1;
+      this.known.set(key, code);
+    }
+    return code;
+  }
+
+  get(row: number): T {
+    return this.values[this.codes[row]!]!;
+  }
+}
+
+export class Table {
+  readonly at: number[] = [];
+  readonly id = new Column<string>();
+  readonly server = new Column<string>();
+  readonly kind = new Column<string>();
+  readonly policy = new Column<string>();
+  readonly ended = new Column<string>();
+  readonly knob = new Column<string[]>();
+  readonly error = new Column<string[]>();
+  readonly success = new Column<boolean | null>();
+  readonly reward = new Column<number | null>();
+  readonly calls = new Column<number>();
+  done = false;
+
+  constructor(readonly holds = "", readonly generation = 0) {}
+
+  get count(): number {
+    return this.at.length;
+  }
+
+  append(more: Columns): void {
+    for (const at of more.at) this.at.push(at);
+    this.id.append(more.id);
+    this.server.append(more.server);
+    this.kind.append(more.kind);
+    this.policy.append(more.policy);
+    this.ended.append(more.ended);
+    this.knob.append(more.knob);
+    this.error.append(more.error);
+    this.success.append(more.success);
+    this.reward.append(more.reward);
+    this.calls.append(more.calls);
+  }
+}
