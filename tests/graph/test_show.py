@@ -2,8 +2,8 @@
 
 import json
 
-from provegym.graph.show import as_json, list_edges, list_evidence
 from graph.graphs import graph
+from provegym.graph.show import as_json, list_edges, list_evidence
 
 
 def test_text_and_json_say_the_same() -> None:

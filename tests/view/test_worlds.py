@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import pytest
 
+from graph.graphs import NAMES, graph
 from provegym import servers
 from provegym.graph.dependency import Edge, Graph, Run
 from provegym.view.graph_layout import layers
 from provegym.view.report import build_report, freeze_graph
 from provegym.view.worlds import list_servers, show_graph
-from graph.graphs import NAMES, graph
 from view.samples import HOSTILE
 from view.test_report import held
 

@@ -17,7 +17,20 @@ from provegym.rewards.equality import equal
 from provegym.rewards.explain import explain
 from provegym.rewards.success import succeeded
 from provegym.toolbox import Toolbox, all_tools
-from provegym.trace import Call, Checks, Example, Json, Path, Ref, Reward, Rollout, Served, Step, Turn, literals
+from provegym.trace import (
+    Call,
+    Checks,
+    Example,
+    Json,
+    Path,
+    Ref,
+    Reward,
+    Rollout,
+    Served,
+    Step,
+    Turn,
+    literals,
+)
 from provegym.verify.replay import replay
 from provegym.view.sources import Missing, Rows
 from provegym.view.summary import is_sound

@@ -9,10 +9,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from provegym import __version__, servers
+from provegym.graph.dependency import Graph
 from provegym.hosts.inline import HostError
 from provegym.kernel import AnyServer
 from provegym.kernel.state import ENCODE
-from provegym.graph.dependency import Graph
 from provegym.trace import Json
 from provegym.view import worlds
 from provegym.view.fingerprints import fingerprint

@@ -7,10 +7,8 @@ from typing import Any
 
 from provegym import servers
 from provegym.graph.dependency import Graph, build, cached
-from provegym.graph.layout import columns
 from provegym.kernel import AnyServer, Session
 from provegym.kernel.errors import suggest
-from provegym.graph.dependency import Graph, build, cached
 from provegym.trace import Json
 from provegym.view.graph_layout import layers
 from provegym.view.sources import Missing
