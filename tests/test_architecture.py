@@ -41,15 +41,6 @@ OUTSIDE = {
     *("httpx", "asyncio", "threading", "multiprocessing", "subprocess", "tempfile", "platform"),
     *("getpass", "locale", "mcp", "anyio", "uvicorn", "starlette"),
 }
-# Class names that mean two things today. They are to be renamed; no other may join them.
-AMBIGUOUS = {
-    *("Asked", "Assistant", "Bench", "Call", "Checks", "Data", "Edge", "Endpoint", "Environment"),
-    *("Example", "Folder", "Found", "Job", "Limits", "Lost", "Message", "Opening", "Order"),
-    *("Pair", "Part", "Path", "Place", "Played", "Player", "Pool", "Remote", "Report", "Reward"),
-    *("Row", "Run", "Said", "Sampler", "Scene", "Script", "Served", "Source", "Step", "Table"),
-    *("Tool", "Turn", "World", "Written"),
-}
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -196,11 +187,6 @@ def test_module_names_say_something() -> None:
 
 
 def test_a_class_name_means_one_thing() -> None:
-    none_of([found for name, found in ambiguous().items() if name not in AMBIGUOUS])
-
-
-@pytest.mark.xfail(strict=False, reason="the classes in AMBIGUOUS are not renamed yet")
-def test_no_class_name_is_left_that_means_two_things() -> None:
     none_of(list(ambiguous().values()))
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from provegym.kernel.errors import suggest
 from provegym.players.local import Limits
 from provegym.rewards import WEIGHTS
-from provegym.train.recipe import Recipe, Table
+from provegym.train.recipe import Recipe, RecipeTable
 
 EXTENDS = "extends"
 Toml = dict[str, Any]
@@ -104,7 +104,7 @@ def _known(kind: Any, prefix: str = "") -> Iterator[str]:
     for name, hint in get_type_hints(kind).items():
         yield prefix + name
         for part in (hint, *get_args(hint)):
-            if isinstance(part, type) and issubclass(part, Table | Limits):
+            if isinstance(part, type) and issubclass(part, RecipeTable | Limits):
                 yield from _known(part, f"{prefix}{name}.")
         if prefix + name == "reward":
             yield from (f"reward.{field}" for field in get_type_hints(hint))

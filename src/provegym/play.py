@@ -20,7 +20,7 @@ from provegym.workers import HERE, Workers
 
 
 @dataclass(frozen=True)
-class Job:
+class PlayJob:
     """Which examples to play, with whom, and where the rollouts go."""
 
     data: Path
@@ -28,7 +28,7 @@ class Job:
     player: Remote
 
 
-def play_file(job: Job, bar: Progress, workers: Workers = HERE) -> tuple[int, float, list[str]]:
+def play_file(job: PlayJob, bar: Progress, workers: Workers = HERE) -> tuple[int, float, list[str]]:
     """Play the examples that the output does not hold yet: how many, their mean, what failed."""
     examples = list(read_some(job.data, Example))
     done = _recover(job)
@@ -51,7 +51,7 @@ def play_file(job: Job, bar: Progress, workers: Workers = HERE) -> tuple[int, fl
     return len(done), sum(done.values()) / len(done) if done else 0.0, failed
 
 
-def _recover(job: Job) -> dict[str, float]:
+def _recover(job: PlayJob) -> dict[str, float]:
     """The rollouts a file holds already; a torn line and those that went wrong are taken off."""
     if not job.out.exists():
         return {}

@@ -24,27 +24,27 @@ ExampleKind = Literal["multi_turn", "clarification", "abstention", "irrelevance"
 Ended = Literal["done", "turns", "calls", "tokens", "policy_error", "server_bug"]
 
 
-class Data(
+class Stored(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
     """A value that is written to files; what equals its default is left out."""
 
 
-class Edge(Data, frozen=True):
+class Edge(Stored, frozen=True):
     """This step needs an earlier one: for a value it yields, or for the state it leaves."""
 
     step: int
     kind: Literal["explicit", "implicit"]
 
 
-class Alternative(Data, frozen=True):
+class Alternative(Stored, frozen=True):
     """Another call proven, on this world, to yield what a step is there for."""
 
     tool: str
     arguments: Json = {}
 
 
-class Ref(Data, frozen=True):
+class Ref(Stored, frozen=True):
     """A value from the result of an earlier step: {"$from": [step, pointer], "literal": value}.
 
     `source` is the number of that step and a JSON pointer into its result. `literal` is the value
@@ -55,7 +55,7 @@ class Ref(Data, frozen=True):
     literal: Any
 
 
-class Step(Data, frozen=True):
+class Step(Stored, frozen=True):
     """One right call. Its arguments are JSON, in which a `Ref` may stand for a value at any depth.
 
     `answers` points to the values in its result that answer the user, where it is the goal itself.
@@ -78,13 +78,13 @@ class Step(Data, frozen=True):
                 return
 
 
-class Path(Data, frozen=True):
+class Path(Stored, frozen=True):
     """One road to the goal: its steps, in an order that works."""
 
     steps: tuple[Step, ...] = ()
 
 
-class Turn(Data, frozen=True):
+class Turn(Stored, frozen=True):
     """What the user says, the minutes that pass before, and the slot the reply must ask for."""
 
     text: str
@@ -92,7 +92,7 @@ class Turn(Data, frozen=True):
     asks: str | None = None
 
 
-class ToolboxSpec(Data, frozen=True):
+class ToolboxSpec(Stored, frozen=True):
     """Which tools an example shows: its server's, less the hidden, plus distractors of others.
 
     An example without a server shows `schemas` alone: tools with name, description and parameters
@@ -106,7 +106,7 @@ class ToolboxSpec(Data, frozen=True):
     schemas: tuple[Json, ...] = ()
 
 
-class Attempt(Data, frozen=True):
+class Attempt(Stored, frozen=True):
     """A call of the teacher that fails: the step it is made right before, and its error."""
 
     before: int
@@ -115,7 +115,7 @@ class Attempt(Data, frozen=True):
     error: Kind
 
 
-class Claim(Data, frozen=True):
+class Claim(Stored, frozen=True):
     """The call that a turn asks for and that the assistant cannot make."""
 
     turn: int
@@ -123,7 +123,7 @@ class Claim(Data, frozen=True):
     arguments: Json
 
 
-class RelationClaim(Data, frozen=True):
+class RelationClaim(Stored, frozen=True):
     """A phrase of a turn names a thing by its relation to another: "the account of my blue card".
 
     `key` is the thing, `owner` the record that holds this key in `field`. Where the field is a list
@@ -138,7 +138,7 @@ class RelationClaim(Data, frozen=True):
     at: str
 
 
-class Mention(Data, frozen=True):
+class Mention(Stored, frozen=True):
     """A turn names a record by the value of a field that no other record of its table shares."""
 
     turn: int
@@ -147,7 +147,7 @@ class Mention(Data, frozen=True):
     value: str
 
 
-class Provenance(Data, frozen=True):
+class Provenance(Stored, frozen=True):
     """How an example was made, and what it claims of itself; `provegym verify` checks the claims.
 
     No model sees it in training. Every field may be empty:
@@ -191,7 +191,7 @@ class Provenance(Data, frozen=True):
     first_turn_of: str = ""
 
 
-class Example(Data, frozen=True, tag_field="schema", tag=SCHEMA):
+class Example(Stored, frozen=True, tag_field="schema", tag=SCHEMA):
     """A conversation with known right calls, on a world that can be drawn again.
 
     `outcome` is what the first path changes in the world: every record that differs at its end;
@@ -215,7 +215,7 @@ class Example(Data, frozen=True, tag_field="schema", tag=SCHEMA):
     provenance: Provenance = Provenance()
 
 
-class ToolCall(Data, frozen=True):
+class ToolCall(Stored, frozen=True):
     """A call as a model wrote it: a name, and arguments that may or may not be JSON."""
 
     name: str
@@ -223,7 +223,7 @@ class ToolCall(Data, frozen=True):
     id: str = ""
 
 
-class Reply(Data, frozen=True):
+class Reply(Stored, frozen=True):
     """One message of a policy: words, calls, or both."""
 
     text: str = ""
@@ -231,7 +231,7 @@ class Reply(Data, frozen=True):
     tokens: int = 0
 
 
-class Checks(Data, frozen=True):
+class Checks(Stored, frozen=True):
     """The thirds of validity: the tool was shown, the arguments fit its schema, the call ran."""
 
     shown: bool = False
@@ -239,7 +239,7 @@ class Checks(Data, frozen=True):
     ran: bool = False
 
 
-class Call(Data, frozen=True):
+class Call(Stored, frozen=True):
     """One call a model made: where, what, whether it was valid, and what it did to the world.
 
     `arguments` is None where the model's text could not be read as a call. `digest` is that of the
@@ -258,7 +258,7 @@ class Call(Data, frozen=True):
     digest: str = ""
 
 
-class Served(Data, frozen=True):
+class Served(Stored, frozen=True):
     """A call and the step of the scored path it serves."""
 
     call: int
@@ -267,7 +267,7 @@ class Served(Data, frozen=True):
     equal: float
 
 
-class Reward(Data, frozen=True):
+class Reward(Stored, frozen=True):
     """What a rollout is paid, by component, on the path that pays best."""
 
     total: float
@@ -277,7 +277,7 @@ class Reward(Data, frozen=True):
     greedy: bool = False
 
 
-class Rollout(Data, frozen=True, tag_field="schema", tag=SCHEMA):
+class Rollout(Stored, frozen=True, tag_field="schema", tag=SCHEMA):
     """What a policy did on an example, message by message and call by call."""
 
     example: Example
@@ -337,11 +337,11 @@ class BadFile(Exception):
 
 
 T = TypeVar("T", Example, Rollout)
-NONE: dict[type[Data], str] = {
+NONE: dict[type[Stored], str] = {
     Example: "holds no examples; `provegym synth` makes some",
     Rollout: "holds no rollouts; `provegym rollout` plays some",
 }
-OTHER: dict[type[Data], tuple[type[Data], str]] = {
+OTHER: dict[type[Stored], tuple[type[Stored], str]] = {
     Example: (Rollout, "is a rollout, not an example; `provegym score` takes rollouts"),
     Rollout: (Example, "is an example, not a rollout; `provegym rollout` takes examples"),
 }

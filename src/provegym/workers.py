@@ -110,7 +110,7 @@ class Actor:
         return do(work, batch)
 
 
-class Lost(Exception):
+class WorkerLost(Exception):
     """An actor is gone, or its node, and what it had in hand with it."""
 
 
@@ -189,7 +189,7 @@ class Cluster(Workers):
         try:
             batches.done[number] = self._get(ref, self.homes[actor].address)
             self.idle.append(actor)
-        except Lost as problem:
+        except WorkerLost as problem:
             batches.lost[number] += 1
             if batches.lost[number] == TRIES:
                 raise ClusterError(f"a batch was lost {TRIES} times, {problem}") from None
@@ -209,7 +209,7 @@ class Cluster(Workers):
         actor = self.asked.pop(ref)
         try:
             home: Home = self._get(ref, "unknown")
-        except Lost:
+        except WorkerLost:
             if actor in self.homes:
                 self._replace(actor)
             elif not self.homes and not self.asked:
@@ -238,7 +238,7 @@ class Cluster(Workers):
         except errors.OutOfDiskError:
             raise ClusterError(f"node {node}: Ray's disk is full; {GO_ON}") from None
         except errors.RayError as problem:
-            raise Lost(f"node {node}: {_sentence(problem)}") from None
+            raise WorkerLost(f"node {node}: {_sentence(problem)}") from None
 
 
 def _ray() -> Any:

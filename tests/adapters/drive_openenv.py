@@ -15,7 +15,7 @@ from openenv.core.env_server.mcp_types import CallToolAction
 from openenv.core.mcp_client import MCPToolClient
 from scripts import POLICIES, examples
 
-from provegym.adapters.openenv import OVER, Client, Message, app
+from provegym.adapters.openenv import OVER, AssistantAction, Client, app
 from provegym.trace import BadFile
 
 
@@ -31,7 +31,7 @@ async def play(url, example, policy, how):
             said.append({"role": "assistant"})
             if how == "message" or not reply.calls:
                 calls = [{"name": call.name, "arguments": call.arguments} for call in reply.calls]
-                got = await env.step(Message(text=reply.text, calls=calls))
+                got = await env.step(AssistantAction(text=reply.text, calls=calls))
                 said += got.observation.messages
                 continue
             (call,) = reply.calls
@@ -43,10 +43,10 @@ async def play(url, example, policy, how):
             else:
                 text = await over_mcp(env, call.name, arguments)
                 if text == OVER:
-                    got = await env.step(Message())
+                    got = await env.step(AssistantAction())
                     break
             said.append({"role": "tool", "content": text})
-        again = await env.step(Message(text="Is anybody there?"))
+        again = await env.step(AssistantAction(text="Is anybody there?"))
     told = [[m["role"], m["content"]] for m in said if "content" in m]
     ends = [[end.reward, end.metadata, end.done] for end in (got, again)]
     return {"shown": shown, "told": told, "ends": ends}

@@ -28,7 +28,7 @@ from provegym.trace import Example, Json, read
 from provegym.train import trl
 from provegym.train.recipe import Recipe
 from provegym.train.verl.launch import agent_file, command
-from provegym.train.verl.overrides import Place
+from provegym.train.verl.overrides import RunFiles
 from train.tiny import gold
 
 ROOT = Path(__file__).parents[2]
@@ -149,7 +149,7 @@ def as_trl(recipe: Recipe, example: Example, replies: Replies, codec: Codec) -> 
     return {**columns, "rollout": played[0].rollout}
 
 
-def job(name: str, codec: Codec, place: Place) -> tuple[Json, list[Json]]:
+def job(name: str, codec: Codec, place: RunFiles) -> tuple[Json, list[Json]]:
     """What verl is to play, and what TRL is given for it."""
     script, changes = PLAYED[name]
     recipe = load_recipe(
@@ -170,7 +170,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("verl")
     codec = Codec(load_tokenizer("embedded"), 8192)
     played = {
-        name: job(name, codec, Place(folder / str(at), gpus=1)) for at, name in enumerate(PLAYED)
+        name: job(name, codec, RunFiles(folder / str(at), gpus=1)) for at, name in enumerate(PLAYED)
     }
     jobs: dict[Any, Json] = {name: asked for name, (asked, _) in played.items()}
     jobs["broken"] = {**jobs["oracle"], "broken": True}
@@ -179,10 +179,10 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     }
     for name, changes in LEARNT.items():
         recipe = load_recipe(RECIPES["qwen3-4b"], [*CLIPPED, *changes])
-        line = command(recipe, Place(folder))
+        line = command(recipe, RunFiles(folder))
         jobs[name] = {"do": "learn", "arguments": line[2:], "told": told}
     # Recipes that differ in reward alone have the same command.
-    place = Place(folder / ODD)
+    place = RunFiles(folder / ODD)
     lines = {name: tuple(command(load_recipe(RECIPES[name]), place)) for name in TRAINED}
     jobs |= {line: {"do": "accept", "arguments": line[2:]} for line in lines.values()}
     got = dict(zip(jobs, drive(list(jobs.values()), folder / "answers.json"), strict=True))

@@ -6,7 +6,7 @@ from fixture import fixture_server
 from mcp import MCPDeprecationWarning
 
 from provegym import servers
-from provegym.hosts.guard import Limits
+from provegym.hosts.guard import RequestLimits
 from provegym.hosts.http import bind, build_app, faces, run
 from provegym.hosts.inline import Sessions
 
@@ -22,7 +22,7 @@ def main() -> None:
     shown = faces(sessions) | {AS_SHIPPED: fixture_server(), STREAMED: fixture_server()}
     listener = bind("127.0.0.1:0")
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-    run(build_app(sessions, shown, Limits(), streamed=[STREAMED]), listener)
+    run(build_app(sessions, shown, RequestLimits(), streamed=[STREAMED]), listener)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from provegym.hosts.guard import Guard, Limits
+from provegym.hosts.guard import Guard, RequestLimits
 
 HERE = Path(__file__).parent
 UNAVAILABLE = 3
@@ -52,5 +52,5 @@ def test_blanks_around_a_header_value_are_no_part_of_it() -> None:
 
     headers = [(b"host", b"localhost "), (b"authorization", b"Bearer key\t"), (b"mcp-name", b" a ")]
     scope: Scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
-    anyio.run(Guard(app, Limits(token="key")), scope, receive, send)
+    anyio.run(Guard(app, RequestLimits(token="key")), scope, receive, send)
     assert [each[b"mcp-name"] for each in seen] == [b"a"]

@@ -26,8 +26,8 @@ from provegym.conversation.kinds import (
 )
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
 from provegym.conversation.perturb import strangers
-from provegym.corpus.corpus import Job, draw
-from provegym.corpus.quotas import Part, Quotas
+from provegym.corpus.corpus import DrawJob, draw
+from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import ALL_WORLDS, HELD_OUT, TRAIN_WORLDS
 from provegym.language.phrasing import Said, Voice
 from provegym.servers import asks, load, names
@@ -263,9 +263,9 @@ def test_held_out_worlds_are_never_trained_on(name: str, monkeypatch: pytest.Mon
         assert spot.held_out == (name == "heldout")
 
     monkeypatch.setattr("provegym.corpus.corpus.candidate", nothing)
-    part = Part(name, 50, ("payments",))
+    part = CorpusPart(name, 50, ("payments",))
     for number in (0, 1, 99, 100, 899, 900, 901, 5_000):
-        draw(Job(part, "payments", 3, number, 0, Quotas(part)))
+        draw(DrawJob(part, "payments", 3, number, 0, Quotas(part)))
     assert worlds
     apart = range(TRAIN_WORLDS, ALL_WORLDS)
     assert all((world in apart) == (name == "heldout") for world in worlds)

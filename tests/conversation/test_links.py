@@ -7,7 +7,7 @@ import pytest
 from conversation.talks import verified
 from provegym.conversation.links import links
 from provegym.graph.chains import Chain
-from provegym.graph.dependency import Edge, Run, cached
+from provegym.graph.dependency import Dependency, Trial, cached
 from provegym.graph.slots import pointed
 from provegym.kernel import Session
 from provegym.language.phrasing import Voice
@@ -24,15 +24,17 @@ def voice_on(world: int = 0) -> tuple[Voice, Session]:
     return Voice(TRACKER, survey(session), Random(0), session.now), session
 
 
-def edge(kind: str, source: Run, target: Run, argument: str = "", pointer: str = "") -> Edge:
+def edge(
+    kind: str, source: Trial, target: Trial, argument: str = "", pointer: str = ""
+) -> Dependency:
     """An edge with its evidence and nothing else."""
     runs = (source, target)
-    return Edge(kind, source.tool, target.tool, 0, runs, (), argument, pointer)  # type: ignore[arg-type]
+    return Dependency(kind, source.tool, target.tool, 0, runs, (), argument, pointer)  # type: ignore[arg-type]
 
 
-def run(tool: str, **arguments: object) -> Run:
+def run(tool: str, **arguments: object) -> Trial:
     """A call of an edge's evidence."""
-    return Run(tool, arguments, True, "")
+    return Trial(tool, arguments, True, "")
 
 
 def test_a_pointer_with_stars_leads_to_each() -> None:

@@ -15,7 +15,7 @@ from provegym.conversation.draft import LEVELS
 from provegym.conversation.kinds import SHARES, Place, Shape, shape
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
 from provegym.corpus.near_copies import MOST_SEQUENCE, MOST_TOOL, NEAR_COPY, Keeper
-from provegym.corpus.quotas import SLACK, Part, Quotas, share_out, spread
+from provegym.corpus.quotas import SLACK, CorpusPart, Quotas, share_out, spread
 from provegym.graph.dependency import cached
 from provegym.servers import load, names
 from provegym.trace import Example, Path, Ref, Step, Turn
@@ -43,7 +43,7 @@ def test_the_papers_corpus_has_the_papers_counts() -> None:
     assert PAPER["abstention"] + PAPER["irrelevance"] == 1_122
 
 
-def filled(part: Part, seed: int) -> tuple[Quotas, list[tuple[str, Shape]]]:
+def filled(part: CorpusPart, seed: int) -> tuple[Quotas, list[tuple[str, Shape]]]:
     """The shapes that are kept if every candidate turns out well."""
     quotas, kept = Quotas(part), []
     spots = dict.fromkeys(part.servers, 0)
@@ -68,7 +68,7 @@ SIZES = [(1, 3), (7, 3), (12, 4), (24, 4), (100, 4), (500, 4), (777, 20)]
 
 @pytest.mark.parametrize(("size", "count"), SIZES)
 def test_quotas_are_met_exactly(size: int, count: int) -> None:
-    part = Part("train", size, names()[:count])
+    part = CorpusPart("train", size, names()[:count])
     for seed in range(3):
         _, kept = filled(part, seed)
         assert len(kept) == size, f"seed {seed}: quotas that shut each other out"
@@ -90,7 +90,7 @@ def test_quotas_are_met_exactly(size: int, count: int) -> None:
 def test_servers_give_examples_within_a_factor_of_two() -> None:
     """Those with more proven edges give more; none is left out."""
     for size in (200, 13_517):
-        counts = Counter(spread(Part("train", size, names())))
+        counts = Counter(spread(CorpusPart("train", size, names())))
         assert counts.total() == size
         assert counts.keys() == set(names())
         assert max(counts.values()) <= 2 * min(counts.values())
@@ -100,14 +100,14 @@ def test_servers_give_examples_within_a_factor_of_two() -> None:
 
 
 def test_a_mix_may_have_one_kind_alone() -> None:
-    part = Part("train", 60, names()[:3], {"multi_turn": 1})
+    part = CorpusPart("train", 60, names()[:3], {"multi_turn": 1})
     _, kept = filled(part, 0)
     assert len(kept) == 60
     assert {wanted.kind for _, wanted in kept} == {"multi_turn"}
 
 
 def test_kinds_are_dealt_to_the_servers_in_a_fixed_order() -> None:
-    part = Part("train", 200, names())
+    part = CorpusPart("train", 200, names())
     assert Quotas(part).left == Quotas(part).left
     assert Quotas(part).left != Quotas(part._replace(name="heldout")).left
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from evals.ready import command, run, small
-from provegym.evals.benchmark import Run, chosen, evaluate
+from provegym.evals.benchmark import BenchmarkRun, chosen, evaluate
 from provegym.evals.bfcl import KINDS, Bfcl, call
 from provegym.evals.environments import BenchmarkError
-from provegym.evals.gateway import Answer, Remote
+from provegym.evals.gateway import Answer, Upstream
 from provegym.models.endpoint import EndpointConfig
 from provegym.models.served import Refused
 from provegym.trace import Json, Reply
@@ -28,7 +28,7 @@ def bench() -> Bfcl:
     return Bfcl()
 
 
-def played(bench: Bfcl, run: Run, answer: Answer | None) -> Any:
+def played(bench: Bfcl, run: BenchmarkRun, answer: Answer | None) -> Any:
     """The report of a run."""
     assert answer is not None
     return evaluate(bench, run, lambda: answer, lambda *_: None)
@@ -48,14 +48,16 @@ def test_a_call_in_python_is_a_call_in_json() -> None:
 def test_it_has_800_tasks_and_a_sample_is_the_same_every_time(bench: Bfcl) -> None:
     tasks = bench.tasks()
     assert {kind: list(tasks.values()).count(kind) for kind in KINDS} == dict.fromkeys(KINDS, 200)
-    some = Run("m", "e", Path("out"), ("base", "miss_func"), limit=3)
+    some = BenchmarkRun("m", "e", Path("out"), ("base", "miss_func"), limit=3)
     assert list(chosen(bench, some).values()) == ["base"] * 3 + ["miss_func"] * 3
     assert chosen(bench, some) == chosen(bench, some)
 
 
 def test_the_oracle_is_right_and_the_noop_is_the_floor(bench: Bfcl, tmp_path: Path) -> None:
-    best = played(bench, Run("oracle", "o", tmp_path / "o", limit=3), bench.script("oracle"))
-    idle = played(bench, Run("noop", "n", tmp_path / "n", limit=3), bench.script("noop"))
+    best = played(
+        bench, BenchmarkRun("oracle", "o", tmp_path / "o", limit=3), bench.script("oracle")
+    )
+    idle = played(bench, BenchmarkRun("noop", "n", tmp_path / "n", limit=3), bench.script("noop"))
     assert best["scores"].keys() == {*KINDS, "overall"}
     for name, score in best["scores"].items():
         assert score["score"] == 1, (name, best["failures"])
@@ -68,7 +70,7 @@ def test_another_version_is_another_benchmark(tmp_path: Path) -> None:
     bench = Bfcl("2025.7.17")
     if not bench.environment.is_ready():
         pytest.skip("BFCL v3 is not set up here: provegym eval bfcl --setup --version 2025.7.17")
-    report = played(bench, Run("oracle", "o", tmp_path, limit=2), bench.script("oracle"))
+    report = played(bench, BenchmarkRun("oracle", "o", tmp_path, limit=2), bench.script("oracle"))
     assert report["scores"]["overall"]["score"] == 1, report["failures"]
     assert report["versions"]["bfcl-eval"] == "2025.7.17"
     assert "BFCL v3" in report["notes"][1]
@@ -112,7 +114,7 @@ def test_a_prompt_that_is_too_long_fails_its_task_alone(bench: Bfcl, tmp_path: P
             raise Refused("a prompt of 9 tokens; this model takes 8")
         return Reply(text="I cannot.")
 
-    some = Run("m", "e", tmp_path / "out", ("base",), limit=5)
+    some = BenchmarkRun("m", "e", tmp_path / "out", ("base",), limit=5)
     report = played(bench, some, short)
     tasks = chosen(bench, some)
     long = [e for e in bench.entries("base") if e["id"] in tasks and len(e["question"]) > 2]
@@ -144,8 +146,8 @@ def evil(body: Body) -> Any:
 
 def test_nonsense_is_scored_and_never_run(bench: Bfcl, tmp_path: Path) -> None:
     with fake_model(evil) as model:
-        remote = Remote(EndpointConfig(model.url, "evil"))
-        report = played(bench, Run("evil", "e", tmp_path / "evil", limit=4), remote)
+        remote = Upstream(EndpointConfig(model.url, "evil"))
+        report = played(bench, BenchmarkRun("evil", "e", tmp_path / "evil", limit=4), remote)
     assert report["scores"]["overall"]["score"] == 0
     assert report["done"] == 16
     assert list(Path.cwd().glob("evil-*")) == []
@@ -161,13 +163,13 @@ def test_an_endpoint_that_goes_away_stops_the_run_and_costs_no_task(
         asked += 1
         return Failure(401) if asked > 30 else "I cannot."
 
-    some = Run("m", "e", tmp_path / "out", ("base",), limit=12, at_once=2)
+    some = BenchmarkRun("m", "e", tmp_path / "out", ("base",), limit=12, at_once=2)
     with fake_model(leaving) as model:
         with pytest.raises(BenchmarkError, match="status 401"):
-            played(bench, some, Remote(EndpointConfig(model.url, "m")))
+            played(bench, some, Upstream(EndpointConfig(model.url, "m")))
         kept = (some.out / "results.jsonl").read_bytes().splitlines()
         assert 0 < len(kept) < 12
         assert all(b"empty_turn" in line for line in kept)
         model.answer = lambda _: "I cannot."
-        report = played(bench, some, Remote(EndpointConfig(model.url, "m")))
+        report = played(bench, some, Upstream(EndpointConfig(model.url, "m")))
     assert report["failures"] == {"multi_turn:empty_turn_model_response": 12}

@@ -10,7 +10,7 @@ import pytest
 
 from evals.ready import run
 from provegym.evals import checkout
-from provegym.evals.benchmark import Run, evaluate
+from provegym.evals.benchmark import BenchmarkRun, evaluate
 from provegym.evals.checkout import Original, verdict
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.gateway import Gateway, noop
@@ -123,12 +123,16 @@ def test_both_scripts_play_the_original(tmp_path: Path) -> None:
     bench = Original(made(tmp_path / "tau2-bench", task("0", "A"), task("1"), task("2", "B", "C")))
     answer = bench.script("oracle")
     assert answer is not None
-    report = evaluate(bench, Run("oracle", "o", tmp_path / "o"), lambda: answer, lambda *_: None)
+    report = evaluate(
+        bench, BenchmarkRun("oracle", "o", tmp_path / "o"), lambda: answer, lambda *_: None
+    )
     airline = report["scores"]["airline"]
     assert (airline["score"], airline["tasks"], airline["floor"]) == (1, 3, pytest.approx(1 / 3))
     assert report["versions"]["tau2"] == "1.0.1"
     # Nothing is left to play, so no model is loaded.
-    again = evaluate(bench, Run("oracle", "o", tmp_path / "o"), pytest.fail, lambda *_: None)
+    again = evaluate(
+        bench, BenchmarkRun("oracle", "o", tmp_path / "o"), pytest.fail, lambda *_: None
+    )
     assert again["scores"] == report["scores"]
 
 
@@ -149,7 +153,9 @@ def test_a_run_that_breaks_off_keeps_what_is_done(tmp_path: Path) -> None:
     answer = bench.script("oracle")
     assert answer is not None
     with pytest.raises(BenchmarkError, match=r"tau2 ended early: litellm\.BadRequestError: broken"):
-        evaluate(bench, Run("oracle", "o", tmp_path / "o"), lambda: answer, lambda *_: None)
+        evaluate(
+            bench, BenchmarkRun("oracle", "o", tmp_path / "o"), lambda: answer, lambda *_: None
+        )
     assert (tmp_path / "o" / "results.jsonl").read_text().count('"airline/0"') == 1
 
 
@@ -161,7 +167,9 @@ def test_a_run_that_hangs_after_a_task_is_noticed(
     assert answer is not None
     monkeypatch.setattr(checkout, "PATIENCE", 2)
     with pytest.raises(BenchmarkError, match="tau2 did nothing for 2 s"):
-        evaluate(bench, Run("oracle", "o", tmp_path / "o"), lambda: answer, lambda *_: None)
+        evaluate(
+            bench, BenchmarkRun("oracle", "o", tmp_path / "o"), lambda: answer, lambda *_: None
+        )
     assert (tmp_path / "o" / "results.jsonl").read_text().count('"airline/0"') == 1
 
 

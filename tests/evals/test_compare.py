@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from examples import pay_example
-from provegym.evals.compare import Pair, compare
+from provegym.evals.compare import PairedRuns, compare
 from provegym.players.scripted import SCRIPTS
 from provegym.rollout import play_script
 from provegym.trace import BadFile, Example, Rollout, write
@@ -29,16 +29,16 @@ def played(examples: list[Example], scripts: str) -> list[Rollout]:
 
 def test_differences_are_taken_task_by_task(examples: list[Example]) -> None:
     # Both succeed on two of four; paired, they differ on two tasks and cancel out.
-    pair = Pair(played(examples, "oo--"), played(examples, "o-o-"))
+    pair = PairedRuns(played(examples, "oo--"), played(examples, "o-o-"))
     row = pair.rows()["success"]
     assert (row.first, row.second, row.difference.mean) == (0.5, 0.5, 0.0)
     assert row.difference.low < 0 < row.difference.high
-    better = Pair(played(examples, "----"), played(examples, "oooo")).rows()["reward"]
+    better = PairedRuns(played(examples, "----"), played(examples, "oooo")).rows()["reward"]
     assert better.difference.low == better.difference.high == pytest.approx(1.3)
 
 
 def test_the_tasks_that_changed_most_come_first(examples: list[Example]) -> None:
-    changed = Pair(played(examples, "o-o-"), played(examples, "oo--")).most_changed(5)
+    changed = PairedRuns(played(examples, "o-o-"), played(examples, "oo--")).most_changed(5)
     assert [(each.id, round(each.second - each.first, 3)) for each in changed] == [
         ("pay-1", 1.3),
         ("pay-2", -1.3),

@@ -9,7 +9,7 @@ import pytest
 from evals.ready import run, small
 from examples import pay_example
 from provegym.evals.bfcl import Bfcl
-from provegym.evals.contamination import Task, Tool, bfcl_tasks, measure, overlap, tools, words
+from provegym.evals.contamination import Task, ToolText, bfcl_tasks, measure, overlap, tools, words
 from provegym.evals.environments import BenchmarkError
 from provegym.trace import Example, Step, Turn, write
 from provegym.trace import Path as Road
@@ -75,8 +75,8 @@ def test_calls_in_a_row_count_with_their_values(example: Example) -> None:
 def test_names_and_schemas_are_shown_and_contaminate_nothing(example: Example) -> None:
     ours = {tool.name: tool for tool in tools([example])}["pay_payee"]
     theirs = [
-        Tool(name="pay_payee", description="Something else."),
-        Tool(name="settle", description="Settles.", parameters=ours.parameters),
+        ToolText(name="pay_payee", description="Something else."),
+        ToolText(name="settle", description="Settles.", parameters=ours.parameters),
     ]
     report = overlap("b", [example], [], theirs)
     assert [found.ours for found in report.names] == ["pay_payee"]

@@ -6,7 +6,7 @@ from zipfile import ZipFile
 import pytest
 
 from evals.ready import run
-from provegym.evals.environments import BFCL, BenchmarkError, Environment, bfcl
+from provegym.evals.environments import BFCL, BenchmarkEnv, BenchmarkError, bfcl
 
 THERE = ("--no-index", "--no-deps", "pip")
 PACKAGE = {
@@ -23,7 +23,7 @@ def test_a_step_that_fails_is_one_line_and_the_rest_goes_on_from_there(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     said: list[str] = []
     wheel = tmp_path / "some-1-py3-none-any.whl"
-    some = Environment("some", "some", (THERE, ("--no-index", str(wheel))))
+    some = BenchmarkEnv("some", "some", (THERE, ("--no-index", str(wheel))))
     with pytest.raises(BenchmarkError, match="some could not be set up") as failure:
         some.set_up(said.append)
     assert "\n" not in str(failure.value)
@@ -45,7 +45,7 @@ def test_a_step_that_fails_is_one_line_and_the_rest_goes_on_from_there(
     assert some.versions()["some"] == "1"
     assert (some.packages / "some.py").exists()
     # Another recipe is another environment, to be built anew in the same place.
-    assert not Environment("some", "some", (THERE,)).is_ready()
+    assert not BenchmarkEnv("some", "some", (THERE,)).is_ready()
 
 
 def test_what_is_not_set_up_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from provegym.evals.environments import BenchmarkError
-from provegym.evals.gateway import PROBE, Gateway, Remote, noop, tame, tame_arguments
+from provegym.evals.gateway import PROBE, Gateway, Upstream, noop, tame, tame_arguments
 from provegym.models.endpoint import EndpointConfig, EndpointError
 from provegym.models.served import Refused
 from provegym.trace import Json, Reply, ToolCall
@@ -74,7 +74,7 @@ def test_a_request_that_is_refused_is_told_from_an_endpoint_that_is_gone(status:
         return Failure(status) if body.get("tools") else "Hello."
 
     with fake_model(answer) as model:
-        remote = Remote(EndpointConfig(model.url, "m", retries=0))
+        remote = Upstream(EndpointConfig(model.url, "m", retries=0))
         with Gateway(remote).open() as gateway:
             gateway.probe()
             refused = post(gateway, ASKED)
@@ -91,7 +91,7 @@ def test_a_request_that_is_refused_is_told_from_an_endpoint_that_is_gone(status:
 @pytest.mark.parametrize("failure", [Failure(429), Failure(503), Failure(504), Failure(524)])
 def test_an_endpoint_that_is_busy_ends_the_run_and_fails_no_task(failure: Failure) -> None:
     with fake_model(lambda body: failure if body.get("tools") else "Hello.") as model:
-        remote = Remote(EndpointConfig(model.url, "m", retries=0))
+        remote = Upstream(EndpointConfig(model.url, "m", retries=0))
         with Gateway(remote).open() as gateway:
             assert post(gateway, ASKED).status_code == 503
             with pytest.raises(BenchmarkError, match=f"status {failure.status}"):
@@ -102,7 +102,7 @@ def test_an_endpoint_that_is_busy_ends_the_run_and_fails_no_task(failure: Failur
 def test_a_slow_reply_is_no_refusal() -> None:
     slow = Failure(200, wait=1)
     with fake_model(lambda body: slow if body.get("tools") else "Hello.") as model:
-        remote = Remote(EndpointConfig(model.url, "m", timeout=0.3, retries=0))
+        remote = Upstream(EndpointConfig(model.url, "m", timeout=0.3, retries=0))
         with Gateway(remote).open() as gateway:
             assert isinstance(gateway.ask(ASKED).exception(), EndpointError)
             with pytest.raises(BenchmarkError, match="ReadTimeout"):
@@ -110,7 +110,7 @@ def test_a_slow_reply_is_no_refusal() -> None:
 
 
 def test_a_wrong_endpoint_is_noticed_before_anything_is_played() -> None:
-    remote = Remote(EndpointConfig("http://127.0.0.1:9/v1", "m"))
+    remote = Upstream(EndpointConfig("http://127.0.0.1:9/v1", "m"))
     with (
         Gateway(remote).open() as gateway,
         pytest.raises(BenchmarkError, match="after one try: ConnectError"),

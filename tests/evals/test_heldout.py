@@ -15,7 +15,7 @@ import pytest
 
 from evals.ready import command, run
 from examples import pay_example
-from provegym.cli.evaluation import Player
+from provegym.cli.evaluation import HeldoutPlayer
 from provegym.corpus.split import HELD_OUT, TRAIN_WORLDS
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.gateway import Gateway
@@ -407,7 +407,7 @@ def test_a_model_here_says_no_more_than_it_may(
     ("model", "limits"), [("embedded", (2048, 256)), ("http://no.where", (16_384, 2048))]
 )
 def test_what_is_not_said_suits_the_model(model: str, limits: tuple[int, int]) -> None:
-    found = Player(model, None, "", 0, None, None, None, False).limits
+    found = HeldoutPlayer(model, None, "", 0, None, None, None, False).limits
     assert (found.completion, found.reply) == limits
 
 

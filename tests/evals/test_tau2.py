@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from evals.ready import large
-from provegym.evals.benchmark import Run, evaluate
+from provegym.evals.benchmark import BenchmarkRun, evaluate
 from provegym.evals.gateway import PROBE, noop
-from provegym.evals.tau2 import DOMAINS, STOP, Pair, Part, Script, Tau2
+from provegym.evals.tau2 import DOMAINS, STOP, AgentAndUser, Tau2, TauScript, TauTask
 from provegym.models.served import Refused
 from provegym.trace import Json, Reply
 
@@ -34,7 +34,7 @@ TASK: Json = {
 }
 
 
-def talk(script: Script, prompt: str) -> list[str]:
+def talk(script: TauScript, prompt: str) -> list[str]:
     """A conversation as the benchmark runs it: what was called and said, side by side."""
     user: list[Json] = [{"role": "system", "content": prompt}, {"role": "user", "content": "Go."}]
     agent: list[Json] = [{"role": "system", "content": "policy"}]
@@ -63,7 +63,7 @@ def talk(script: Script, prompt: str) -> list[str]:
 
 
 def test_the_oracle_plays_every_action_in_turn_and_tells_what_must_be_told() -> None:
-    script = Script({"telecom/1": Part.of(TASK)}, calls=True, expected=["telecom/1"])
+    script = TauScript({"telecom/1": TauTask.of(TASK)}, calls=True, expected=["telecom/1"])
     assert talk(script, "No data.\n\tAbroad.") == [
         "user_look {}",
         'agent_find {"id":"x"}',
@@ -75,15 +75,15 @@ def test_the_oracle_plays_every_action_in_turn_and_tells_what_must_be_told() -> 
 
 
 def test_the_noop_is_asked_once_and_calls_nothing() -> None:
-    script = Script({"telecom/1": Part.of(TASK)}, calls=False)
+    script = TauScript({"telecom/1": TauTask.of(TASK)}, calls=False)
     assert talk(script, "No data.") == ["I cannot help with that."]
 
 
 def test_tasks_that_look_alike_are_played_in_order() -> None:
     other = {**TASK, "evaluation_criteria": {"actions": [action("find", id="y")]}}
     fourth = {**TASK, "user_scenario": {"instructions": {"reason": "No data.\nAt home."}}}
-    parts = {"a/1": Part.of(TASK), "a/2": Part.of(other), "a/3": Part.of(fourth)}
-    script = Script(parts, calls=True, expected=["a/3", "a/1", "a/2"])
+    parts = {"a/1": TauTask.of(TASK), "a/2": TauTask.of(other), "a/3": TauTask.of(fourth)}
+    script = TauScript(parts, calls=True, expected=["a/3", "a/1", "a/2"])
     talk(script, "No data.\nAbroad.")
     assert talk(script, "No data.\nAbroad.") == ['agent_find {"id":"y"}', "Done."]
     assert script.expected == ["a/3"]
@@ -99,7 +99,7 @@ def test_agent_and_user_are_two_models_and_a_probe_is_for_both() -> None:
 
         return answer
 
-    pair = Pair(named("agent"), named("user"))
+    pair = AgentAndUser(named("agent"), named("user"))
     for body in (said("user", "Hello."), said("agent", "Hello."), PROBE):
         asyncio.run(pair(body))
     assert asked == ["user", "agent", "user", "agent"]
@@ -114,12 +114,12 @@ def test_a_conversation_too_long_for_one_of_them_is_over() -> None:
     async def refuse(_: Json) -> Reply:
         raise Refused("a prompt of 9 tokens; this model takes 8")
 
-    pair = Pair(refuse, noop)
+    pair = AgentAndUser(refuse, noop)
     assert asyncio.run(pair(said("user", "Hello."))).text != STOP
     with pytest.raises(Refused) as refusal:
         asyncio.run(pair(said("agent", "Help me.")))
     assert asyncio.run(pair(said("user", str(refusal.value)))).text == STOP
-    assert asyncio.run(Pair(noop, refuse)(said("user", "Hello."))).text == STOP
+    assert asyncio.run(AgentAndUser(noop, refuse)(said("user", "Hello."))).text == STOP
 
 
 def test_in_its_environment_the_oracle_is_right(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_in_its_environment_the_oracle_is_right(tmp_path: Path) -> None:
     assert "get_user_details" in {function["name"] for function in bench.functions()}
     answer = bench.script("oracle")
     assert answer is not None
-    run = Run("oracle", "o", tmp_path / "o", ("telecom",), limit=2)
+    run = BenchmarkRun("oracle", "o", tmp_path / "o", ("telecom",), limit=2)
     report = evaluate(bench, run, lambda: answer, lambda *_: None)
     assert report["scores"]["telecom"]["score"] == 1, report["failures"]
     assert report["scores"]["telecom"]["floor"] == 0
@@ -141,6 +141,6 @@ def test_in_its_environment_the_oracle_is_right(tmp_path: Path) -> None:
     async def full(body: Json) -> Reply:
         raise Refused("a prompt of 9 tokens; this model takes 8")
 
-    run = Run("m", "e", tmp_path / "m", ("airline",), limit=1)
-    lost = evaluate(bench, run, lambda: Pair(full, noop), lambda *_: None)
+    run = BenchmarkRun("m", "e", tmp_path / "m", ("airline",), limit=1)
+    lost = evaluate(bench, run, lambda: AgentAndUser(full, noop), lambda *_: None)
     assert lost["failures"] == {"prompt too long": 1}

@@ -10,9 +10,9 @@ import pytest
 
 from evals.ready import run
 from provegym.evals import teval
-from provegym.evals.benchmark import Run, draw
+from provegym.evals.benchmark import BenchmarkRun, draw
 from provegym.evals.environments import TEVAL, BenchmarkError
-from provegym.evals.teval import PARTS, Folder, evaluate, right, script
+from provegym.evals.teval import PARTS, TevalFolder, evaluate, right, script
 from provegym.evals.teval_scores import match, plan, read, score
 from provegym.models.served import Refused
 from provegym.trace import Json, Reply
@@ -156,7 +156,7 @@ def test_an_oracle_run_has_every_ability_and_the_average(
     ready = SimpleNamespace(need=lambda: None, versions=lambda: {"letters": "1"})
     monkeypatch.setattr(teval, "TEVAL", ready)
     monkeypatch.setattr(teval, "Sentences", Letters)
-    folder, some = Folder(data, "letters"), Run("oracle", "o", tmp_path / "out")
+    folder, some = TevalFolder(data, "letters"), BenchmarkRun("oracle", "o", tmp_path / "out")
     answer = script(folder, some, "oracle")
     assert answer is not None
     report: Any = evaluate(folder, some, lambda: answer, lambda *_: None)
@@ -222,8 +222,8 @@ def test_a_prompt_that_is_too_long_fails_its_task_alone(data: Path, tmp_path: Pa
             raise Refused(f"{body['model']} is too long")
         return Reply(text="Hm.")
 
-    some = Run("m", "e", tmp_path / "out")
-    report: Any = evaluate(Folder(data), some, lambda: short, lambda *_: None)
+    some = BenchmarkRun("m", "e", tmp_path / "out")
+    report: Any = evaluate(TevalFolder(data), some, lambda: short, lambda *_: None)
     assert report["failures"] == {"prompt too long": 2}
     assert report["done"] == len(TASKS) + 1
 
@@ -231,15 +231,15 @@ def test_a_prompt_that_is_too_long_fails_its_task_alone(data: Path, tmp_path: Pa
 def test_some_tasks_are_drawn_as_those_of_other_benchmarks_are(tmp_path: Path) -> None:
     tasks = {str(at): {"origin_prompt": ASKED} for at in range(30)}
     (tmp_path / "review_str.json").write_text(json.dumps(tasks))
-    found = Folder(tmp_path).tasks(Run("m", "e", tmp_path, limit=5))
+    found = TevalFolder(tmp_path).tasks(BenchmarkRun("m", "e", tmp_path, limit=5))
     names = [f"review_str/{at}" for at in range(30)]
     assert list(found) == draw("teval", names, 5) != names[:5]
-    assert list(Folder(tmp_path).tasks(Run("m", "e", tmp_path, limit=40))) == names
+    assert list(TevalFolder(tmp_path).tasks(BenchmarkRun("m", "e", tmp_path, limit=40))) == names
 
 
 def test_a_folder_without_its_files_says_which_are_wanted(tmp_path: Path) -> None:
     with pytest.raises(BenchmarkError, match="plan_json"):
-        Folder(tmp_path).tasks(Run("m", "e", tmp_path))
+        TevalFolder(tmp_path).tasks(BenchmarkRun("m", "e", tmp_path))
     (tmp_path / "review_str.json").write_text("[")
     with pytest.raises(BenchmarkError, match=r"review_str\.json"):
-        Folder(tmp_path).tasks(Run("m", "e", tmp_path))
+        TevalFolder(tmp_path).tasks(BenchmarkRun("m", "e", tmp_path))

@@ -11,7 +11,7 @@ from graph.graphs import NAMES, graph, truth
 from provegym import servers
 from provegym.fuzz import pool
 from provegym.graph import dependency
-from provegym.graph.dependency import Edge, Graph, Run, build, cached, graph_key
+from provegym.graph.dependency import Dependency, Graph, Trial, build, cached, graph_key
 from provegym.graph.slots import leaves, spots, taken
 from provegym.kernel import Session
 
@@ -63,7 +63,7 @@ def test_evidence_replays(name: str) -> None:
         assert not last, edge
 
 
-def replay(name: str, edge: Edge, runs: tuple[Run, ...]) -> list[bool]:
+def replay(name: str, edge: Dependency, runs: tuple[Trial, ...]) -> list[bool]:
     """Run the calls of some evidence in a fresh session and hold them to what was recorded."""
     session, done = Session([servers.load(name)], edge.seed), []
     for run in runs:

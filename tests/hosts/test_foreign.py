@@ -18,7 +18,7 @@ from hosts.running import Host
 from provegym import servers
 from provegym.fuzz import Fuzzer
 from provegym.fuzz.pool import Pool
-from provegym.graph.dependency import Run, build, cached
+from provegym.graph.dependency import Trial, build, cached
 from provegym.hosts import foreign
 from provegym.hosts.foreign import ForeignServer, HostError, NoStart, Options, connect
 from provegym.hosts.foreign_reply import shorten
@@ -309,7 +309,7 @@ def test_the_graph_of_a_server_that_crashes_and_hangs(shelf: Path, graphs: Path)
     assert (edge.argument, edge.pointer) == ("boxId", "/items/*/id")
 
 
-def replay(server: ForeignServer, runs: tuple[Run, ...]) -> list[bool]:
+def replay(server: ForeignServer, runs: tuple[Trial, ...]) -> list[bool]:
     """Which calls of some evidence work in a new session, held to what was recorded."""
     session = Session([server])
     worked = [session.call(run.tool, run.arguments).ok for run in runs]

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from provegym.cli.benchmarks import Choice, Player, _answer
+from provegym.cli.benchmarks import BenchmarkPlayer, Choice, _answer
 from provegym.models import local, vllm
 from provegym.models import served as served_module
 from provegym.models.endpoint import EndpointError
-from provegym.models.served import Refused, Served, Weights, serve, spoken
+from provegym.models.served import Refused, ServedModel, Weights, serve, spoken
 from provegym.models.source import Rounds, Sampled, Source
 from provegym.trace import Json
 
@@ -42,7 +42,7 @@ class Letters:
         return "".join(map(chr, ids))
 
 
-def served(said: str, sizes: list[int] | None = None) -> Served:
+def served(said: str, sizes: list[int] | None = None) -> ServedModel:
     """A model that always says the same."""
 
     def generate(contexts: list[list[int]], most: int) -> list[Sampled]:
@@ -50,7 +50,9 @@ def served(said: str, sizes: list[int] | None = None) -> Served:
             sizes.append(len(contexts))
         return [Sampled([*map(ord, said), 0], []) for _ in contexts]
 
-    return Served(Rounds(generate), Letters(), Weights("letters", reply=10, batch=2), longest=200)
+    return ServedModel(
+        Rounds(generate), Letters(), Weights("letters", reply=10, batch=2), longest=200
+    )
 
 
 def asked(text: str) -> Json:
@@ -147,7 +149,7 @@ class Slow(Source):
 
 def test_who_asks_while_others_wait_gets_its_own_answer() -> None:
     source = Slow()
-    model = Served(source, Letters(), Weights("letters", reply=10, batch=3), longest=200)
+    model = ServedModel(source, Letters(), Weights("letters", reply=10, batch=3), longest=200)
 
     async def ask() -> list[Any]:
         return await asyncio.gather(*(model(asked(letter)) for letter in "abcdefg"))
@@ -157,7 +159,7 @@ def test_who_asks_while_others_wait_gets_its_own_answer() -> None:
 
 
 def test_a_model_that_fails_leaves_nobody_waiting() -> None:
-    model = Served(Slow(), Letters(), Weights("letters", reply=10, batch=2), longest=200)
+    model = ServedModel(Slow(), Letters(), Weights("letters", reply=10, batch=2), longest=200)
 
     async def ask() -> list[Any]:
         asks = (model(asked(letter)) for letter in "axbc")
@@ -192,7 +194,7 @@ def test_vllm_serves_where_it_is_installed_and_there_is_a_gpu(
 def test_as_many_are_sampled_together_as_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Weights] = []
     monkeypatch.setattr(served_module, "serve", made.append)
-    _answer(Player("", "", "embedded", None, temperature=0, reply=64), at_once=16)
+    _answer(BenchmarkPlayer("", "", "embedded", None, temperature=0, reply=64), at_once=16)
     assert made == [Weights("embedded", None, 0, 64, batch=16)]
 
 
@@ -202,7 +204,7 @@ def test_a_run_with_other_weights_is_another_run(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / f"{folder.name}_model.safetensors").write_text("some")
     (adapter / "adapter_config.json").write_text("{}")
-    player = Player("", "", str(model), adapter, temperature=0, reply=64, user=str(model))
+    player = BenchmarkPlayer("", "", str(model), adapter, temperature=0, reply=64, user=str(model))
 
     def settings() -> Json:
         return Choice("", None, tmp_path, 8).run(player, ()).settings("bfcl", ())
@@ -215,20 +217,23 @@ def test_a_run_with_other_weights_is_another_run(tmp_path: Path) -> None:
     (model / "model_model.safetensors").write_text("other")
     assert settings()["model"] != trained["model"]
     assert settings()["user"] != trained["user"]
-    assert Player("", "", "embedded", None, temperature=0, reply=64).name == "embedded"
+    assert BenchmarkPlayer("", "", "embedded", None, temperature=0, reply=64).name == "embedded"
 
 
 def test_an_adapter_that_was_not_shipped_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(local, "ADAPTER", tmp_path)
-    player = Player("", "", "embedded", Path("shipped"), temperature=0, reply=64)
+    player = BenchmarkPlayer("", "", "embedded", Path("shipped"), temperature=0, reply=64)
     with pytest.raises(SystemExit):
         Choice("", None, tmp_path, 8).run(player, ())
     assert "came without its adapter" in capsys.readouterr().err
 
 
 def test_a_report_names_the_software_that_sampled() -> None:
-    here = Player("", "", "embedded", None, temperature=0, reply=64)
+    here = BenchmarkPlayer("", "", "embedded", None, temperature=0, reply=64)
     assert here.how["software"]["transformers"] == version("transformers")
-    assert "software" not in Player("http://there", "m", "", None, temperature=0, reply=64).how
+    assert (
+        "software"
+        not in BenchmarkPlayer("http://there", "m", "", None, temperature=0, reply=64).how
+    )

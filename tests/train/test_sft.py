@@ -54,7 +54,7 @@ def codec() -> Codec:
     return Codec(build_tokenizer([pay_example(), tried()]), ANY)
 
 
-def learnt(row: sft.Row, codec: Codec) -> list[str]:
+def learnt(row: sft.SftRow, codec: Codec) -> list[str]:
     """The stretches of labels as text, each to the end of a turn."""
     text = codec.tokenizer.decode([label for label in row.labels if label != sft.IGNORED])
     return text.split(codec.tokenizer.eos_token)[:-1]

@@ -7,7 +7,7 @@ import pytest
 
 from graph.graphs import NAMES, graph
 from provegym import servers
-from provegym.graph.dependency import Edge, Graph, Run
+from provegym.graph.dependency import Dependency, Graph, Trial
 from provegym.view.graph_layout import layers
 from provegym.view.report import build_report, freeze_graph
 from provegym.view.worlds import list_servers, show_graph
@@ -54,8 +54,8 @@ def test_hostile_text_in_a_graph_stays_text() -> None:
     server = copy(servers.load("banking"))
     tool = server.tools["list_accounts"]
     server.name, server.tools = evil, {evil: tool, HOSTILE[1]: tool}
-    run = Run(evil, {evil: evil}, True, evil)
-    edge = Edge("explicit", evil, HOSTILE[1], 0, (run,), (run,), evil, evil)
+    run = Trial(evil, {evil: evil}, True, evil)
+    edge = Dependency("explicit", evil, HOSTILE[1], 0, (run,), (run,), evil, evil)
     html = build_report(freeze_graph(server, Graph(evil, "key", (evil, HOSTILE[1]), (edge,))))
     assert html.lower().count("</script") == 2
     assert held(html)["graphs"][evil]["edges"][0]["target"] == HOSTILE[1]

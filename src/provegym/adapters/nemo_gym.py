@@ -34,13 +34,13 @@ check("nemo-gym", "0.4")
 SESSIONS = 10_000
 
 
-class Opening(BaseSeedSessionRequest):
+class SeedRequest(BaseSeedSessionRequest):
     """What `simple_agent` begins with: a row."""
 
     example: dict[str, Any]
 
 
-class Said(BaseVerifyRequest):
+class VerifyRequest(BaseVerifyRequest):
     """What `simple_agent` ends with: a row, and all that was said."""
 
     example: dict[str, Any]
@@ -88,7 +88,7 @@ class GymServer(GymnasiumServer):
         ]
         return None, 0.0, False, False, {"tool_outputs": outputs}
 
-    async def seed_session(self, request: Request, body: Opening) -> BaseSeedSessionResponse:
+    async def seed_session(self, request: Request, body: SeedRequest) -> BaseSeedSessionResponse:
         """Open an example for `simple_agent`."""
         example = _example({"example": body.example})
         if len(example.turns) > 1:
@@ -106,7 +106,7 @@ class GymServer(GymnasiumServer):
         asked = ToolCall(name=tool, arguments=(await request.body()).decode())
         return Response(player.run(asked, 0).result, media_type="application/json")
 
-    async def verify(self, request: Request, body: Said) -> Paid:
+    async def verify(self, request: Request, body: VerifyRequest) -> Paid:
         """Play what was said once more, message by message, and pay it."""
         await self.close_session(request.session[SESSION_ID_KEY])
         replies = [_reply(items, 0) for items in _messages(body.response.output)]

@@ -40,7 +40,7 @@ check("openenv", "0.10")
 OVER = '{"error": "over", "message": "the episode is over: reset() opens the next"}'
 
 
-class Message(Action):
+class AssistantAction(Action):
     """What the assistant does: `message` says all of it; the other two are OpenEnv's own."""
 
     type: Literal["message", "call_tool", "list_tools"] = "message"
@@ -58,7 +58,7 @@ class Heard(Observation):
     messages: list[dict[str, Any]] = Field(default=[])
 
 
-class World(MCPEnvironment):
+class ProveGymEnvironment(MCPEnvironment):
     """One session: an example at a time, chosen at reset."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
@@ -152,7 +152,7 @@ def _listed(function: Json) -> Json:
 class Tools(Provider):
     """The tools of the open example, as an MCP server lists and runs them."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ProveGymEnvironment) -> None:
         super().__init__()
         self.world = world
 
@@ -180,11 +180,11 @@ class Client(MCPToolClient):
 
     async def message(self, text: str = "", calls: Sequence[Mapping[str, str]] = ()) -> Any:
         """Send all the assistant says at once: words, calls, or both."""
-        return await self.step(Message(text=text, calls=[dict(each) for each in calls]))
+        return await self.step(AssistantAction(text=text, calls=[dict(each) for each in calls]))
 
     async def call_tool(self, name: str, /, **arguments: Any) -> Any:
         """Make a message of one call; one of its arguments may be called `name`, too."""
-        asked = Message(type="call_tool", tool_name=name, arguments=arguments)
+        asked = AssistantAction(type="call_tool", tool_name=name, arguments=arguments)
         return (await self.step(asked)).observation.result
 
     async def list_tools(self, use_cache: bool = False) -> Any:
@@ -205,7 +205,9 @@ def app(data: Path, sessions: int = 256) -> FastAPI:
     examples = {example.id: example for example in read(data, Example)}
     if not examples:
         raise BadFile(f"{data} holds no examples")
-    return create_fastapi_app(partial(World, examples), Message, Heard, sessions)
+    return create_fastapi_app(
+        partial(ProveGymEnvironment, examples), AssistantAction, Heard, sessions
+    )
 
 
 def serve(data: Path, port: int = 8000, host: str = "127.0.0.1", sessions: int = 256) -> None:

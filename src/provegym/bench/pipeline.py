@@ -4,8 +4,8 @@ from time import perf_counter
 
 import msgspec
 
-from provegym.corpus.corpus import Job, draw
-from provegym.corpus.quotas import Part, Quotas
+from provegym.corpus.corpus import DrawJob, draw
+from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.kernel import Session
 from provegym.players.scripted import oracle
 from provegym.rewards import score
@@ -57,9 +57,9 @@ def measure_reward(seconds: float = 1.0) -> dict[str, float | int]:
 
 def measure_synthesis() -> dict[str, float | int]:
     """Verified examples per second on one core, from one world of every server, graphs apart."""
-    part = Part("train", SIZE, names())
+    part = CorpusPart("train", SIZE, names())
     quotas = Quotas(part)
-    jobs = [Job(part, name, 0, 0, 0, quotas) for name in names()]
+    jobs = [DrawJob(part, name, 0, 0, 0, quotas) for name in names()]
     start = perf_counter()
     made = [each for job in jobs for each in draw(job)[0]]
     kept = sum(each.example is not None for each in made)

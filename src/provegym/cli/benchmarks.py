@@ -24,8 +24,8 @@ from provegym.kernel.errors import suggest
 from provegym.models.optional import NotInstalled, installed
 
 if TYPE_CHECKING:
-    from provegym.evals.benchmark import Benchmark, Run
-    from provegym.evals.contamination import Report
+    from provegym.evals.benchmark import Benchmark, BenchmarkRun
+    from provegym.evals.contamination import OverlapReport
     from provegym.evals.gateway import Answer, Load
 
 app = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode=None, no_args_is_help=True)
@@ -53,7 +53,7 @@ Temperature = Annotated[float, typer.Option(help="0: always the likeliest.", min
 
 
 @dataclass(frozen=True)
-class Player:
+class BenchmarkPlayer:
     """Which model answers, and how."""
 
     endpoint: str
@@ -123,9 +123,9 @@ class Choice:
     out: Path | None
     at_once: int
 
-    def run(self, player: Player, parts: tuple[str, ...]) -> "Run":
+    def run(self, player: BenchmarkPlayer, parts: tuple[str, ...]) -> "BenchmarkRun":
         """The run of a player."""
-        from provegym.evals.benchmark import Run
+        from provegym.evals.benchmark import BenchmarkRun
 
         player.check()
         if self.out is None:
@@ -139,7 +139,7 @@ class Choice:
             model, where, how = player.name, player.where, player.how
         except NotInstalled as problem:
             fail(str(problem))
-        return Run(model, where, self.out, subset, self.limit, self.at_once, how)
+        return BenchmarkRun(model, where, self.out, subset, self.limit, self.at_once, how)
 
 
 @app.command("bfcl")
@@ -165,7 +165,7 @@ def play_bfcl(
     if setup:
         bench.environment.set_up(_say)
         return
-    player = Player(endpoint, model, local, adapter, temperature, reply)
+    player = BenchmarkPlayer(endpoint, model, local, adapter, temperature, reply)
     run = Choice(subset, limit, out, at_once).run(player, bench.groups)
     script = bench.script(endpoint)
     _report(_evaluate(bench, run, lambda: script or _answer(player, at_once)), as_json)
@@ -195,7 +195,7 @@ def play_tau2(
 ) -> None:
     """Play τ²-bench's airline, retail and telecom, one trial per task."""
     from provegym.evals.checkout import Original
-    from provegym.evals.tau2 import Pair, Tau2, user_needed
+    from provegym.evals.tau2 import AgentAndUser, Tau2, user_needed
 
     bench = Original(checkout) if checkout else Tau2()
     if setup and checkout:
@@ -203,7 +203,9 @@ def play_tau2(
     if setup:
         bench.environment.set_up(_say)
         return
-    player = Player(endpoint, model, local, adapter, temperature, reply, user_model or user)
+    player = BenchmarkPlayer(
+        endpoint, model, local, adapter, temperature, reply, user_model or user
+    )
     run = Choice(subset, limit, out, at_once).run(player, bench.groups)
     script = bench.script(endpoint)
     if script is None and not user:
@@ -211,7 +213,7 @@ def play_tau2(
 
     def load() -> "Answer":
         other = _user(user, user_model, reply)
-        return Pair(_answer(player, at_once), _answer(other, at_once))
+        return AgentAndUser(_answer(player, at_once), _answer(other, at_once))
 
     _report(_evaluate(bench, run, lambda: script or load()), as_json)
 
@@ -240,15 +242,15 @@ def play_teval(
 ) -> None:
     """Ask T-Eval's questions, from a folder of its files, and score all six abilities."""
     from provegym.evals.environments import TEVAL
-    from provegym.evals.teval import ABILITIES, PARTS, Folder, evaluate, script
+    from provegym.evals.teval import ABILITIES, PARTS, TevalFolder, evaluate, script
 
     if setup:
         TEVAL.set_up(_say)
         return
     if data is None:
         fail("say --data FOLDER: where T-Eval's files are; they are on no registry")
-    player = Player(endpoint, model, local, adapter, temperature, reply)
-    folder = Folder(data, embedder)
+    player = BenchmarkPlayer(endpoint, model, local, adapter, temperature, reply)
+    folder = TevalFolder(data, embedder)
     run = Choice(subset, limit, out, at_once).run(player, (*ABILITIES, *PARTS))
     known = script(folder, run, endpoint)
     with Bar() as bar:
@@ -256,22 +258,22 @@ def play_teval(
     _report(report, as_json)
 
 
-def _user(where: str, name: str, reply: int) -> Player:
+def _user(where: str, name: str, reply: int) -> BenchmarkPlayer:
     """Whoever plays the user."""
     web = where.startswith(("http://", "https://"))
-    player = Player(where if web else "", name, "" if web else where, None, 0, reply)
+    player = BenchmarkPlayer(where if web else "", name, "" if web else where, None, 0, reply)
     player.check()
     return player
 
 
-def _answer(player: Player, at_once: int) -> "Answer":
+def _answer(player: BenchmarkPlayer, at_once: int) -> "Answer":
     """Whatever answers for the model, so many requests at a time."""
-    from provegym.evals.gateway import Remote
+    from provegym.evals.gateway import Upstream
     from provegym.models.endpoint import EndpointConfig
 
     if player.endpoint:
         url, name, warmth = player.endpoint, player.model, player.temperature
-        return Remote(EndpointConfig(url, name, temperature=warmth, max_tokens=player.reply))
+        return Upstream(EndpointConfig(url, name, temperature=warmth, max_tokens=player.reply))
     from provegym.models.served import Weights, serve
 
     warmth, most = player.temperature, player.reply
@@ -283,7 +285,7 @@ def _answer(player: Player, at_once: int) -> "Answer":
         fail(f"no model {player.local}: {str(problem).partition(chr(10))[0]}")
 
 
-def _evaluate(bench: "Benchmark", run: "Run", load: "Load") -> dict[str, Any]:
+def _evaluate(bench: "Benchmark", run: "BenchmarkRun", load: "Load") -> dict[str, Any]:
     from provegym.evals.benchmark import evaluate
 
     with Bar() as bar:
@@ -353,7 +355,7 @@ def decontaminate(
         raise typer.Exit(1)
 
 
-def _print_overlap(report: "Report", show: int) -> None:
+def _print_overlap(report: "OverlapReport", show: int) -> None:
     sorts = {
         "tool names": (report.names, report.tools[0]),
         "schemas": (report.schemas, report.tools[0]),

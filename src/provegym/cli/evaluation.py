@@ -26,7 +26,7 @@ from provegym.cli.base import app as root
 from provegym.cli.benchmarks import Out, app
 
 if TYPE_CHECKING:
-    from provegym.evals.compare import Row
+    from provegym.evals.compare import Difference
     from provegym.evals.heldout import Book
     from provegym.evals.measure import Estimate
     from provegym.players.local import Limits
@@ -72,7 +72,7 @@ Fast = Annotated[bool, typer.Option("--vllm", help="Sample with vLLM, on a GPU."
 
 
 @dataclass(frozen=True)
-class Player:
+class HeldoutPlayer:
     """Which model plays, and how, as far as it is said."""
 
     model: str
@@ -173,7 +173,7 @@ def evaluate_model(
     from provegym.train.data import show
 
     tools = tools or (FEW if model == "embedded" else None)
-    player = Player(model, adapter, name, temperature, prompt, completion, reply, vllm)
+    player = HeldoutPlayer(model, adapter, name, temperature, prompt, completion, reply, vllm)
     try:
         player.check(samples, ray is not None)
         told = {**player.settings(), "count": count, "samples": samples, "tools": tools}
@@ -207,7 +207,7 @@ def _book(out: Path | None, told: dict[str, Any]) -> "Book | None":
     return Book(out, told)
 
 
-def _play(player: Player, batch: int, done: int) -> "Play":
+def _play(player: HeldoutPlayer, batch: int, done: int) -> "Play":
     from provegym.models.endpoint import EndpointConfig
     from provegym.players.remote import Remote
     from provegym.players.scripted import SCRIPTS
@@ -250,7 +250,7 @@ def _fitting(examples: "list[Example]", play: "Play") -> "list[Example]":
     return fitting
 
 
-def _local(player: Player, batch: int, seed: int) -> "Play":
+def _local(player: HeldoutPlayer, batch: int, seed: int) -> "Play":
     """A model of this machine; a run that goes on needs another seed, or it would draw the same."""
     from provegym.models.codec import Codec
     from provegym.models.local import load, load_tokenizer
@@ -328,7 +328,7 @@ def compare_runs(
         )
 
 
-def _print_rows(title: str, rows: "dict[str, Row]") -> None:
+def _print_rows(title: str, rows: "dict[str, Difference]") -> None:
     table = Table(title, "tasks", "first", "second", "difference [95 %]", box=None)
     for name, row in rows.items():
         change = row.difference

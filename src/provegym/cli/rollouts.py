@@ -47,13 +47,13 @@ def run_rollouts(
     ray: Ray = None,
 ) -> None:
     """Play every example with a policy and write one rollout per line; resumes where it stopped."""
-    from provegym.play import Job, play_file
+    from provegym.play import PlayJob, play_file
     from provegym.players.remote import Remote
 
     name = policy if "://" not in policy else f"{model} at {policy.rpartition('@')[2]}"
     player = Remote(name, _policy(policy, model), concurrency, _scheme(recipe))
     with hands(ray) as workers, progress_bar() as bar:
-        count, mean, failed = play_file(Job(data, out, player), bar, workers)
+        count, mean, failed = play_file(PlayJob(data, out, player), bar, workers)
     print(f"{count} rollouts in {out}, mean reward {mean:.3f}")
     if failed:
         fail(f"{len(failed)} rollouts went wrong and are played again next time; {failed[0]}")

@@ -16,7 +16,7 @@ from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
     from provegym.train.recipe import Recipe
-    from provegym.train.verl.overrides import Place
+    from provegym.train.verl.overrides import RunFiles
 
 BACKENDS = ["trl", "verl"]
 UNSET = "not set"
@@ -52,9 +52,9 @@ def train_model(
     if backend == "verl":
         if dry_run:
             fail("--dry-run is TRL's; --backend verl has --print")
-        from provegym.train.verl.overrides import Place
+        from provegym.train.verl.overrides import RunFiles
 
-        place = Place(folder.resolve(), gpus or 8, nodes or 1, resume)
+        place = RunFiles(folder.resolve(), gpus or 8, nodes or 1, resume)
         _train_with_verl(settings, place, show)
         return
     if show:
@@ -76,7 +76,7 @@ def train_model(
     print(f"{len(run.history)} steps in {folder}; its metrics, rollouts and plots are there")
 
 
-def _train_with_verl(recipe: "Recipe", place: "Place", show: bool) -> None:
+def _train_with_verl(recipe: "Recipe", place: "RunFiles", show: bool) -> None:
     """Start verl, or print the command that would."""
     from provegym.config import write_recipe
     from provegym.models.optional import NotInstalled

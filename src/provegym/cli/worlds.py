@@ -90,7 +90,7 @@ def serve(
     if http is None:
         _serve_stdio(chosen, seed)
         return
-    from provegym.hosts.guard import Limits
+    from provegym.hosts.guard import RequestLimits
     from provegym.hosts.http import bind, build_app, check_token, faces, run
 
     token = os.environ.get("PROVEGYM_TOKEN")
@@ -99,7 +99,7 @@ def serve(
     check_token(http, token)
     listener = bind(http)
     host, port = listener.getsockname()[:2]
-    limits = Limits(hosts=[*(allow_host or []), host], token=token, max_body=max_body)
+    limits = RequestLimits(hosts=[*(allow_host or []), host], token=token, max_body=max_body)
     sessions = Sessions(chosen, most=max_sessions, ttl=ttl)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     print(

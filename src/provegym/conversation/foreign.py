@@ -25,7 +25,7 @@ from provegym.conversation.machine import STATES
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
 from provegym.conversation.plan import MOST_ANSWERS, Goal, Planner, borrower
 from provegym.fuzz.pool import folded
-from provegym.graph.chains import Chain, Sampler
+from provegym.graph.chains import Chain, ChainSampler
 from provegym.graph.dependency import cached
 from provegym.graph.observe import Observer
 from provegym.kernel import AnyServer, Seed, Session, Tool
@@ -361,8 +361,8 @@ def _small_talk(draft: Draft) -> Example:
 
 
 @lru_cache(maxsize=4)
-def _chains(server: AnyServer) -> tuple[Sampler, list[Chain]]:
-    return Sampler(cached(server), 0), []
+def _chains(server: AnyServer) -> tuple[ChainSampler, list[Chain]]:
+    return ChainSampler(cached(server), 0), []
 
 
 def chain_of(server: AnyServer, number: int) -> Chain:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from provegym import servers
 from provegym.fuzz.pool import Pool, state_rows
-from provegym.graph.dependency import Edge, cached
+from provegym.graph.dependency import Dependency, cached
 from provegym.graph.observe import Observer
 from provegym.kernel import AnyServer, Session
 from provegym.language.things import Survey, survey
@@ -23,7 +23,7 @@ class Scene(NamedTuple):
     seed: int
     survey: Survey
     pool: Pool
-    edges: tuple[Edge, ...]
+    edges: tuple[Dependency, ...]
     hub: str
     beyond: frozenset[str]
 

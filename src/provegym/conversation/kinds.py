@@ -17,7 +17,7 @@ from provegym.conversation.ground import Scene, scene
 from provegym.conversation.machine import converse
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
 from provegym.conversation.perturb import strangers
-from provegym.graph.chains import Chain, Sampler
+from provegym.graph.chains import Chain, ChainSampler
 from provegym.graph.dependency import cached
 from provegym.language.personas import draw as draw_aside
 from provegym.language.personas import styled
@@ -91,9 +91,9 @@ def chain_of(name: str, index: int) -> Chain:
 
 
 @cache
-def _chains(name: str) -> tuple[Sampler, list[Chain]]:
+def _chains(name: str) -> tuple[ChainSampler, list[Chain]]:
     """The chains drawn so far for a server, and who draws the next."""
-    return Sampler(cached(servers.load(name)), 0), []
+    return ChainSampler(cached(servers.load(name)), 0), []
 
 
 def multi_turn(place: Place, shape: Shape) -> Example | None:

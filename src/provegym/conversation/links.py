@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from provegym.graph.chains import Chain
-from provegym.graph.dependency import Edge
+from provegym.graph.dependency import Dependency
 from provegym.graph.slots import EACH, filled, pointed, taken
 from provegym.kernel import Tool
 from provegym.language.phrasing import Voice
@@ -18,7 +18,7 @@ Results = Mapping[str, tuple[Json, Any]]
 
 
 def links(
-    tool: Tool, chain: Chain, edges: Iterable[Edge], results: Results, voice: Voice
+    tool: Tool, chain: Chain, edges: Iterable[Dependency], results: Results, voice: Voice
 ) -> Iterator[Json]:
     """Arguments to begin with, the most telling first: taken from what was called before, with
     what the edges of the chain were proven with; then taken alone; then none."""
@@ -38,14 +38,14 @@ def links(
     yield {}
 
 
-def _shared(edges: Iterable[Edge], parts: Json, results: Results, voice: Voice) -> Json:
+def _shared(edges: Iterable[Dependency], parts: Json, results: Results, voice: Voice) -> Json:
     shared: Json = {}
     for edge in edges:
         shared = {**_taken(edge, parts, results[edge.source], voice), **shared}
     return shared
 
 
-def _taken(edge: Edge, parts: Json, made: tuple[Json, Any], voice: Voice) -> Json:
+def _taken(edge: Dependency, parts: Json, made: tuple[Json, Any], voice: Voice) -> Json:
     """What an edge hands on from the call that was made: the value it proves, or the things."""
     arguments, result = made
     proven = edge.with_source[-1].arguments
@@ -67,7 +67,7 @@ def _of_kind(proven: object, result: Json, voice: Voice) -> list[Scalar]:
     return [leaf for leaf in held if str(leaf) in voice.things and voice.is_known(str(leaf))]
 
 
-def _same(edge: Edge, proven: Json, arguments: Json) -> Json:
+def _same(edge: Dependency, proven: Json, arguments: Json) -> Json:
     """What two calls have in common by the edge between them, from the first as it was made."""
     source = next(r.arguments for r in reversed(edge.with_source[:-1]) if r.tool == edge.source)
     shared: Json = {}

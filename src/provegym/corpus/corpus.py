@@ -22,7 +22,7 @@ from rich.progress import Progress
 from provegym import servers
 from provegym.conversation.kinds import SHARES, Place, Shape, candidate, shape
 from provegym.corpus.near_copies import Keeper
-from provegym.corpus.quotas import Part, Quotas
+from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import ALL_WORLDS, HELD_OUT, TRAIN_WORLDS
 from provegym.files import Append, appending, write_atomically
 from provegym.graph.dependency import cached
@@ -58,25 +58,28 @@ class Order:
     split: str = ""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[CorpusPart, ...]:
         """The parts of the corpus, in the order they are made."""
         chosen = tuple(dict.fromkeys(self.servers)) or servers.names()
         mix = MIXES[self.mix]
         if not self.split:
-            return (Part("train", self.size, chosen, mix),)
+            return (CorpusPart("train", self.size, chosen, mix),)
         train = tuple(name for name in chosen if name not in HELD_OUT)
         apart = tuple(name for name in chosen if name in HELD_OUT)
         if not train or not apart:
             raise BadFile(f"split by servers holds out {', '.join(HELD_OUT)}; name some of both")
         held_out = max(len(apart), self.size // 10)
         seen = tuple(name for name in servers.names() if name not in HELD_OUT)
-        return (Part("train", self.size, train, mix, seen), Part("heldout", held_out, apart, mix))
+        return (
+            CorpusPart("train", self.size, train, mix, seen),
+            CorpusPart("heldout", held_out, apart, mix),
+        )
 
 
-class Job(NamedTuple):
+class DrawJob(NamedTuple):
     """Some candidates to draw on one world of one server, of shapes that are still wanted."""
 
-    part: Part
+    part: CorpusPart
     server: str
     seed: int
     round: int
@@ -96,13 +99,13 @@ Aim = tuple[Place, Shape]
 Drawn = tuple[list[Made], int]
 
 
-def draw(job: Job) -> Drawn:
+def draw(job: DrawJob) -> Drawn:
     """Candidates of wanted shapes, verified, and the number to go on from."""
     aims, number = aim(job)
     return [attempt(each) for each in aims], number
 
 
-def aim(job: Job) -> tuple[list[Aim], int]:
+def aim(job: DrawJob) -> tuple[list[Aim], int]:
     """The next places whose shapes are wanted, and the number to go on from."""
     held_out = job.part.name == "heldout"
     span = ALL_WORLDS - TRAIN_WORLDS if held_out else TRAIN_WORLDS
@@ -236,7 +239,7 @@ class Corpus:
         wanted = deepcopy(self.quotas)  # what is kept in this round must not change its own draws
         wide = max(1, self.part.size // WIDE)
         jobs = [
-            Job(
+            DrawJob(
                 self.part,
                 name,
                 self.order.seed,
@@ -261,7 +264,7 @@ class Corpus:
         self.idle = 0 if self.kept > before else self.idle + 1
         self._save()
 
-    def _draw(self, jobs: list[Job], workers: Workers) -> Iterator[Drawn]:
+    def _draw(self, jobs: list[DrawJob], workers: Workers) -> Iterator[Drawn]:
         """What each job comes to; few are cut into pieces, to keep all workers busy."""
         aimed = list(workers.map(partial(map, aim), jobs, batch=1))
         aims = [each for some, _ in aimed for each in some]

@@ -15,9 +15,9 @@ from provegym import servers
 from provegym.conversation.foreign import KINDS, WORLD, asks_of, candidate, shape, usable
 from provegym.conversation.ground import explored
 from provegym.conversation.kinds import Place, Shape
-from provegym.corpus.corpus import IDLE_ROUNDS, MIXES, Corpus, Drawn, Job, Made, Order, judge
+from provegym.corpus.corpus import IDLE_ROUNDS, MIXES, Corpus, DrawJob, Drawn, Made, Order, judge
 from provegym.corpus.near_copies import Keeper
-from provegym.corpus.quotas import Part, Quotas
+from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.hosts.foreign import ForeignServer
 from provegym.hosts.inline import HostError
 from provegym.trace import Example
@@ -43,10 +43,10 @@ class ForeignOrder(Order):
     timeout: float = 20
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[CorpusPart, ...]:
         """One part: nothing is held out of a single world."""
         mix = {kind: share for kind, share in MIXES[self.mix].items() if kind in KINDS}
-        return (Part("train", self.size, self.servers, mix),)
+        return (CorpusPart("train", self.size, self.servers, mix),)
 
 
 class Loose(Quotas):
@@ -65,7 +65,7 @@ class LooseKeeper(Keeper):
         return super().objection(example, max(of_server, SMALLEST))
 
 
-def draw(job: Job) -> Drawn:
+def draw(job: DrawJob) -> Drawn:
     """A few candidates of wanted kinds, verified, and the number to go on from."""
     made: list[Made] = []
     number = job.first
@@ -116,7 +116,7 @@ class ForeignCorpus(Corpus):
         why = (*lost, *said, "no values that would fit were found in what it returned")[0]
         return f"none of the {len(self.server.tools)} tools of {name} ever worked: {why}"
 
-    def _draw(self, jobs: list[Job], workers: Workers) -> Iterator[Drawn]:
+    def _draw(self, jobs: list[DrawJob], workers: Workers) -> Iterator[Drawn]:
         """In this process, to which the server is connected."""
         return map(draw, jobs)
 

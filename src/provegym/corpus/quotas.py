@@ -21,7 +21,7 @@ LEAST_WEIGHT, MOST_WEIGHT = 0.75, 1.4
 SYNTHESISED = ("multi_turn", "clarification")
 
 
-class Part(NamedTuple):
+class CorpusPart(NamedTuple):
     """One part of a corpus: how many examples, of which servers, in which mix.
 
     `others` are the servers whose tools and topics may occur besides.
@@ -41,7 +41,7 @@ class Quotas:
     servers could not give is wanted of any.
     """
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: CorpusPart) -> None:
         counts = share_out(part.size, part.mix)
         kinds = [kind for kind, count in counts.items() for _ in range(count)]
         Random(f"quotas {part.name}").shuffle(kinds)
@@ -78,7 +78,7 @@ class Quotas:
         return sum(self.left[name, kind] for name in whose) > 0
 
 
-def spread(part: Part) -> list[str]:
+def spread(part: CorpusPart) -> list[str]:
     """The server of each example of a part: one with much to show gives up to twice another's."""
     pairs = {name: len(cached(servers.load(name)).pairs()) or 1 for name in part.servers}
     middle = median(pairs.values())

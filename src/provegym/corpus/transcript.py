@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from provegym.language.replies import Done, Scene, words
+from provegym.language.replies import Done, TurnEnd, words
 from provegym.players.scripted import Plan, Script, tool_call
 from provegym.rollout import Caps, Player, run_now
 from provegym.trace import BadFile, Call, Example, Json, Reply, Step, ToolCall
@@ -35,7 +35,7 @@ def transcript(example: Example) -> Transcript:
 def play_gold(example: Example) -> list[Json]:
     """The messages of a conversation in which everything goes as it should."""
     player = Player(example, CAPS)
-    assistant = Assistant(player)
+    assistant = GoldAssistant(player)
     run_now(player.play(assistant))
     for served, call in zip(assistant.script.sent, player.calls, strict=True):
         if call.checks.ran != (served is not None):
@@ -95,7 +95,7 @@ def together(steps: Sequence[Step], turn: int) -> list[list[int]]:
     return [row[at : at + TOGETHER] for row in whole for at in range(0, len(row), TOGETHER)]
 
 
-class Assistant:
+class GoldAssistant:
     """Makes the calls of a plan, and ends each turn with words about what they came to."""
 
     def __init__(self, player: Player) -> None:
@@ -110,7 +110,7 @@ class Assistant:
         turn = sum(message["role"] == "user" for message in messages) - 1
         example, calls = self.player.example, self.player.calls
         steps = example.paths[0].steps
-        scene = Scene(
+        scene = TurnEnd(
             example=example,
             turn=turn,
             done=[

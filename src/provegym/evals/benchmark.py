@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from provegym.evals import journal
-from provegym.evals.environments import Environment
+from provegym.evals.environments import BenchmarkEnv
 from provegym.evals.gateway import Answer, Gateway, Load, noop
 from provegym.evals.journal import Journal, Result
 from provegym.files import write_atomically
@@ -30,7 +30,7 @@ class Benchmark(Protocol):
     overall: str
 
     @property
-    def environment(self) -> Environment:
+    def environment(self) -> BenchmarkEnv:
         """Where it runs."""
 
     @property
@@ -48,7 +48,7 @@ class Benchmark(Protocol):
 
 
 @dataclass(frozen=True)
-class Run:
+class BenchmarkRun:
     """What to play, with which model, and where it goes."""
 
     model: str
@@ -71,7 +71,7 @@ class Run:
         }
 
 
-def chosen(benchmark: Benchmark, run: Run) -> dict[str, str]:
+def chosen(benchmark: Benchmark, run: BenchmarkRun) -> dict[str, str]:
     """The tasks of a run: so many of each group, the same ones every time.
 
     Groups of one size are sampled alike: BFCL's kinds are variants of the same 200 tasks.
@@ -93,7 +93,7 @@ def draw(name: str, tasks: Sequence[str], limit: int | None) -> list[str]:
     return [tasks[at] for at in sorted(Random(name).sample(range(len(tasks)), limit))]
 
 
-def evaluate(benchmark: Benchmark, run: Run, load: Load, advance: Advance) -> Json:
+def evaluate(benchmark: Benchmark, run: BenchmarkRun, load: Load, advance: Advance) -> Json:
     """Play what is left of a run, with a model that is loaded if anything is; report all of it."""
     versions = benchmark.environment.versions()
     tasks = chosen(benchmark, run)

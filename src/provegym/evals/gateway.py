@@ -39,7 +39,7 @@ REFUSALS = {200, 500, *range(400, 500)} - {408, 409, 425, 429}
 
 
 @dataclass
-class Remote:
+class Upstream:
     """A model behind somebody's endpoint."""
 
     config: EndpointConfig

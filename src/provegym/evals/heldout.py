@@ -11,12 +11,12 @@ from random import Random
 from typing import Any
 
 from provegym import servers
-from provegym.corpus.corpus import Job, Made, draw
+from provegym.corpus.corpus import DrawJob, Made, draw
 from provegym.corpus.near_copies import Keeper
-from provegym.corpus.quotas import Part, Quotas
+from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import HELD_OUT, TRAIN_WORLDS
 from provegym.evals.environments import BenchmarkError
-from provegym.evals.journal import INSTEAD, ROLLOUTS, Folder
+from provegym.evals.journal import INSTEAD, ROLLOUTS, ResultsFolder
 from provegym.evals.measure import Estimate, measure
 from provegym.models.local import adapter_place
 from provegym.players.scripted import SCRIPTS
@@ -85,12 +85,12 @@ class Drawer:
 
     def fill(self, count: int) -> None:
         """Draw so many more, or fewer if some rounds give none: a rare shape may not be found."""
-        part = Part("heldout", count, self.names)
+        part = CorpusPart("heldout", count, self.names)
         quotas, wanted, idle = Quotas(part), len(self.kept) + count, 0
         while len(self.kept) < wanted and idle < IDLE:
             before = len(self.kept)
             for name in filter(quotas.open, self.names):
-                job = Job(part, name, SEED, self.round, self.next[name], quotas)
+                job = DrawJob(part, name, SEED, self.round, self.next[name], quotas)
                 made, self.next[name] = draw(job)
                 for each in made:
                     self._take(each, quotas, count)
@@ -107,7 +107,7 @@ class Drawer:
             self.kept.append(example)
 
 
-class Book(Folder[Rollout]):
+class Book(ResultsFolder[Rollout]):
     """The folder of a run: what is in it is not played again, but for what went wrong."""
 
     def __init__(self, folder: Path, settings: Json) -> None:

@@ -10,18 +10,18 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from provegym import __version__
-from provegym.evals.compare import Row
+from provegym.evals.compare import Difference
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.measure import Estimate, change, estimate
 from provegym.files import appending, cut_torn_line, write_atomically
-from provegym.trace import Data, Json
+from provegym.trace import Json, Stored
 
 RESULTS, ROLLOUTS = "results.jsonl", "rollouts.jsonl"
 INSTEAD = "name another --out, or delete the folder"
-T = TypeVar("T", bound=Data)
+T = TypeVar("T", bound=Stored)
 
 
-class Result(Data, frozen=True):
+class Result(Stored, frozen=True):
     """How a task went: a score from 0 to 1, why it is not 1, and what the model said."""
 
     id: str
@@ -33,7 +33,7 @@ class Result(Data, frozen=True):
     record: Any = None
 
 
-class Score(Data, frozen=True):
+class Score(Stored, frozen=True):
     """A score of a report, its interval, and what a model that never calls gets on those tasks."""
 
     score: float
@@ -43,7 +43,7 @@ class Score(Data, frozen=True):
     floor: float | None
 
 
-class Folder(Generic[T]):
+class ResultsFolder(Generic[T]):
     """Where a run is kept: what makes it this one and no other, and a line for all that is done."""
 
     def __init__(self, folder: Path, settings: Json, file: str, kind: type[T]) -> None:
@@ -105,7 +105,7 @@ class Folder(Generic[T]):
         _write(self.folder / "report.json", report)
 
 
-class Journal(Folder[Result]):
+class Journal(ResultsFolder[Result]):
     """The folder of a benchmark's run."""
 
     def __init__(self, folder: Path, settings: Json, file: str = RESULTS) -> None:
@@ -234,12 +234,12 @@ def is_report(path: Path) -> bool:
     return path.is_dir() or path.name == "report.json"
 
 
-def compare(first: Path, second: Path) -> dict[str, Row]:
+def compare(first: Path, second: Path) -> dict[str, Difference]:
     """Two runs of a benchmark, group by group, on the tasks that both have."""
     both = [_load(path) for path in (first, second)]
     if both[0].settings["benchmark"] != both[1].settings["benchmark"]:
         raise BenchmarkError(f"{first} and {second} are runs of different benchmarks")
-    rows: dict[str, Row] = {}
+    rows: dict[str, Difference] = {}
     shared = [name for name in both[0].results if name in both[1].results]
     if not shared:
         raise BenchmarkError(f"{first} and {second} have no task in common")
@@ -249,7 +249,7 @@ def compare(first: Path, second: Path) -> dict[str, Row]:
         pairs = [(both[0].results[name].score, both[1].results[name].score) for name in names]
         firsts, seconds = zip(*pairs, strict=True)
         moved = change([after - before for before, after in pairs])
-        rows[group] = Row(sum(firsts) / len(pairs), sum(seconds) / len(pairs), moved)
+        rows[group] = Difference(sum(firsts) / len(pairs), sum(seconds) / len(pairs), moved)
     return rows
 
 

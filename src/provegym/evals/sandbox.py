@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from provegym.evals.environments import BenchmarkError, Environment
+from provegym.evals.environments import BenchmarkEnv, BenchmarkError
 from provegym.evals.gateway import PATIENCE, Gateway
 from provegym.trace import Json
 
@@ -27,10 +27,10 @@ class Died(Exception):
 
 
 @dataclass
-class Bench:
+class Sandbox:
     """A benchmark in its environment, behind a gateway; see `play`."""
 
-    environment: Environment
+    environment: BenchmarkEnv
     gateway: Gateway
     job: Json
     megabytes: int = 4096
@@ -65,7 +65,7 @@ class Bench:
                 yield {"id": left.pop(), "valid": False, "error": why, "result": []}
 
     def _alone(self, name: str) -> Iterator[Json]:
-        other = Bench(self.environment, self.gateway, self.job, self.megabytes, self.patience)
+        other = Sandbox(self.environment, self.gateway, self.job, self.megabytes, self.patience)
         yield from other.play([name])
 
     def _attempt(self, tasks: Sequence[str]) -> Iterator[Json]:

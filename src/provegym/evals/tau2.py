@@ -15,7 +15,7 @@ import msgspec
 
 from provegym.evals.environments import TAU2, BenchmarkError
 from provegym.evals.gateway import PROBE, Answer, Gateway
-from provegym.evals.sandbox import Bench
+from provegym.evals.sandbox import Sandbox
 from provegym.models.served import Refused
 from provegym.trace import Json, Reply, ToolCall
 
@@ -68,12 +68,12 @@ class Tau2:
 
     def play(self, gateway: Gateway, tasks: Sequence[str], at_once: int) -> Iterator[Json]:
         """Play tasks, domain by domain; scripts one by one, in order."""
-        if isinstance(gateway.answer, Script):
+        if isinstance(gateway.answer, TauScript):
             gateway.answer.expected, at_once = list(tasks), 1
         for domain in DOMAINS:
             names = [task.partition("/")[2] for task in tasks if task.startswith(f"{domain}/")]
             job = {"domain": domain, "concurrency": at_once}
-            bench = Bench(self.environment, gateway, job, megabytes=16_384)
+            bench = Sandbox(self.environment, gateway, job, megabytes=16_384)
             for told in bench.play(names) if names else ():
                 yield {**told, "id": f"{domain}/{told['id']}"}
 
@@ -81,16 +81,16 @@ class Tau2:
         """Both sides of a task played to the end, or a request that is not served."""
         if name not in ("oracle", "noop"):
             return None
-        return Script(dict(self._parts()), calls=name == "oracle")
+        return TauScript(dict(self._parts()), calls=name == "oracle")
 
-    def _parts(self) -> Iterator[tuple[str, "Part"]]:
+    def _parts(self) -> Iterator[tuple[str, "TauTask"]]:
         for domain in DOMAINS:
             for task in self.entries(domain):
-                yield f"{domain}/{task['id']}", Part.of(task)
+                yield f"{domain}/{task['id']}", TauTask.of(task)
 
 
 @dataclass(frozen=True)
-class Part:
+class TauTask:
     """What is to be done in a task: the user's and the agent's actions by turns, and its clues."""
 
     turns: tuple[tuple[tuple[Json, ...], tuple[Json, ...]], ...]
@@ -98,7 +98,7 @@ class Part:
     clues: tuple[str, ...]
 
     @classmethod
-    def of(cls, task: Json) -> "Part":
+    def of(cls, task: Json) -> "TauTask":
         """The part of a task."""
         right = task.get("evaluation_criteria") or {}
         turns: list[tuple[list[Json], list[Json]]] = [([], [])]
@@ -139,14 +139,14 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 @dataclass
-class Script:
+class TauScript:
     """Plays both sides; the user's words carry the task, so that both know it later.
 
     Tasks may show their user the same scenario and differ in the world alone, so a conversation
     that begins is the next one of the tasks it could be.
     """
 
-    parts: Mapping[str, Part]
+    parts: Mapping[str, TauTask]
     calls: bool
     expected: list[str] = field(default_factory=list)
 
@@ -201,14 +201,14 @@ def _task(words: str) -> tuple[str, int]:
     return key, int(turn) if turn.isdigit() else 0
 
 
-def _fit(part: Part, prompt: str) -> float:
+def _fit(part: TauTask, prompt: str) -> float:
     """How well a prompt shows the scenario of a part: all of it, and as much as can be."""
     found = sum(clue in prompt for clue in part.clues)
     return found / max(len(part.clues), 1) + found / 1000
 
 
 @dataclass(frozen=True)
-class Pair:
+class AgentAndUser:
     """An agent and a user, each with a model of its own.
 
     A conversation that has grown too long for one of them is over: the agent would be refused

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from provegym.evals import journal, teval_scores
-from provegym.evals.benchmark import Advance, Run, command, draw
+from provegym.evals.benchmark import Advance, BenchmarkRun, command, draw
 from provegym.evals.environments import TEVAL, BenchmarkError
 from provegym.evals.gateway import Answer, Gateway, Load, noop
 from provegym.evals.journal import RESULTS, Journal, Result, Score
@@ -33,13 +33,13 @@ FORMATS = ("json", "str")
 
 
 @dataclass(frozen=True)
-class Folder:
+class TevalFolder:
     """The files of the benchmark in a user's folder, and the model that compares sentences."""
 
     data: Path
     embedder: str = ""
 
-    def tasks(self, run: Run) -> dict[str, Json]:
+    def tasks(self, run: BenchmarkRun) -> dict[str, Json]:
         """Every task by file and id, or so many of each file."""
         found: dict[str, Json] = {}
         for part in PARTS:
@@ -75,7 +75,7 @@ class Folder:
             sentences.close()
 
 
-def evaluate(folder: Folder, run: Run, load: Load, advance: Advance) -> Json:
+def evaluate(folder: TevalFolder, run: BenchmarkRun, load: Load, advance: Advance) -> Json:
     """Ask what is left of a run, if anything is, score every answer and report."""
     tasks = folder.tasks(run)
     settings = {**run.settings("teval", PARTS), "data": str(folder.data)}
@@ -147,7 +147,7 @@ def summary(results: Sequence[Result], floors: Mapping[str, float]) -> dict[str,
     return wholes | {name: found[name] for name in sorted(found)}
 
 
-def notes(folder: Folder) -> Iterator[str]:
+def notes(folder: TevalFolder) -> Iterator[str]:
     """What a reader must know about the figures."""
     yield "An ability is the mean of its two formats; never calls: an empty answer."
     if not folder.embedder:
@@ -157,7 +157,7 @@ def notes(folder: Folder) -> Iterator[str]:
         )
 
 
-def script(folder: Folder, run: Run, name: str) -> Answer | None:
+def script(folder: TevalFolder, run: BenchmarkRun, name: str) -> Answer | None:
     """A model that knows the answers, or one that says nothing of use."""
     if name == "noop":
         return noop

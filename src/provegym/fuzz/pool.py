@@ -15,7 +15,7 @@ from provegym.kernel.state import ENCODE, Spec
 Scalars = dict[str, list[Any]]
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """One record: what it is, its key, and its scalar values by field name."""
 
     noun: str
@@ -23,7 +23,7 @@ class Row(NamedTuple):
     fields: Scalars
 
 
-Known = dict[int, tuple[Record, Row]]
+Known = dict[int, tuple[Record, TableRow]]
 
 
 def snake(spec: Spec) -> str:
@@ -64,7 +64,7 @@ def records(value: Any, noun: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield from records(part, noun if name == "items" else singular(name))
 
 
-def state_rows(state: State, known: Known | None = None) -> Iterator[tuple[Row, bool]]:
+def state_rows(state: State, known: Known | None = None) -> Iterator[tuple[TableRow, bool]]:
     """Every record of a state, and whether people chose its key themselves.
 
     Records never change. The rows made are kept in `known` by the identity of their records, and
@@ -75,7 +75,7 @@ def state_rows(state: State, known: Known | None = None) -> Iterator[tuple[Row, 
         records = list(getattr(state, name))
         new = [record for record in records if id(record) not in known]
         for record, plain in zip(new, msgspec.json.decode(ENCODE(new)), strict=True):
-            known[id(record)] = record, Row(snake(spec), plain[spec.key], flat(plain))
+            known[id(record)] = record, TableRow(snake(spec), plain[spec.key], flat(plain))
         for record in records:
             yield known[id(record)][1], not spec.prefix
 
@@ -83,9 +83,9 @@ def state_rows(state: State, known: Known | None = None) -> Iterator[tuple[Row, 
 class Pool:
     """Live values: those of one state, or of whatever records are given."""
 
-    def __init__(self, now: datetime, rows: Iterable[tuple[Row, bool]]) -> None:
+    def __init__(self, now: datetime, rows: Iterable[tuple[TableRow, bool]]) -> None:
         self.now = now
-        self.rows: list[Row] = []
+        self.rows: list[TableRow] = []
         self.keys: dict[str, list[str]] = defaultdict(list)
         self.natural: list[str] = []
         self.fields: Scalars = defaultdict(list)
@@ -97,7 +97,7 @@ class Pool:
             for name, values in row.fields.items():
                 self.fields[name] += values
         self.by_key = {row.key: row for row in self.rows}
-        self.mentions: dict[str, list[Row]] = defaultdict(list)
+        self.mentions: dict[str, list[TableRow]] = defaultdict(list)
         for row in self.rows:
             for key in self._links(row):
                 self.mentions[key].append(row)
@@ -111,11 +111,11 @@ class Pool:
         ]
         self._live: dict[tuple[str, str], list[str]] = {}
 
-    def _links(self, row: Row) -> list[str]:
+    def _links(self, row: TableRow) -> list[str]:
         values = (value for values in row.fields.values() for value in values)
         return [v for v in values if isinstance(v, str) and v != row.key and v in self.by_key]
 
-    def around(self, row: Row, mentioned: dict[str, Row]) -> Scalars:
+    def around(self, row: TableRow, mentioned: dict[str, TableRow]) -> Scalars:
         """A record's values and those of the records next to it, by the names arguments have."""
         near: Scalars = {f"{row.noun}_id": [row.key], row.noun: [row.key], **row.fields}
         beside = [self.by_key[key] for key in self._links(row)]

@@ -5,7 +5,7 @@ from random import Random
 
 import msgspec
 
-from provegym.graph.dependency import Edge, Graph
+from provegym.graph.dependency import Dependency, Graph
 
 SHORTEST, LONGEST = 2, 5
 MOST = 0.5
@@ -15,16 +15,16 @@ class Chain(msgspec.Struct, frozen=True):
     """Tools in an order in which each depends on the one before it, and the edges that say so."""
 
     tools: tuple[str, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[Dependency, ...]
 
 
 def sample(graph: Graph, count: int, seed: int = 0) -> tuple[Chain, ...]:
     """So many chains of two to five tools; with as many as there are edges, each edge is used."""
-    sampler = Sampler(graph, seed)
+    sampler = ChainSampler(graph, seed)
     return tuple(sampler.draw() for _ in range(count if graph.edges else 0))
 
 
-class Sampler:
+class ChainSampler:
     """Draws chains one by one, each around the edge that was used least so far."""
 
     def __init__(self, graph: Graph, seed: int) -> None:

@@ -26,7 +26,7 @@ METHOD = 1
 GRAPHS_KEPT = 64
 
 
-class Run(msgspec.Struct, frozen=True):
+class Trial(msgspec.Struct, frozen=True):
     """A call of an edge's evidence and what it came to."""
 
     tool: str
@@ -35,15 +35,15 @@ class Run(msgspec.Struct, frozen=True):
     result: str
 
 
-class Edge(msgspec.Struct, frozen=True, omit_defaults=True):
+class Dependency(msgspec.Struct, frozen=True, omit_defaults=True):
     """B depends on A: by which value, and the calls on a fresh world that show it."""
 
     kind: Literal["explicit", "implicit"]
     source: str
     target: str
     seed: int
-    with_source: tuple[Run, ...]
-    without: tuple[Run, ...]
+    with_source: tuple[Trial, ...]
+    without: tuple[Trial, ...]
     argument: str = ""
     pointer: str = ""
 
@@ -54,7 +54,7 @@ class Graph(msgspec.Struct, frozen=True):
     server: str
     key: str
     tools: tuple[str, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[Dependency, ...]
 
     def pairs(self, kind: str | None = None) -> set[tuple[str, str]]:
         """The pairs of tools that have an edge of some kind."""
@@ -67,7 +67,7 @@ def build(server: AnyServer, seed: int = 0) -> Graph:
     A large server shows enough of itself on one, and a foreign one has no other.
     """
     worlds = THRIFTY.worlds if server.foreign else Effort().worlds
-    found: dict[tuple[str, ...], Edge] = {}
+    found: dict[tuple[str, ...], Dependency] = {}
     idle = {name for name, tool in server.tools.items() if tool.writes}
     for number in range(1 if len(server.tools) > LARGE else worlds):
         if idle or number < ENOUGH:
@@ -105,7 +105,7 @@ def _kept(server: AnyServer, seed: int, folder: Path) -> Graph:
     return graph
 
 
-def prove_edges(server: AnyServer, seed: int) -> tuple[list[Edge], set[str]]:
+def prove_edges(server: AnyServer, seed: int) -> tuple[list[Dependency], set[str]]:
     """Every edge that one world of a server shows, and the tools that worked there."""
     seen = Observer(server, seed).explore()
     prover, lifts = Prover(seen), Unblocker(seen)
@@ -122,9 +122,9 @@ def prove_edges(server: AnyServer, seed: int) -> tuple[list[Edge], set[str]]:
     return edges, {name for name in seen.tools if seen.worked[name]}
 
 
-def explicit_edge(proof: Proof, seed: int) -> Edge:
+def explicit_edge(proof: Proof, seed: int) -> Dependency:
     """An edge from a value that opens a lock."""
-    return Edge(
+    return Dependency(
         kind="explicit",
         source=proof.source.tool,
         target=proof.slot.tool,
@@ -136,9 +136,9 @@ def explicit_edge(proof: Proof, seed: int) -> Edge:
     )
 
 
-def implicit_edge(lift: Lift, seed: int) -> Edge:
+def implicit_edge(lift: Lift, seed: int) -> Dependency:
     """An edge from a write that lifts a rule."""
-    return Edge(
+    return Dependency(
         kind="implicit",
         source=lift.write.tool,
         target=lift.worked.tool,
@@ -148,7 +148,7 @@ def implicit_edge(lift: Lift, seed: int) -> Edge:
     )
 
 
-def runs(tried: Tried) -> tuple[Run, ...]:
+def runs(tried: Tried) -> tuple[Trial, ...]:
     """The calls from the seed to this one."""
     calls = (*tried.before.path, tried)
-    return tuple(Run(t.tool, t.arguments, t.outcome.ok, t.outcome.text[:SHOWN]) for t in calls)
+    return tuple(Trial(t.tool, t.arguments, t.outcome.ok, t.outcome.text[:SHOWN]) for t in calls)

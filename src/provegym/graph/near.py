@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from random import Random
 
-from provegym.fuzz.pool import Row, Scalars, flat, folded, singular
+from provegym.fuzz.pool import Scalars, TableRow, flat, folded, singular
 from provegym.graph.observe import Observer, Tried, texts
 from provegym.graph.slots import EACH, Json, Slot, filled, leaves
 from provegym.kernel import Tool
@@ -43,7 +43,7 @@ class Near:
         for name, some in values.items():
             self.names[name] += [value for value in some if value not in self.names[name]]
 
-    def _rows(self, known: list[str]) -> Iterator[Row]:
+    def _rows(self, known: list[str]) -> Iterator[TableRow]:
         """The records that go by one of these texts, or that have one of them as a title."""
         by_key, titled = self.seen.pool.by_key, self.seen.titled
         for text in known:

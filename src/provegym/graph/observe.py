@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from provegym.fuzz import Fuzzer
-from provegym.fuzz.pool import Pool, Row, flat, records, singular
+from provegym.fuzz.pool import Pool, TableRow, flat, records, singular
 from provegym.graph.slots import EACH, Json, Scalar, Slot, filled, leaves, lines, slots, spots
 from provegym.kernel import AnyServer, Outcome, Session, Tool
 
@@ -47,14 +47,14 @@ class Effort(NamedTuple):
 THRIFTY = Effort(1, 60, 14, 5, 2, 2, 1, 2, 1, 12, 6, 400)
 
 
-class Source(NamedTuple):
+class Origin(NamedTuple):
     """Where a value comes from: a tool and a place in its result, lists folded into `*`."""
 
     tool: str
     pointer: str
 
 
-class World(NamedTuple):
+class Branch(NamedTuple):
     """A session and the calls that led to it from the seed."""
 
     session: Session
@@ -66,14 +66,14 @@ class Tried(NamedTuple):
 
     tool: str
     arguments: Json
-    before: World
+    before: Branch
     outcome: Outcome
     session: Session
 
     @property
-    def after(self) -> World:
+    def after(self) -> Branch:
         """The world this call leaves."""
-        return World(self.session, (*self.before.path, self))
+        return Branch(self.session, (*self.before.path, self))
 
     @property
     def recognised(self) -> bool:
@@ -81,7 +81,7 @@ class Tried(NamedTuple):
         return self.outcome.ok or self.outcome.error in RULES
 
 
-def attempt(world: World, tool: str, arguments: Json) -> Tried:
+def attempt(world: Branch, tool: str, arguments: Json) -> Tried:
     """Make a call on a fork of a world."""
     session = world.session.fork()
     return Tried(tool, arguments, world, session.call(tool, arguments), session)
@@ -97,16 +97,16 @@ class Observer:
         self.effort = THRIFTY if server.foreign else Effort()
         self.spots = lines if server.foreign else spots
         self.slots = {name: slots(tool) for name, tool in server.tools.items()}
-        self.base = World(Session([server], seed))
-        self.yields: dict[Source, dict[str, Tried]] = defaultdict(dict)
+        self.base = Branch(Session([server], seed))
+        self.yields: dict[Origin, dict[str, Tried]] = defaultdict(dict)
         self.worked: dict[str, list[Tried]] = defaultdict(list)
         self.refused: dict[str, list[Tried]] = defaultdict(list)
         self.failed: set[str] = set()
-        self.rows: dict[tuple[str, str], Row] = {}
+        self.rows: dict[tuple[str, str], TableRow] = {}
         self._shapes: dict[str, Counter[tuple[Any, ...]]] = defaultdict(Counter)
         self._stems: dict[str, list[str]] = {}
         self.pages: Counter[str] = Counter()
-        self.titled: dict[str, list[Row]] = {}
+        self.titled: dict[str, list[TableRow]] = {}
         self.fuzzer = Fuzzer(server, f"observe {seed}")
         self.chance = Random(f"observe {server.name} {seed}")
 
@@ -239,13 +239,13 @@ class Observer:
         value = tried.outcome.value
         for pointer, leaf in self.spots(value):
             if isinstance(leaf, str) and leaf and not echoes(leaf, tried.arguments):
-                self.yields[Source(tried.tool, pointer)].setdefault(leaf, tried)
+                self.yields[Origin(tried.tool, pointer)].setdefault(leaf, tried)
                 if self.server.foreign and "\n" not in leaf and pointer.endswith(EACH):
-                    self.rows.setdefault(("text", leaf), Row("text", leaf, {"text": [leaf]}))
+                    self.rows.setdefault(("text", leaf), TableRow("text", leaf, {"text": [leaf]}))
         for noun, record in records(value, singular(VERBS.sub("", tried.tool))):
             key = name_of(record) if self.server.foreign else key_of(record)
             if key is not None:
-                self.rows.setdefault((noun, key), Row(noun, key, flat(record)))
+                self.rows.setdefault((noun, key), TableRow(noun, key, flat(record)))
 
 
 def echoes(leaf: str, arguments: Json) -> bool:

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from provegym.graph.observe import Observer, Source, Tried, World, attempt, echoes, stem_of
+from provegym.graph.observe import Branch, Observer, Origin, Tried, attempt, echoes, stem_of
 from provegym.graph.slots import Scalar, Slot, filled, leaves, taken
 
 
 class Proof(NamedTuple):
     """A place of a result whose value makes a call work, and the run in which it is missing."""
 
-    source: Source
+    source: Origin
     slot: Slot
     worked: Tried
     failed: Tried
@@ -42,7 +42,7 @@ class Prover:
     def __init__(self, seen: Observer) -> None:
         self.seen = seen
         self.effort = seen.effort
-        self.kin: dict[str, set[Source]] = {}
+        self.kin: dict[str, set[Origin]] = {}
 
     def proofs(self, targets: Iterable[str]) -> Iterator[Proof]:
         """Every explicit edge to some tools.
@@ -94,7 +94,7 @@ class Prover:
         unknown = [swap for swap in failed if not swap.recognised]
         return Key(tried, (unknown or failed)[0], 2 * len(unknown) >= len(failed))
 
-    def _kin(self, value: str) -> set[Source]:
+    def _kin(self, value: str) -> set[Origin]:
         """The places that yield values of the same sort: half are the same, or they look alike."""
         if value not in self.kin:
             yields = self.seen.yields
@@ -110,7 +110,7 @@ class Prover:
             }
         return self.kin[value]
 
-    def _read(self, source: Source, lock: Lock) -> Proof | None:
+    def _read(self, source: Origin, lock: Lock) -> Proof | None:
         """Whether values that a read yields open a lock, tried together with the read itself."""
         for key in lock.keys:
             values = self._yielded(source, key.known, lock.slot)
@@ -125,7 +125,7 @@ class Prover:
                     return Proof(source, lock.slot, worked, key.failed)
         return None
 
-    def _yielded(self, source: Source, tried: Tried, slot: Slot) -> dict[str, Tried]:
+    def _yielded(self, source: Origin, tried: Tried, slot: Slot) -> dict[str, Tried]:
         """Some values of a place and the calls that yield them, the one that was used first."""
         values, used = self.seen.yields[source], taken(tried.arguments, slot.path)
         own = self.effort.own
@@ -151,7 +151,7 @@ class Prover:
                     unknown.add(leaf)
                 if worked.outcome.ok and (failed := self._missing(made, worked, key, leaf)):
                     self.seen.note(worked)
-                    return Proof(Source(write.tool, pointer), lock.slot, worked, failed)
+                    return Proof(Origin(write.tool, pointer), lock.slot, worked, failed)
         return None
 
     def _spots(self, tried: Tried) -> Iterator[tuple[str, Scalar | bool]]:
@@ -166,10 +166,10 @@ class Prover:
         return None if echoes(leaf, write.arguments) or not key.looked_up else key.failed
 
 
-def _swap(world: World, tried: Tried, slot: Slot, value: str) -> Tried:
+def _swap(world: Branch, tried: Tried, slot: Slot, value: str) -> Tried:
     return attempt(world, tried.tool, filled(tried.arguments, slot.path, value))
 
 
-def _again(write: Tried, world: World) -> Tried:
+def _again(write: Tried, world: Branch) -> Tried:
     """The same write on the world that another call needs, where that is not the seed."""
     return attempt(world, write.tool, write.arguments) if world.path else write

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from provegym.graph.dependency import Edge, Graph, Run
+from provegym.graph.dependency import Dependency, Graph, Trial
 
 MAX_RESULT = 160
 
@@ -32,11 +32,11 @@ def list_evidence(graph: Graph, tool: str) -> str:
     return "\n\n".join(explain(edge) for edge in edges) or f"nothing depends on {tool}, nor it"
 
 
-def _by(edge: Edge) -> str:
+def _by(edge: Dependency) -> str:
     return f"{edge.argument} = {edge.pointer}" if edge.argument else "must come first"
 
 
-def explain(edge: Edge) -> str:
+def explain(edge: Dependency) -> str:
     """An edge in words: what it says, the run with its source and the run without."""
     value = f": {edge.argument} is {edge.pointer}" if edge.argument else ""
     lines = [f"{edge.source} → {edge.target}, {edge.kind}{value} (world {edge.seed})", "with:"]
@@ -44,7 +44,7 @@ def explain(edge: Edge) -> str:
     return "\n".join([*lines, "without:", *(f"  {_shown(run)}" for run in edge.without)])
 
 
-def _shown(run: Run) -> str:
+def _shown(run: Trial) -> str:
     arguments = msgspec.json.encode(run.arguments).decode()
     result = run.result if len(run.result) <= MAX_RESULT else f"{run.result[:MAX_RESULT]}…"
     return f"{run.tool}({arguments}) {'→' if run.ok else 'fails:'} {result}"

@@ -29,7 +29,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a new session is asked for with."""
 
     servers: Annotated[list[str], msgspec.Meta(min_length=1, max_length=100)] | None = None
@@ -51,7 +51,7 @@ def control_routes(sessions: Sessions) -> list[Route]:
     """The routes of the control API over a set of sessions."""
 
     async def open_session(request: Request) -> Response:
-        wanted = await _body(request, Opening)
+        wanted = await _body(request, NewSession)
         return answer(_describe(sessions, sessions.open(wanted.servers, wanted.seed)), 201)
 
     async def show(request: Request) -> Response:

@@ -17,7 +17,7 @@ import mcp_types as types
 import msgspec
 
 from provegym import servers
-from provegym.hosts.foreign_pool import Log, Pool, Write
+from provegym.hosts.foreign_pool import Log, ProcessPool, Write
 from provegym.hosts.foreign_process import FRESH, NoStart, Options, is_url
 from provegym.hosts.foreign_schema import check, tidy
 from provegym.hosts.inline import HostError
@@ -43,7 +43,7 @@ HOW_TO_USE = (
 class ForeignState(State):
     """A state of somebody's server: the writes that lead to it from the start."""
 
-    def __init__(self, pool: Pool, seed: Seed, origin: str) -> None:
+    def __init__(self, pool: ProcessPool, seed: Seed, origin: str) -> None:
         super().__init__(seed)
         self.pool = pool
         self.origin = origin
@@ -133,7 +133,7 @@ class ForeignServer(Server[ForeignState]):
     foreign = True
 
     def __init__(self, target: str, options: Options) -> None:
-        self.pool = Pool(target, options)
+        self.pool = ProcessPool(target, options)
         atexit.register(self.close)
         try:
             info, listed = self.pool.describe()

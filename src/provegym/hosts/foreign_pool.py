@@ -15,10 +15,10 @@ import mcp_types as types
 from provegym.hosts.foreign_process import (
     FRESH,
     Background,
-    Lost,
     NoStart,
     Options,
     Process,
+    ProcessLost,
     is_url,
 )
 from provegym.hosts.foreign_reply import Answer
@@ -48,7 +48,7 @@ class Copy:
     log: Log = ()
 
 
-class Pool:
+class ProcessPool:
     """Runs calls in states, on as few copies as it can."""
 
     def __init__(self, target: str, options: Options) -> None:
@@ -102,7 +102,7 @@ class Pool:
     def _ask(self, copy: Copy, call: Write) -> Answer:
         try:
             return self._background.run(copy.process.call(call.tool, call.arguments))
-        except Lost as lost:
+        except ProcessLost as lost:
             self.lost.setdefault(call.tool, []).append(str(lost))
             self._drop(copy)
             raise BadArguments("the server crashed or hung in this call") from None

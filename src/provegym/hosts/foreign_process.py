@@ -44,7 +44,7 @@ class NoStart(HostError, Bug):
     """The server could not be started, or does not speak MCP; in a call it is the server's bug."""
 
 
-class Lost(Exception):
+class ProcessLost(Exception):
     """The server crashed or hung in a call; the copy it happened in is gone."""
 
 
@@ -199,21 +199,21 @@ class Process:
         return answer._replace(text=answer.text.replace(fresh, ALIAS))
 
     async def _within(self, work: Coroutine[Any, Any, T], what: str) -> T:
-        """Wait for an answer, not for ever; Lost if the copy can no longer be relied on."""
+        """Wait for an answer, not for ever; ProcessLost if the copy can no longer be relied on."""
         seconds = self.options.call_seconds
         try:
             async with asyncio.timeout(seconds):
                 return await work
         except TimeoutError:
             said = f"did not answer {what} within {seconds:g} s{self._words()}"
-            raise Lost(f"{self.target} {said}") from None
+            raise ProcessLost(f"{self.target} {said}") from None
         except MCPError as problem:
             if problem.code != types.CONNECTION_CLOSED:
                 raise
-            raise Lost(f"{self.target} ended while it ran {what}{self._words()}") from None
+            raise ProcessLost(f"{self.target} ended while it ran {what}{self._words()}") from None
         except Exception as problem:
             said = f"gave no proper answer to {what}: {_reason(problem)}"
-            raise Lost(f"{self.target} {said}") from problem
+            raise ProcessLost(f"{self.target} {said}") from problem
 
     def _words(self) -> str:
         return last_words(self._folder / "stderr") if self._folder else self._said

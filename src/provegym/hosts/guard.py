@@ -24,7 +24,7 @@ def is_loopback(host: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Limits:
+class RequestLimits:
     """Who may speak to the host and how much at once."""
 
     hosts: Iterable[str] = ()
@@ -35,7 +35,7 @@ class Limits:
 class Guard:
     """Middleware in front of MCP, control API and pages alike."""
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
         self.app = RequestBodyLimitMiddleware(app, limits.max_body)
         self.names = frozenset((*LOOPBACK, *limits.hosts))
         self.token = None if limits.token is None else f"Bearer {limits.token}".encode()

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from provegym.hosts.control import control_routes
-from provegym.hosts.guard import Guard, Limits, is_loopback
+from provegym.hosts.guard import Guard, RequestLimits, is_loopback
 from provegym.hosts.inline import HostError, NoSession, Sessions
 from provegym.hosts.mcp import http_manager, http_sessions, legacy_key, sdk_server
 
@@ -25,7 +25,7 @@ SHUTDOWN_SECONDS = 5
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class McpEndpoint:
     """One MCP endpoint: checks the session in the URL, then lets the SDK speak."""
 
     manager: StreamableHTTPSessionManager
@@ -60,7 +60,7 @@ def faces(
 def build_app(
     sessions: Sessions,
     shown: "dict[str, SdkServer[Any]]",
-    limits: Limits,
+    limits: RequestLimits,
     *,
     streamed: Container[str] = (),
 ) -> ASGIApp:
@@ -73,7 +73,7 @@ def build_app(
     for face, server in shown.items():
         manager = http_manager(server, sessions, streamed=face in streamed)
         managers.append(manager)
-        endpoint = Endpoint(manager, sessions)
+        endpoint = McpEndpoint(manager, sessions)
         path = f"/{face}/mcp" if face else "/mcp"
         routes += [Route(f"/s/{{session}}{path}", endpoint), Route(path, endpoint)]
 

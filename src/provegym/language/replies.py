@@ -40,7 +40,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Scene:
+class TurnEnd:
     """What there is to speak of at the end of a turn."""
 
     example: Example
@@ -79,7 +79,7 @@ def known(table: str, key: str, server: str) -> str | None:
     return found
 
 
-def words(scene: Scene, toolbox: Toolbox) -> str:
+def words(scene: TurnEnd, toolbox: Toolbox) -> str:
     """The message that ends a turn."""
     chance = Random(f"answers {scene.example.id} {scene.turn}")
     slot = scene.example.turns[scene.turn].asks
@@ -93,7 +93,7 @@ def words(scene: Scene, toolbox: Toolbox) -> str:
     return " ".join(told) or _found(scene, chance)
 
 
-def _reason(scene: Scene) -> str:
+def _reason(scene: TurnEnd) -> str:
     """Which phrases suit a turn without calls, by why there is nothing to call."""
     made = scene.example.provenance
     if made.why:
@@ -130,7 +130,7 @@ def _types(schema: Json) -> list[str]:
     return [kind] if isinstance(kind, str) else kind
 
 
-def _schema(scene: Scene, slot: str, toolbox: Toolbox) -> Json:
+def _schema(scene: TurnEnd, slot: str, toolbox: Toolbox) -> Json:
     """The schema of the argument that is asked for, in the step that takes it."""
     for step in scene.example.paths[0].steps:
         if step.turn > scene.turn and slot in step.arguments and step.tool in toolbox.schemas:
@@ -139,7 +139,7 @@ def _schema(scene: Scene, slot: str, toolbox: Toolbox) -> Json:
     return {}
 
 
-def _refused(scene: Scene, chance: Random) -> str:
+def _refused(scene: TurnEnd, chance: Random) -> str:
     why = scene.refusal
     names = names_in(scene.results)
     why = ID.sub(lambda found: names.get(found[0], "it"), why)
@@ -147,7 +147,7 @@ def _refused(scene: Scene, chance: Random) -> str:
     return sentence(chance.choice(phrases()["refused"]).format(why=why.rstrip(".")))
 
 
-def _confirmations(scene: Scene, chance: Random) -> Iterator[str]:
+def _confirmations(scene: TurnEnd, chance: Random) -> Iterator[str]:
     """One sentence for all that was changed."""
     names = names_in(scene.results)
     clauses = []
@@ -160,7 +160,7 @@ def _confirmations(scene: Scene, chance: Random) -> Iterator[str]:
         yield sentence(chance.choice(phrases()["done"]).format(did=listed(clauses)))
 
 
-def _details(done: Done, names: dict[str, str], scene: Scene) -> Iterator[str]:
+def _details(done: Done, names: dict[str, str], scene: TurnEnd) -> Iterator[str]:
     """The arguments the user would recognise: what they said, names for ids, and dates."""
     for name, value in [*done.arguments.items()][:MOST]:
         if isinstance(value, str) and value in names:
@@ -203,14 +203,14 @@ def past(verb: str) -> str:
     return f"{verb}ed"
 
 
-def _reports(scene: Scene, chance: Random) -> Iterator[str]:
+def _reports(scene: TurnEnd, chance: Random) -> Iterator[str]:
     """One sentence for each question that was asked."""
     for each in scene.done:
         if each.step.answers and (answer := _answer(each, scene)):
             yield sentence(chance.choice(phrases()["report"]).format(answer=answer))
 
 
-def _answer(done: Done, scene: Scene) -> str:
+def _answer(done: Done, scene: TurnEnd) -> str:
     """What a read's answer points to: some of a list, fields of one record, or values anywhere."""
     pointers = [p for p in done.step.answers if point(done.result, p)[0]]
     holders = {pointer.rpartition("/")[0] for pointer in pointers}
@@ -222,7 +222,7 @@ def _answer(done: Done, scene: Scene) -> str:
     return listed([f"the result is {spoken(point(done.result, p)[1])}" for p in pointers] or [""])
 
 
-def _several(items: list[Any], total: int, scene: Scene) -> str:
+def _several(items: list[Any], total: int, scene: TurnEnd) -> str:
     """How many there are, and the first of them in short."""
     if not items:
         return "there are none"
@@ -231,7 +231,7 @@ def _several(items: list[Any], total: int, scene: Scene) -> str:
     return f"there {'is one' if total == 1 else f'are {total}'}: {'; '.join(told)}{rest}"
 
 
-def _in_short(item: Any, scene: Scene) -> str:
+def _in_short(item: Any, scene: TurnEnd) -> str:
     if not isinstance(item, dict):
         return spoken(item)
     name = _name_of(item)
@@ -243,7 +243,7 @@ def _in_short(item: Any, scene: Scene) -> str:
     return f"{name} ({', '.join(fields)})" if name and fields else name or ", ".join(fields)
 
 
-def _fields(record: Json, keys: list[str], scene: Scene) -> str:
+def _fields(record: Json, keys: list[str], scene: TurnEnd) -> str:
     """Fields of a record; if many would do, first those the question seems to be about."""
     name = _name_of(record, keys[0] if len(keys) == 1 else "")
     if len(keys) > FIELDS - 1:
@@ -288,7 +288,7 @@ def _clause(key: str, value: Any, owner: str, server: str) -> str:
     return f"the {plain}{f' of {owner}' if owner else ''} {verb} {spoken(value)}"
 
 
-def _found(scene: Scene, chance: Random) -> str:
+def _found(scene: TurnEnd, chance: Random) -> str:
     """What the last read showed, where nothing in particular was pointed to."""
     return sentence(
         chance.choice(phrases()["report"]).format(

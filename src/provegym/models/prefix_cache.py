@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from provegym.models.kv_cache import Shelf, stack
-from provegym.models.sampler import MOST_KEPT, Row, Sampler
+from provegym.models.sampler import MOST_KEPT, Continuation, Sampler
 
 
 class Memory(NamedTuple):
@@ -39,7 +39,7 @@ class Remembering(Sampler):
         self._remember(Memory(context, len(context), read[0]))
         return read
 
-    def _keep(self, rows: Sequence[Row], done: set[int], cache: Any, width: int) -> None:
+    def _keep(self, rows: Sequence[Continuation], done: set[int], cache: Any, width: int) -> None:
         if not self.remembers:
             return
         for at in sorted(done):

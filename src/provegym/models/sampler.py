@@ -15,7 +15,7 @@ from provegym.models.source import Sampled
 MOST_KEPT = 4 * 1024**3
 
 
-class Row(NamedTuple):
+class Continuation(NamedTuple):
     """A context that is being continued, the how-manieth it is, and what was drawn so far."""
 
     number: int
@@ -67,7 +67,7 @@ class Sampler:
             self.model.train(training)
 
     def _continue(self, contexts: list[list[int]], most: int) -> list[Sampled]:
-        rows = [Row(number, each, Sampled([], [])) for number, each in enumerate(contexts)]
+        rows = [Continuation(number, each, Sampled([], [])) for number, each in enumerate(contexts)]
         samples = [row.sampled for row in rows]
         width = max(map(len, contexts))
         mask = self._mask(contexts, width + most)
@@ -137,7 +137,7 @@ class Sampler:
         rows = [[0] * blank + [1] * (room - blank) for blank in blanks]
         return self.torch.tensor(rows, device=self.model.device)
 
-    def _keep(self, rows: Sequence[Row], done: set[int], cache: Any, width: int) -> None:
+    def _keep(self, rows: Sequence[Continuation], done: set[int], cache: Any, width: int) -> None:
         """Remember what was read of rows that are done, as far as there is room."""
         if not self.remembers:
             return
@@ -150,7 +150,7 @@ class Sampler:
             if size <= MOST_KEPT:
                 self.kept.append((known, held))
 
-    def _draw(self, rows: Sequence[Row], logits: Any, count: int) -> Any:
+    def _draw(self, rows: Sequence[Continuation], logits: Any, count: int) -> Any:
         """Draw a token for each row, by chance that does not depend on which others are done."""
         scaled = (logits / (self.temperature or 1.0)).log_softmax(-1)
         tokens = scaled.argmax(-1)

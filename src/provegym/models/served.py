@@ -40,7 +40,7 @@ class Weights:
     batch: int = 8
 
 
-class Asked(NamedTuple):
+class Waiting(NamedTuple):
     """A prompt, how many tokens may follow it, and who waits for them."""
 
     ids: list[int]
@@ -49,14 +49,14 @@ class Asked(NamedTuple):
 
 
 @dataclass
-class Served:
+class ServedModel:
     """A model and its tokenizer as something that answers."""
 
     source: Source
     tokenizer: Any
     weights: Weights
     longest: int
-    _waiting: list[Asked] = field(default_factory=list)
+    _waiting: list[Waiting] = field(default_factory=list)
     _sampling: "asyncio.Task[None] | None" = None
     _seats: "count[int]" = field(default_factory=count)
 
@@ -70,7 +70,7 @@ class Served:
         if room < 1:
             raise Refused(f"a prompt of {len(ids)} tokens; this model takes {self.longest - 1}")
         answer = asyncio.get_running_loop().create_future()
-        self._waiting.append(Asked(ids, min(self.weights.reply, room), answer))
+        self._waiting.append(Waiting(ids, min(self.weights.reply, room), answer))
         if self._sampling is None or self._sampling.done():
             self._sampling = asyncio.create_task(self._sample())
         sampled = await answer
@@ -101,7 +101,7 @@ class Served:
     async def _sample(self) -> None:
         """Sample all that waits and all that comes meanwhile; if it fails, all of them hear why."""
         await asyncio.sleep(0.01)
-        seated: dict[int, Asked] = {}
+        seated: dict[int, Waiting] = {}
         try:
             while self._waiting or seated:
                 await self._sample_round(seated)
@@ -112,7 +112,7 @@ class Served:
                     asked.answer.set_exception(failure)
             self._waiting.clear()
 
-    async def _sample_round(self, seated: dict[int, Asked]) -> None:
+    async def _sample_round(self, seated: dict[int, Waiting]) -> None:
         """Seat as many requests as fit in a batch, and answer those that are sampled next."""
         while self._waiting and len(seated) < self.weights.batch:
             asked = self._waiting.pop(0)
@@ -145,7 +145,7 @@ def _decoded(call: Json) -> Json:
     return {**call, "function": {**function, "arguments": arguments}}
 
 
-def serve(weights: Weights) -> Served:
+def serve(weights: Weights) -> ServedModel:
     """Load a model."""
     torch: Any = need("torch")
     cuda = torch.cuda.is_available()
@@ -155,7 +155,7 @@ def serve(weights: Weights) -> Served:
     if weights.adapter:
         model = model.merge_and_unload()
     sampler = Remembering(model, tokenizer, weights.temperature, 0)
-    return Served(Rounds(sampler.generate), tokenizer, weights, _longest(model.config))
+    return ServedModel(Rounds(sampler.generate), tokenizer, weights, _longest(model.config))
 
 
 def _longest(config: Any) -> int:
@@ -163,7 +163,7 @@ def _longest(config: Any) -> int:
     return min(int(config.max_position_embeddings), LONGEST)
 
 
-def _vllm(weights: Weights) -> Served:
+def _vllm(weights: Weights) -> ServedModel:
     from provegym.models.vllm import Vllm
 
     folder = str(embedded() if weights.model == "embedded" else weights.model)
@@ -172,4 +172,4 @@ def _vllm(weights: Weights) -> Served:
     if weights.adapter:
         engine.wear(weights.adapter)
     wide = replace(weights, batch=max(256, weights.batch))
-    return Served(engine.source, load_tokenizer(weights.model), wide, longest)
+    return ServedModel(engine.source, load_tokenizer(weights.model), wide, longest)

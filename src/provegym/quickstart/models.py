@@ -110,7 +110,7 @@ def _play(desk: Desk, bar: Progress, name: str, adapter: Path | None) -> tuple[s
     task = bar.add_task("loading the model", total=len(examples), completed=len(known))
     left = [example for example in examples if example.id not in known]
     with hushed(desk.log):
-        player = Player(desk, bar, task, adapter)
+        player = QuickstartPlayer(desk, bar, task, adapter)
         with appending(file) as append:
             for rollout in player.play(left, name):
                 append(line(rollout))
@@ -131,7 +131,7 @@ def _held(file: Path) -> Iterator[Rollout]:
         yield from read(file, Rollout)
 
 
-class Player:
+class QuickstartPlayer:
     """A model that plays tasks and says how far it is."""
 
     def __init__(self, desk: Desk, bar: Progress, task: Any, adapter: Path | None) -> None:

@@ -22,7 +22,7 @@ EXTRA = ("torch", "transformers", "trl", "peft", "datasets", "gguf", "matplotlib
 MADE = ("plots", "report.html", "log.txt")
 
 
-class Step(NamedTuple):
+class Stage(NamedTuple):
     """A step: what it leaves in the folder, and what must be there for it."""
 
     name: str
@@ -46,13 +46,13 @@ def adapter() -> str:
 
 
 STEPS = (
-    Step("worlds", steps.worlds),
-    Step("corpus", steps.corpus, ("corpus",)),
-    Step("verify", steps.contract),
-    Step("tasks", steps.choose, ("tasks.jsonl",)),
-    Step("base", models.base, ("base.jsonl",), extra),
-    Step("trained", models.trained, ("trained.jsonl",), adapter),
-    Step("grpo", models.grpo, ("grpo",), adapter),
+    Stage("worlds", steps.worlds),
+    Stage("corpus", steps.corpus, ("corpus",)),
+    Stage("verify", steps.contract),
+    Stage("tasks", steps.choose, ("tasks.jsonl",)),
+    Stage("base", models.base, ("base.jsonl",), extra),
+    Stage("trained", models.trained, ("trained.jsonl",), adapter),
+    Stage("grpo", models.grpo, ("grpo",), adapter),
 )
 
 
@@ -95,7 +95,7 @@ def _work(desk: Desk) -> dict[str, list[str]]:
     return missing
 
 
-def _do(desk: Desk, step: Step, key: str) -> None:
+def _do(desk: Desk, step: Stage, key: str) -> None:
     """Do a step, unless it is done, and say what it came to."""
     kept = not desk.begin(step.name, key, step.files)
     if not kept:

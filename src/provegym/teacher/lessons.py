@@ -35,7 +35,7 @@ class Lessons:
     concurrency: int = 8
 
 
-class Written(msgspec.Struct, frozen=True):
+class LessonProgress(msgspec.Struct, frozen=True):
     """How much of each shard was taken from the plans, and how long what was kept of it is."""
 
     model: str
@@ -96,14 +96,14 @@ class Classroom:
     def _save(self) -> None:
         lessons = self.lessons
         counts = {why: count for why, count in self.counts.items() if why != NO_ANSWER}
-        written = Written(lessons.model, lessons.rephrase, self.shards, counts)
+        written = LessonProgress(lessons.model, lessons.rephrase, self.shards, counts)
         write_atomically(self.state, msgspec.json.encode(written))
 
     def _resume(self) -> None:
         if not self.state.exists():
             return
         try:
-            written = msgspec.json.decode(self.state.read_bytes(), type=Written)
+            written = msgspec.json.decode(self.state.read_bytes(), type=LessonProgress)
         except msgspec.DecodeError as problem:
             raise BadFile(f"{self.state}: {problem}; remove it to start the lessons anew") from None
         if (written.model, written.rephrase) != (self.lessons.model, self.lessons.rephrase):

@@ -80,7 +80,7 @@ class LLM:
     async def transcript(self, example: Example) -> tuple[Json, ...] | None:
         """The messages of a rollout that succeeds, if one of a few tries does."""
         for _ in range(self.tries):
-            rollout = await play(example, Assistant(self, example.id), name=self.model)
+            rollout = await play(example, TeacherAssistant(self, example.id), name=self.model)
             if is_whole(rollout) and succeeded(rollout):
                 return rollout.messages
             self.refused[rollout.reason or "the rollout did not do what was asked"] += 1
@@ -115,7 +115,7 @@ class LLM:
 
 
 @dataclass(frozen=True)
-class Assistant:
+class TeacherAssistant:
     """The teacher as the assistant of one example, told how to work beside the example's system."""
 
     teacher: LLM

@@ -30,7 +30,7 @@ class Lengths(NamedTuple):
 
     prompts: list[int]
     tools: list[int]
-    rows: list[sft.Row]
+    rows: list[sft.SftRow]
     rests: list[int]
     left: int
 

@@ -17,7 +17,7 @@ UNKNOWN = ("softcap", "s_aux")
 IGNORED = -100
 
 
-class Part(NamedTuple):
+class PackedPart(NamedTuple):
     """A stretch of the row: its tokens, and where the keys that it sees before its own begin."""
 
     start: int
@@ -26,7 +26,7 @@ class Part(NamedTuple):
     shared: int = 0
 
 
-class Row(NamedTuple):
+class PackedRow(NamedTuple):
     """A batch in one row: inputs of the model, and where each sequence's completion stands."""
 
     inputs: dict[str, Any]
@@ -41,7 +41,7 @@ class Row(NamedTuple):
         ]
 
 
-def lay_out(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]]) -> Row:
+def lay_out(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]]) -> PackedRow:
     """Prompts and what follows them in one row; equal prompts next to each other stand there once.
 
     The last token of a prompt belongs to each completion: it is what the first token is drawn from.
@@ -50,7 +50,7 @@ def lay_out(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int
     ids: list[int] = []
     labels: list[int] = []
     positions: list[int] = []
-    parts: list[Part] = []
+    parts: list[PackedPart] = []
     places = []
     before: Sequence[int] = ()
     prefix = 0
@@ -58,11 +58,11 @@ def lay_out(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int
         shared = len(prompt) - 1
         if prompt != before:
             before, prefix = prompt, len(ids)
-            parts += [Part(prefix, shared)] if shared else []
+            parts += [PackedPart(prefix, shared)] if shared else []
             ids += prompt[:-1]
             labels += [IGNORED] * shared
             positions += range(shared)
-        part = Part(len(ids), max(1, len(completion)), prefix, shared)
+        part = PackedPart(len(ids), max(1, len(completion)), prefix, shared)
         parts.append(part)
         places.append((part.start, len(completion)))
         ids += [prompt[-1], *completion[:-1]]
@@ -70,10 +70,10 @@ def lay_out(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int
         positions += range(shared, shared + part.length)
     row = {"input_ids": ids, "position_ids": positions, "shift_labels": labels}
     inputs = {name: torch.tensor([values]) for name, values in row.items()}
-    return Row({**inputs, **_bounds(parts)}, places)
+    return PackedRow({**inputs, **_bounds(parts)}, places)
 
 
-def _bounds(parts: Sequence[Part]) -> dict[str, Any]:
+def _bounds(parts: Sequence[PackedPart]) -> dict[str, Any]:
     """Where parts begin among queries and among keys, and which token each key is."""
     torch = need("torch")
     queries = [part.length for part in parts]

@@ -23,11 +23,11 @@ Schedule = Literal["constant", "linear", "cosine"]
 LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RecipeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of a recipe."""
 
 
-class Lora(Table, frozen=True):
+class Lora(RecipeTable, frozen=True):
     """A low-rank adapter: the only weights that are trained, where there is one."""
 
     r: Count = 16
@@ -36,7 +36,7 @@ class Lora(Table, frozen=True):
     targets: tuple[str, ...] = LINEAR
 
 
-class Model(Table, frozen=True):
+class Model(RecipeTable, frozen=True):
     """The policy: "embedded", a folder or a hub id, and the adapter it starts from.
 
     That is a folder, or "shipped": the one that comes with the package.
@@ -49,7 +49,7 @@ class Model(Table, frozen=True):
     lora: Lora | None = None
 
 
-class Data(Table, frozen=True):
+class Data(RecipeTable, frozen=True):
     """The examples: a corpus, or how many to make; all servers and kinds, if none is named.
 
     Of a corpus that was not split by servers, `split` leaves out what belongs to the held-out ones.
@@ -68,7 +68,7 @@ class Data(Table, frozen=True):
     most: Count | None = None
 
 
-class Optimiser(Table, frozen=True):
+class Optimiser(RecipeTable, frozen=True):
     """AdamW, how it is paced, how a model computes, and how a run is kept.
 
     `packed` puts sequences end to end instead of padding them; `compiled` has torch compile layers.
@@ -150,7 +150,7 @@ class Grpo(Optimiser, frozen=True):
         return self.steps // self.iterations
 
 
-class Recipe(Table, frozen=True):
+class Recipe(RecipeTable, frozen=True):
     """One run's settings: a warm-up where it has [sft], GRPO where it has [grpo]."""
 
     model: Model = Model()

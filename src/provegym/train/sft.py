@@ -24,18 +24,18 @@ IGNORED = -100
 LOADERS = 4
 
 
-class Row(NamedTuple):
+class SftRow(NamedTuple):
     """A transcript as a model reads it; a label is the token itself or `IGNORED`."""
 
     input_ids: list[int]
     labels: list[int]
 
 
-def encode(example: Example, codec: Codec, most: int) -> Row:
+def encode(example: Example, codec: Codec, most: int) -> SftRow:
     """The tokens of an example's transcript, ended after the last reply that fits."""
     messages, learn = transcript(example)
     tools = Toolbox.of(example).openai()
-    row = Row(codec.open(messages[0]["content"], messages[1]["content"], tools), [])
+    row = SftRow(codec.open(messages[0]["content"], messages[1]["content"], tools), [])
     row.labels.extend([IGNORED] * len(row.input_ids))
     whole = 0
     for right, part in _parts(messages[2:], learn[2:]):
@@ -46,7 +46,7 @@ def encode(example: Example, codec: Codec, most: int) -> Row:
         if len(row.input_ids) > most:
             break
         whole = len(row.input_ids) if own else whole
-    return Row(row.input_ids[:whole], row.labels[:whole])
+    return SftRow(row.input_ids[:whole], row.labels[:whole])
 
 
 def _parts(messages: Sequence[Json], learn: Sequence[bool]) -> Iterable[tuple[bool, list[Json]]]:
@@ -59,13 +59,13 @@ def _parts(messages: Sequence[Json], learn: Sequence[bool]) -> Iterable[tuple[bo
             yield False, [message for message, _ in run]
 
 
-def rows(examples: Iterable[Example], codec: Codec, most: int) -> list[Row]:
+def rows(examples: Iterable[Example], codec: Codec, most: int) -> list[SftRow]:
     """The transcripts that fit, with something to learn in each."""
     found = spread(partial(_row, codec=codec, most=most), list(examples))
     return [row for row in found if row is not None]
 
 
-def _row(example: Example, codec: Codec, most: int) -> Row | None:
+def _row(example: Example, codec: Codec, most: int) -> SftRow | None:
     try:
         row = encode(example, codec, most)
     except TooLong:

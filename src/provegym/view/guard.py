@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from provegym.hosts.guard import Guard, Limits
+from provegym.hosts.guard import Guard, RequestLimits
 
 MAX_BODY = 128 * 1024
 TOKEN = b"x-provegym-token"
@@ -33,7 +33,7 @@ class PageGuard:
     """ASGI middleware before all routes."""
 
     def __init__(self, app: ASGIApp, port: int, token: str) -> None:
-        self.app = Guard(app, Limits(max_body=MAX_BODY))
+        self.app = Guard(app, RequestLimits(max_body=MAX_BODY))
         self.port = port
         self.hosts = frozenset(f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost"))
         self.origins = frozenset(b"http://" + host for host in self.hosts)

@@ -22,7 +22,7 @@ from provegym.train import trl
 from provegym.train.data import load as load_examples
 from provegym.train.run import TrainError
 from provegym.train.verl.agent_loop import launch
-from provegym.train.verl.overrides import Place
+from provegym.train.verl.overrides import RunFiles
 from train.tiny import build_model, build_tokenizer
 
 ROOT = Path(__file__).parents[3]
@@ -94,7 +94,7 @@ def test_verl_reads_the_examples_that_trl_would_in_its_order(model: Path, tmp_pa
     from pyarrow import parquet
 
     recipe = settings(model, DATA / "banking.jsonl")
-    place = Place(tmp_path / "run")
+    place = RunFiles(tmp_path / "run")
     launch.prepare(recipe, place, write_recipe(recipe), Progress(disable=True))
     rows = parquet.read_table(place.data).to_pylist()
     shown = {each.id: each for each in load_examples(recipe.data, tmp_path, Progress(disable=True))}
@@ -113,7 +113,7 @@ def test_the_base_of_a_run_is_the_model_with_its_adapter(model: Path, tmp_path: 
     import torch
 
     recipe = settings(model, DATA / "banking.jsonl", f"model.adapter={model / 'adapter'}")
-    place = Place(tmp_path)
+    place = RunFiles(tmp_path)
     launch.save_base(recipe, place)
     base, tokenizer = load(place.base, None, "cpu")
     adapted, _ = load(model / "small", model / "adapter", "cpu")
@@ -127,7 +127,7 @@ def test_the_base_of_a_run_is_the_model_with_its_adapter(model: Path, tmp_path: 
 def test_an_adapter_that_is_not_there_is_missed(model: Path, tmp_path: Path) -> None:
     recipe = settings(model, DATA / "banking.jsonl", "model.adapter=nowhere")
     with pytest.raises(TrainError, match=r"model\.adapter: there is no nowhere"):
-        launch.save_base(recipe, Place(tmp_path))
+        launch.save_base(recipe, RunFiles(tmp_path))
 
 
 def test_verl_is_started_on_what_was_prepared(
@@ -144,7 +144,7 @@ def test_verl_is_started_on_what_was_prepared(
     monkeypatch.setattr(launch.subprocess, "run", start)
     write(tmp_path / "one.jsonl", [pay_example(id=f"pay-{at}") for at in range(4)])
     recipe = settings(model, tmp_path / "one.jsonl")
-    place = Place(tmp_path / "run", gpus=2)
+    place = RunFiles(tmp_path / "run", gpus=2)
     launch.start(recipe, place, "", Progress(disable=True))
     (line,) = started
     assert line[1:] == launch.command(recipe, place)

@@ -11,10 +11,10 @@ from provegym.config import KNOWN, load_recipe
 from provegym.rewards import WEIGHTS
 from provegym.train.run import TrainError
 from provegym.train.verl.launch import agent_file
-from provegym.train.verl.overrides import Place, overrides
+from provegym.train.verl.overrides import RunFiles, overrides
 
 RECIPES = Path(__file__).parents[3] / "recipes"
-PLACE = Place(Path("/runs/one"))
+PLACE = RunFiles(Path("/runs/one"))
 # What the files of a run are made of, as the data's table is; and what changes speed or our own
 # records only.
 FILES = {"model.name", "model.adapter"}
@@ -76,7 +76,7 @@ REFUSED = {
 }
 
 
-def said(*changes: str, recipe: str = "embedded", place: Place = PLACE) -> dict[str, str]:
+def said(*changes: str, recipe: str = "embedded", place: RunFiles = PLACE) -> dict[str, str]:
     """The overrides of a recipe, and what the agent's file says."""
     settings = load_recipe(RECIPES / f"{recipe}.toml", changes)
     pairs = [line.partition("=") for line in overrides(settings, place)]

@@ -18,7 +18,7 @@ from provegym.train.recipe import Recipe
 from provegym.train.run import TrainError
 from provegym.train.start import adapter
 from provegym.train.trl import choose
-from provegym.train.verl.overrides import Place, has_base, overrides
+from provegym.train.verl.overrides import RunFiles, has_base, overrides
 
 MAIN = ("-m", "verl.trainer.main_ppo")
 SPOKEN = "0.9."
@@ -27,12 +27,12 @@ TOO_NEW = (5, 11)
 NEEDED = {"vllm": "vllm", "transfer_queue": "TransferQueue"}
 
 
-def command(recipe: Recipe, place: Place) -> list[str]:
+def command(recipe: Recipe, place: RunFiles) -> list[str]:
     """What starts verl, after the name of its Python."""
     return [*MAIN, *overrides(recipe, place)]
 
 
-def start(recipe: Recipe, place: Place, toml: str, bar: Progress) -> None:
+def start(recipe: Recipe, place: RunFiles, toml: str, bar: Progress) -> None:
     """Train by a recipe with verl, or go on with what is there."""
     line = command(recipe, place)
     check_installed()
@@ -64,7 +64,7 @@ def check_installed() -> None:
             raise TrainError(f"{module} is missing, which verl trains with: pip install {package}")
 
 
-def prepare(recipe: Recipe, place: Place, toml: str, bar: Progress) -> None:
+def prepare(recipe: Recipe, place: RunFiles, toml: str, bar: Progress) -> None:
     """Write what the command reads: examples, the agent's file and, where need be, the model."""
     if place.agent.exists():
         raise TrainError(
@@ -95,7 +95,7 @@ def agent_file(recipe: Recipe) -> bytes:
     return msgspec.json.format(msgspec.json.encode([loop])) + b"\n"
 
 
-def save_base(recipe: Recipe, place: Place) -> None:
+def save_base(recipe: Recipe, place: RunFiles) -> None:
     """Write the embedded model, or any with its adapter merged, as a folder of its own."""
     held = adapter(recipe.model)
     model, tokenizer = load(recipe.model.name, held, "cpu")

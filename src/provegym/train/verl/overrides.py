@@ -33,7 +33,7 @@ MOST_WEIGHT, DUAL_CLIP = 3.0, 3.0
 PLAIN = re.compile(r"[A-Za-z0-9_./:-]+")
 
 
-class Place(NamedTuple):
+class RunFiles(NamedTuple):
     """Where a run's files are, and what it runs on."""
 
     folder: Path
@@ -62,7 +62,7 @@ class Place(NamedTuple):
         return self.folder / "base"
 
 
-def overrides(recipe: Recipe, place: Place) -> list[str]:
+def overrides(recipe: Recipe, place: RunFiles) -> list[str]:
     """The arguments of verl's trainer for a recipe; `place` must be absolute."""
     if recipe.grpo is None:
         raise TrainError("the recipe has no [grpo] table, and verl trains nothing else here")
@@ -117,7 +117,7 @@ def _unsaid(recipe: Recipe, grpo: Grpo) -> Iterator[tuple[str, Any, str]]:
         yield "model.adapter", recipe.model.adapter, "give model.lora, which is trained on top"
 
 
-def _data(recipe: Recipe, grpo: Grpo, place: Place) -> Json:
+def _data(recipe: Recipe, grpo: Grpo, place: RunFiles) -> Json:
     return {
         "data.train_files": str(place.data),
         # It asks for some, and never reads them: there is no validation.
@@ -158,7 +158,7 @@ def _loss(recipe: Recipe, grpo: Grpo) -> Json:
     }
 
 
-def _update(recipe: Recipe, grpo: Grpo, place: Place) -> Json:
+def _update(recipe: Recipe, grpo: Grpo, place: RunFiles) -> Json:
     # A GPU's share of a step may be less than what the recipe does at a time on one.
     batch = gcd(grpo.batch, grpo.sequences // place.size)
     return {
@@ -180,7 +180,7 @@ def _update(recipe: Recipe, grpo: Grpo, place: Place) -> Json:
     }
 
 
-def _model(recipe: Recipe, place: Place) -> Json:
+def _model(recipe: Recipe, place: RunFiles) -> Json:
     name, lora = recipe.model.name, recipe.model.lora
     local = Path(name).resolve() if Path(name).is_dir() else name
     grpo = recipe.grpo or Grpo()
@@ -199,7 +199,7 @@ def _model(recipe: Recipe, place: Place) -> Json:
     return settings
 
 
-def _rollout(recipe: Recipe, grpo: Grpo, place: Place) -> Json:
+def _rollout(recipe: Recipe, grpo: Grpo, place: RunFiles) -> Json:
     limits = recipe.limits
     return {
         f"{ROLLOUT}.name": "vllm",
@@ -230,7 +230,7 @@ def _rollout(recipe: Recipe, grpo: Grpo, place: Place) -> Json:
     }
 
 
-def _trainer(grpo: Grpo, place: Place) -> Json:
+def _trainer(grpo: Grpo, place: RunFiles) -> Json:
     return {
         "trainer.nnodes": place.nodes,
         "trainer.n_gpus_per_node": place.gpus,
