@@ -14,6 +14,7 @@ from provegym.evals.compare import Row
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.measure import Estimate, change, estimate
 from provegym.files import appending, cut_torn_line, write_atomically
+from provegym.templates import fill
 from provegym.trace import Data, Json
 
 RESULTS, ROLLOUTS = "results.jsonl", "rollouts.jsonl"
@@ -132,7 +133,8 @@ class Journal(Folder[Result]):
             **told,
         }
         self.tell(report)
-        (self.folder / "report.md").write_text(page(report), "utf-8")
+        page = fill("evals/report.md.jinja", report=report)
+        (self.folder / "report.md").write_text(page, "utf-8")
         return report
 
 
@@ -192,34 +194,6 @@ def mean(some: Sequence[Score]) -> Score:
     floor = sum(floors) / count if len(floors) == count else None
     tasks = sum(each.tasks for each in some)
     return Score(score=value, low=value - below, high=value + above, tasks=tasks, floor=floor)
-
-
-def page(report: Json) -> str:
-    """A report for people to read."""
-    rows = [
-        f"| {name} | {100 * s['score']:.1f} | {100 * s['low']:.1f} to {100 * s['high']:.1f} |"
-        f" {'' if s.get('floor') is None else format(100 * s['floor'], '.1f')} | {s['tasks']} |"
-        for name, s in report["scores"].items()
-    ]
-    facts = [
-        f"- {name}: {_told(value)}"
-        for name, value in report.items()
-        if name not in ("scores", "failures", "notes") and value not in (None, "", {}, [])
-    ]
-    lost = [f"| {count} | {why} |" for why, count in report["failures"].items()]
-    parts = [
-        [f"# {report['benchmark']}: {report['model']}", ""],
-        ["| | % | 95 % | never calls | tasks |", "|---|---|---|---|---|", *rows, ""],
-        [*(f"{note}\n" for note in report.get("notes", ())), *facts, ""],
-        ["| tasks | why they failed |", "|---|---|", *lost, ""] if lost else [],
-    ]
-    return "\n".join(line for part in parts for line in part)
-
-
-def _told(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {each}" for name, each in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _write(file: Path, value: Any) -> None:
