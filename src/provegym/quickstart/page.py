@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from provegym import __version__
-from provegym.evals.measure import PARTS, has_gold, reward, success
+from provegym.evals.measure import PARTS, has_gold, success
 from provegym.quickstart.folder import Desk, Entry
-from provegym.rewards import WEIGHTS
+from provegym.rewards import BEST, WEIGHTS, paid
 from provegym.templates import fill
 from provegym.trace import Rollout
-from provegym.verify.proofs import BEST
 
 if TYPE_CHECKING:
     from provegym.quickstart.report import Report
@@ -47,7 +46,7 @@ def page(
         pair=most_helped(report.played),
         shown=LONG,
         success=success,
-        reward=reward,
+        paid=paid,
         has_gold=has_gold,
     )
 
@@ -62,4 +61,4 @@ def most_helped(played: Mapping[str, Sequence[Rollout]]) -> tuple[Rollout, Rollo
 def gain(pair: tuple[Rollout, Rollout]) -> tuple[bool, float, int]:
     """Whether the second alone succeeded, how much more it was paid, and how many calls it made."""
     before, after = pair
-    return success(before) < success(after), reward(after) - reward(before), len(after.calls)
+    return success(before) < success(after), paid(after) - paid(before), len(after.calls)
