@@ -3,6 +3,7 @@
 A run that was killed goes on from its last whole line; its report is made from the lines alone.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -140,13 +141,8 @@ class Journal(Folder[Result]):
 
 def failures(results: Iterable[Result]) -> dict[str, int]:
     """Why tasks failed, most frequent first, by the first words of what was said."""
-    found: dict[str, int] = {}
-    for result in results:
-        if result.error:
-            name = result.error.partition("\n")[0][:80]
-            found[name] = found.get(name, 0) + 1
-    most = sorted(found.items(), key=lambda each: -each[1])
-    return dict(most[:20])
+    errors = (result.error.partition("\n")[0][:80] for result in results if result.error)
+    return dict(Counter(errors).most_common(20))
 
 
 def scores(
