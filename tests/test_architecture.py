@@ -15,7 +15,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
-    {"kernel", "files"},
+    {"kernel", "files", "templates"},
     {"servers", "trace"},
     {"language", "toolbox", "rewards", "hosts", "fuzz", "workers"},
     {"search", "models"},

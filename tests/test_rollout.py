@@ -11,7 +11,7 @@ from examples import pay_example
 from provegym.kernel import Bug, Session
 from provegym.players.scripted import SCRIPTS, oracle
 from provegym.rewards import rescore
-from provegym.rollout import Caps, play, play_all
+from provegym.rollout import Caps, in_order, play
 from provegym.servers import load
 from provegym.trace import Example, Json, Reply, Rollout, ToolboxSpec, ToolCall
 
@@ -142,7 +142,7 @@ def test_a_crashing_policy_ends_its_own_rollout_only() -> None:
 
     async def run() -> list[Rollout]:
         made = iter([Crash(), oracle(pay_example()), Crash()])
-        batch = play_all([pay_example()] * 3, lambda e: play(e, next(made), name="t"), 2)
+        batch = in_order([pay_example()] * 3, lambda e: play(e, next(made), name="t"), 2)
         return [rollout async for rollout in batch]
 
     rollouts = anyio.run(run)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import msgspec
+import tomli_w
 from msgspec.structs import asdict
 
 from provegym.kernel.errors import suggest
@@ -54,7 +55,7 @@ def check_weights(weights: object) -> None:
 
 def write_recipe(recipe: Recipe) -> str:
     """A recipe as TOML, every setting written out; reading it gives the same recipe."""
-    return "\n".join(_tables(msgspec.to_builtins(recipe), ""))
+    return tomli_w.dumps(_without_none(msgspec.to_builtins(recipe)))
 
 
 def _read(path: Path, above: tuple[Path, ...]) -> Toml:
@@ -146,15 +147,13 @@ def _sentence(problem: str) -> str:
     return f"{where.strip('.`')}: {what[:1].lower()}{what[1:]}" if where else problem
 
 
-def _tables(table: Toml, prefix: str) -> Iterator[str]:
-    """The lines of a table: its values, then its tables; what is None is left out."""
-    for key, value in table.items():
-        if not isinstance(value, dict) and value is not None:
-            yield f"{key} = {msgspec.json.encode(value).decode()}"
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield f"\n[{prefix}{key}]"
-            yield from _tables(value, f"{prefix}{key}.")
+def _without_none(table: Toml) -> Toml:
+    """A table without what has no value: TOML has no null."""
+    return {
+        key: _without_none(value) if isinstance(value, dict) else value
+        for key, value in table.items()
+        if value is not None
+    }
 
 
 KNOWN = sorted(_known(Recipe))

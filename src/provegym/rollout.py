@@ -6,7 +6,8 @@ is our mistake, and is raised.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -29,6 +30,7 @@ class Policy(Protocol):
 
 AHEAD = 16
 MakePolicy = Callable[[Example], Policy]
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -218,28 +220,32 @@ def run_now(coroutine: Coroutine[Any, Any, T]) -> T:
     raise TypeError("a policy that waits cannot be played as a script")
 
 
-async def play_all(
-    examples: Iterable[Example],
-    play_one: Callable[[Example], Coroutine[Any, Any, Rollout]],
-    concurrency: int = 8,
-) -> AsyncIterator[Rollout]:
-    """Play many examples, so many at a time; rollouts come in the order of the examples.
+async def in_order(
+    items: Iterable[A], do: Callable[[A], Coroutine[Any, Any, T]], concurrency: int = 8
+) -> AsyncGenerator[T, None]:
+    """Do something with many items, so many at a time; results come in the order of the items.
 
-    A slow one holds up the order, not the others: many more than play at once may wait behind it.
+    A slow one holds up the order, not the others: many more than run at once may wait behind it.
+    Whoever stops half-way stops all that runs.
     """
     turn = asyncio.Semaphore(concurrency)
 
-    async def one(example: Example) -> Rollout:
+    async def one(item: A) -> T:
         async with turn:
-            return await play_one(example)
+            return await do(item)
 
-    waiting: list[asyncio.Task[Rollout]] = []
-    for example in examples:
-        waiting.append(asyncio.create_task(one(example)))
-        if len(waiting) >= AHEAD * concurrency:
-            yield await waiting.pop(0)
-    for task in waiting:
-        yield await task
+    waiting: deque[asyncio.Task[T]] = deque()
+    try:
+        for item in items:
+            waiting.append(asyncio.create_task(one(item)))
+            if len(waiting) >= AHEAD * concurrency:
+                yield await waiting.popleft()
+        while waiting:
+            yield await waiting.popleft()
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
 
 
 def _read_arguments(text: str) -> Json | None:

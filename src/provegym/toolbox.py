@@ -6,6 +6,7 @@ out of the schemas. What is not in it does not exist for the model.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -153,9 +154,7 @@ def gold_tools(example: Example) -> set[str]:
 
 def expose(tools: list[ToolLike]) -> dict[str, ToolLike]:
     """Give each tool a legal name of its own; on a clash it is `<server>__<name>`."""
-    counts: dict[str, int] = {}
-    for tool in tools:
-        counts[tool.name] = counts.get(tool.name, 0) + 1
+    counts = Counter(tool.name for tool in tools)
     exposed: dict[str, ToolLike] = {}
     for tool in tools:
         name = tool.name

@@ -10,7 +10,7 @@ import pytest
 from examples import pay_example
 from provegym import __version__, servers, trace
 from provegym.corpus import figures
-from provegym.corpus.card import COLUMNS, card, command, funnel_table
+from provegym.corpus.card import COLUMNS, card, command
 from provegym.corpus.exports import from_row
 from provegym.trace import BadFile, Example, read, write
 
@@ -83,8 +83,12 @@ def test_the_command_leaves_out_defaults_and_quotes() -> None:
     assert command(order) == told
 
 
-def test_an_empty_funnel_and_an_empty_folder(tmp_path: Path) -> None:
-    assert "| made | 0 | 100.0% |" in list(funnel_table({}))
+def test_an_empty_funnel(corpus: Path) -> None:
+    text = card(corpus, {}, Order(5, 0, corpus, ()))
+    assert "| made | 0 | 100.0% |\n| kept | 0 | 0.0% |\n" in text
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="has no shards"):
         written(tmp_path)
 

@@ -204,10 +204,10 @@ def test_a_run_with_other_weights_is_another_run(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / f"{folder.name}_model.safetensors").write_text("some")
     (adapter / "adapter_config.json").write_text("{}")
-    player = BenchmarkPlayer("", "", str(model), adapter, temperature=0, reply=64, user=str(model))
+    player = BenchmarkPlayer("", "", str(model), adapter, temperature=0, reply=64)
 
     def settings() -> Json:
-        return Choice("", None, tmp_path, 8).run(player, ()).settings("bfcl", ())
+        return Choice("", None, tmp_path, 8).run(player, (), str(model)).settings("bfcl", ())
 
     before = settings()
     assert settings() == before
@@ -232,8 +232,8 @@ def test_an_adapter_that_was_not_shipped_is_one_line(
 
 def test_a_report_names_the_software_that_sampled() -> None:
     here = BenchmarkPlayer("", "", "embedded", None, temperature=0, reply=64)
-    assert here.how["software"]["transformers"] == version("transformers")
+    assert here.how()["software"]["transformers"] == version("transformers")
     assert (
         "software"
-        not in BenchmarkPlayer("http://there", "m", "", None, temperature=0, reply=64).how
+        not in BenchmarkPlayer("http://there", "m", "", None, temperature=0, reply=64).how()
     )

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from examples import pay_example
 from provegym.players.scripted import SCRIPTS
 from provegym.quickstart import pictures
-from provegym.quickstart.page import paid, table, task
+from provegym.quickstart.page import page
 from provegym.quickstart.report import METRICS, PLAYERS, Report, score
 from provegym.rollout import play_script
 from provegym.trace import Example, Reward, Rollout, write
@@ -39,6 +39,12 @@ def play(name: str, script: str) -> Rollout:
     return play_script(example(name), SCRIPTS[script])
 
 
+def told(**played: list[Rollout]) -> str:
+    """The page of some rollouts, by who played."""
+    everybody = {"oracle": [], **played}
+    return page(Report(everybody, score(everybody), {}, [], PLAYERS, METRICS, ""))
+
+
 def half(name: str) -> Rollout:
     """All calls right, but the world is not: paid in full, and a failure."""
     return replace(play(name, "oracle"), outcome=())
@@ -46,33 +52,28 @@ def half(name: str) -> Rollout:
 
 def test_the_task_told_is_one_that_only_the_adapter_succeeds_at() -> None:
     before = replace(play("b", "noop"), reward=Reward(total=0.4))
-    played = {"base": [play("a", "noop"), before], "trained": [half("a"), play("b", "oracle")]}
-    page = task(played)
-    assert "The base model fails it, and with the shipped adapter it succeeds." in page
-    assert "base model: failed, paid 0.40 of 1.30" in page
-    assert "shipped adapter: succeeded, paid 1.30 of 1.30" in page
-    assert "<code>list_accounts, list_payees, pay_payee, set_card_status</code>" in page
+    text = told(base=[play("a", "noop"), before], trained=[half("a"), play("b", "oracle")])
+    assert "The base model fails it, and with the shipped adapter it succeeds." in text
+    assert "base model: failed, paid 0.40 of 1.30" in text
+    assert "shipped adapter: succeeded, paid 1.30 of 1.30" in text
+    assert "<code>list_accounts, list_payees, pay_payee, set_card_status</code>" in text
 
 
 def test_where_there_is_none_the_page_says_that_both_failed() -> None:
-    played = {
-        "base": [play("a", "noop"), play("b", "noop")],
-        "trained": [play("a", "noop"), half("b")],
-    }
-    page = task(played)
-    assert "No task went from failure to success" in page
-    assert "base model: failed, paid 0.00 of 1.30" in page
-    assert "shipped adapter: failed, paid 1.30 of 1.30" in page
+    text = told(base=[play("a", "noop"), play("b", "noop")], trained=[play("a", "noop"), half("b")])
+    assert "No task went from failure to success" in text
+    assert "base model: failed, paid 0.00 of 1.30" in text
+    assert "shipped adapter: failed, paid 1.30 of 1.30" in text
 
 
 def test_why_the_right_calls_are_paid_less_than_most_is_said() -> None:
     right = [play("a", "oracle")]
-    told = paid(right)
-    assert "0.5 validity + 0.5 coverage + 0.15 efficiency + 0.2 name + 0.1 argument: 1.3" in told
-    assert "on average" not in told
-    told = paid([*right, play_script(idle("b"), SCRIPTS["oracle"])])
-    assert "in 1 of these 2 tasks" in told
-    assert "the right calls less than 1.3 on average" in told
+    text = told(oracle=right)
+    assert "0.5 validity + 0.5 coverage + 0.15 efficiency + 0.2 name + 0.1 argument: 1.3" in text
+    assert "on average" not in text
+    text = told(oracle=[*right, play_script(idle("b"), SCRIPTS["oracle"])])
+    assert "in 1 of these 2 tasks" in text
+    assert "the right calls less than 1.3 on average" in text
 
 
 def test_every_score_has_its_number_of_tasks_and_an_interval_only_where_tasks_differ() -> None:
@@ -83,9 +84,10 @@ def test_every_score_has_its_number_of_tasks_and_an_interval_only_where_tasks_di
     counts = {metric: report.tasks(name, metric) for metric in METRICS}
     assert [counts[metric] for metric in ("reward", "coverage", "abstention")] == [3, 2, 1]
     assert counts["clarification"] == 0
-    cells = dict(re.findall(r"<tr><td>(\w+) .*?</td><td>(\d+)</td>", table(name, report)))
+    text = page(report)
+    cells = dict(re.findall(r"<tr><td>(\w+) .*?</td><td>(\d+)</td>", text))
     assert cells == {metric: str(count) for metric, count in counts.items() if count}
-    intervals = re.findall(r"<tr><td>(\w+) (?:(?!</tr>).)*\[", table(name, report))
+    intervals = re.findall(r"<tr><td>(\w+) (?:(?!</tr>).)*\[", text)
     assert intervals == ["reward", "calls"]
 
 

@@ -1,9 +1,12 @@
 """What the commands share: the application, options, and how they speak and fail."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import fields, is_dataclass
+from functools import wraps
 from importlib.metadata import version
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -56,6 +59,26 @@ class RayCommand(TyperCommand):
             if arg == "--ray" and ":" not in following and following not in ("auto", "local"):
                 args = [*args[:at], "--ray=", *args[at + 1 :]]
         return super().parse_args(ctx, args)
+
+
+def option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameters may be dataclasses: each field of one is an option of its own."""
+    own = signature(command, eval_str=True).parameters
+    kinds: dict[str, type[Any]] = {name: each.annotation for name, each in own.items()}
+    groups = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
+    taken: list[Parameter] = []
+    for name, each in own.items():
+        taken += signature(groups[name]).parameters.values() if name in groups else [each]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    keywords = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in taken]
+    run.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
+    return run
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from provegym.cli.base import (
     check_model,
     console,
     fail,
+    option_groups,
     print_json,
     progress_bar,
 )
@@ -34,46 +35,36 @@ root.add_typer(
 )
 
 Setup = Annotated[bool, typer.Option("--setup", help="Build its environment, once.")]
-Url = Annotated[
-    str, typer.Option("--endpoint", help="An OpenAI-compatible URL, or a script: oracle, noop.")
-]
-Name = Annotated[str, typer.Option("--model", help="The model's name at the endpoint.")]
-Local = Annotated[
-    str, typer.Option("--local", help="A model on this machine: embedded, a folder, a hub id.")
-]
-Adapter = Annotated[
-    Path | None, typer.Option(help="A LoRA adapter on top of it: a folder, or `shipped`.")
-]
-Subset = Annotated[str, typer.Option(help="Some of its parts, with commas.")]
-Limit = Annotated[int | None, typer.Option(help="So many tasks of each part.", min=1)]
 Out = Annotated[Path | None, typer.Option(help="The run's folder; the same one goes on.")]
-AtOnce = Annotated[int, typer.Option(help="Tasks at a time.", min=1)]
 Reply = Annotated[int, typer.Option(help="Most tokens of a reply.", min=1)]
-Temperature = Annotated[float, typer.Option(help="0: always the likeliest.", min=0)]
 
 
 @dataclass(frozen=True)
 class BenchmarkPlayer:
     """Which model answers, and how."""
 
-    endpoint: str
-    model: str
-    local: str
-    adapter: Path | None
-    temperature: float
-    reply: int
-    user: str = ""
+    endpoint: Annotated[
+        str, typer.Option(help="An OpenAI-compatible URL, or a script: oracle, noop.")
+    ] = ""
+    model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = ""
+    local: Annotated[
+        str, typer.Option(help="A model on this machine: embedded, a folder, a hub id.")
+    ] = ""
+    adapter: Annotated[
+        Path | None, typer.Option(help="A LoRA adapter on top of it: a folder, or `shipped`.")
+    ] = None
+    temperature: Annotated[float, typer.Option(help="0: always the likeliest.", min=0)] = 0
+    reply: Reply = 2048
 
-    @property
-    def how(self) -> dict[str, Any]:
+    def how(self, user: str = "") -> dict[str, Any]:
         """What moves the score besides the model; scripts are moved by nothing."""
         if self.endpoint in ("oracle", "noop"):
             return {}
         from provegym.evals.heldout import marked
 
         told: dict[str, Any] = {"temperature": self.temperature, "reply": self.reply}
-        if self.user:
-            told["user"] = marked(self.user)
+        if user:
+            told["user"] = marked(user)
         if self.local:
             told["software"] = {name: v for name in SOFTWARE if (v := installed(name))}
         return told
@@ -110,6 +101,13 @@ class BenchmarkPlayer:
             fail(f"{self.adapter} is no adapter: it has no adapter_config.json")
 
 
+@dataclass(frozen=True)
+class BriefPlayer(BenchmarkPlayer):
+    """Which model answers where answers are short."""
+
+    reply: Reply = 1024
+
+
 SCRIPTS = ["oracle", "noop", "http://…"]
 SOFTWARE = ("torch", "transformers", "vllm")
 
@@ -118,12 +116,14 @@ SOFTWARE = ("torch", "transformers", "vllm")
 class Choice:
     """Which tasks, where they go, and how many at a time."""
 
-    subset: str
-    limit: int | None
-    out: Path | None
-    at_once: int
+    subset: Annotated[str, typer.Option(help="Some of its parts, with commas.")] = ""
+    limit: Annotated[int | None, typer.Option(help="So many tasks of each part.", min=1)] = None
+    out: Out = None
+    at_once: Annotated[int, typer.Option(help="Tasks at a time.", min=1)] = 8
 
-    def run(self, player: BenchmarkPlayer, parts: tuple[str, ...]) -> "BenchmarkRun":
+    def run(
+        self, player: BenchmarkPlayer, parts: tuple[str, ...], user: str = ""
+    ) -> "BenchmarkRun":
         """The run of a player."""
         from provegym.evals.benchmark import BenchmarkRun
 
@@ -136,26 +136,20 @@ class Choice:
             if name not in parts:
                 fail(f"no part {name!r}; {suggest(name, list(parts))}")
         try:
-            model, where, how = player.name, player.where, player.how
+            model, where, how = player.name, player.where, player.how(user)
         except NotInstalled as problem:
             fail(str(problem))
         return BenchmarkRun(model, where, self.out, subset, self.limit, self.at_once, how)
 
 
 @app.command("bfcl")
+@option_groups
 def play_bfcl(
+    *,
     setup: Setup = False,
     version: Annotated[str, typer.Option(help="Of bfcl-eval; 2025.7.17 is BFCL v3.")] = "",
-    endpoint: Url = "",
-    model: Name = "",
-    local: Local = "",
-    adapter: Adapter = None,
-    subset: Subset = "",
-    limit: Limit = None,
-    out: Out = None,
-    at_once: AtOnce = 8,
-    temperature: Temperature = 0,
-    reply: Reply = 2048,
+    player: BenchmarkPlayer,
+    choice: Choice,
     as_json: Json = False,
 ) -> None:
     """Play BFCL's multi-turn tasks, 200 each: base, miss_func, miss_param, long_context."""
@@ -165,19 +159,17 @@ def play_bfcl(
     if setup:
         bench.environment.set_up(_say)
         return
-    player = BenchmarkPlayer(endpoint, model, local, adapter, temperature, reply)
-    run = Choice(subset, limit, out, at_once).run(player, bench.groups)
-    script = bench.script(endpoint)
-    _report(_evaluate(bench, run, lambda: script or _answer(player, at_once)), as_json)
+    run = choice.run(player, bench.groups)
+    script = bench.script(player.endpoint)
+    _report(_evaluate(bench, run, lambda: script or _answer(player, choice.at_once)), as_json)
 
 
 @app.command("tau2")
+@option_groups
 def play_tau2(
+    *,
     setup: Setup = False,
-    endpoint: Url = "",
-    model: Name = "",
-    local: Local = "",
-    adapter: Adapter = None,
+    player: BenchmarkPlayer,
     user: Annotated[
         str, typer.Option(help="The model that plays the user: a URL, or one on this machine.")
     ] = "",
@@ -185,12 +177,7 @@ def play_tau2(
     checkout: Annotated[
         Path | None, typer.Option(help="A checkout of tau2-bench: the original instead.")
     ] = None,
-    subset: Subset = "",
-    limit: Limit = None,
-    out: Out = None,
-    at_once: AtOnce = 8,
-    temperature: Temperature = 0,
-    reply: Reply = 2048,
+    choice: Choice,
     as_json: Json = False,
 ) -> None:
     """Play τ²-bench's airline, retail and telecom, one trial per task."""
@@ -203,41 +190,32 @@ def play_tau2(
     if setup:
         bench.environment.set_up(_say)
         return
-    player = BenchmarkPlayer(
-        endpoint, model, local, adapter, temperature, reply, user_model or user
-    )
-    run = Choice(subset, limit, out, at_once).run(player, bench.groups)
-    script = bench.script(endpoint)
+    run = choice.run(player, bench.groups, user_model or user)
+    script = bench.script(player.endpoint)
     if script is None and not user:
         raise user_needed()
 
     def load() -> "Answer":
-        other = _user(user, user_model, reply)
-        return AgentAndUser(_answer(player, at_once), _answer(other, at_once))
+        other = _user(user, user_model, player.reply)
+        return AgentAndUser(_answer(player, choice.at_once), _answer(other, choice.at_once))
 
     _report(_evaluate(bench, run, lambda: script or load()), as_json)
 
 
 @app.command("teval")
+@option_groups
 def play_teval(
+    *,
     setup: Setup = False,
     data: Annotated[Path | None, typer.Option(help="The folder of T-Eval's files.")] = None,
-    endpoint: Url = "",
-    model: Name = "",
-    local: Local = "",
-    adapter: Adapter = None,
+    player: BriefPlayer,
     embedder: Annotated[
         str,
         typer.Option(
             help="Compares plans and thoughts: minilm, or any sentence-transformers model."
         ),
     ] = "",
-    subset: Subset = "",
-    limit: Limit = None,
-    out: Out = None,
-    at_once: AtOnce = 8,
-    temperature: Temperature = 0,
-    reply: Reply = 1024,
+    choice: Choice,
     as_json: Json = False,
 ) -> None:
     """Ask T-Eval's questions, from a folder of its files, and score all six abilities."""
@@ -249,12 +227,11 @@ def play_teval(
         return
     if data is None:
         fail("say --data FOLDER: where T-Eval's files are; they are on no registry")
-    player = BenchmarkPlayer(endpoint, model, local, adapter, temperature, reply)
     folder = TevalFolder(data, embedder)
-    run = Choice(subset, limit, out, at_once).run(player, (*ABILITIES, *PARTS))
-    known = script(folder, run, endpoint)
+    run = choice.run(player, (*ABILITIES, *PARTS))
+    known = script(folder, run, player.endpoint)
     with Bar() as bar:
-        report = evaluate(folder, run, lambda: known or _answer(player, at_once), bar)
+        report = evaluate(folder, run, lambda: known or _answer(player, choice.at_once), bar)
     _report(report, as_json)
 
 

@@ -19,6 +19,7 @@ from provegym.cli.base import (
     console,
     fail,
     hands,
+    option_groups,
     print_json,
     progress_bar,
 )
@@ -43,46 +44,31 @@ IDLE = {
     HERE: ("name",),
 }
 
-Model = Annotated[
-    str, typer.Option(help="embedded, a folder, a hub id, an endpoint's URL, or a script: noop.")
-]
-Adapter = Annotated[
-    Path | None, typer.Option(help="A LoRA adapter on top of it: a folder, or `shipped`.")
-]
-Name = Annotated[str, typer.Option(help="The model's name at the endpoint; else default.")]
-Tasks = Annotated[
-    Path | None, typer.Option(help="A split corpus or a file of examples; else made now.")
-]
-Samples = Annotated[int, typer.Option(help="Rollouts of each task.", min=1)]
-Temperature = Annotated[float, typer.Option(help="0: always the likeliest.", min=0)]
-Tools = Annotated[int | None, typer.Option(help="Most tools shown; 8 to embedded.", min=1)]
-Prompt = Annotated[
-    int | None, typer.Option(help="Most tokens before the first reply; else 2048.", min=1)
-]
-Completion = Annotated[
-    int | None, typer.Option(help="Most tokens after that; else 2048, an endpoint 16384.", min=1)
-]
-Reply = Annotated[
-    int | None, typer.Option(help="Most tokens of a reply; else 256, an endpoint 2048.", min=1)
-]
-Batch = Annotated[
-    int | None, typer.Option(help="Rollouts at a time; else 16, with --vllm 256.", min=1)
-]
-Fast = Annotated[bool, typer.Option("--vllm", help="Sample with vLLM, on a GPU.")]
-
 
 @dataclass(frozen=True)
 class HeldoutPlayer:
     """Which model plays, and how, as far as it is said."""
 
-    model: str
-    adapter: Path | None
-    name: str
-    temperature: float
-    prompt: int | None
-    completion: int | None
-    reply: int | None
-    vllm: bool
+    model: Annotated[
+        str,
+        typer.Option(help="embedded, a folder, a hub id, an endpoint's URL, or a script: noop."),
+    ]
+    adapter: Annotated[
+        Path | None, typer.Option(help="A LoRA adapter on top of it: a folder, or `shipped`.")
+    ] = None
+    name: Annotated[str, typer.Option(help="The model's name at the endpoint; else default.")] = ""
+    temperature: Annotated[float, typer.Option(help="0: always the likeliest.", min=0)] = 0
+    prompt: Annotated[
+        int | None, typer.Option(help="Most tokens before the first reply; else 2048.", min=1)
+    ] = None
+    completion: Annotated[
+        int | None,
+        typer.Option(help="Most tokens after that; else 2048, an endpoint 16384.", min=1),
+    ] = None
+    reply: Annotated[
+        int | None, typer.Option(help="Most tokens of a reply; else 256, an endpoint 2048.", min=1)
+    ] = None
+    vllm: Annotated[bool, typer.Option("--vllm", help="Sample with vLLM, on a GPU.")] = False
 
     @property
     def kind(self) -> str:
@@ -148,20 +134,21 @@ class HeldoutPlayer:
 
 
 @app.command("heldout", cls=RayCommand)
+@option_groups
 def evaluate_model(
-    model: Model,
-    adapter: Adapter = None,
-    name: Name = "",
-    data: Tasks = None,
+    *,
+    player: HeldoutPlayer,
+    data: Annotated[
+        Path | None, typer.Option(help="A split corpus or a file of examples; else made now.")
+    ] = None,
     count: Annotated[int, typer.Option(help="Tasks of each group.", min=1)] = 128,
-    samples: Samples = 1,
-    temperature: Temperature = 0,
-    tools: Tools = None,
-    prompt: Prompt = None,
-    completion: Completion = None,
-    reply: Reply = None,
-    batch: Batch = None,
-    vllm: Fast = False,
+    samples: Annotated[int, typer.Option(help="Rollouts of each task.", min=1)] = 1,
+    tools: Annotated[
+        int | None, typer.Option(help="Most tools shown; 8 to embedded.", min=1)
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(help="Rollouts at a time; else 16, with --vllm 256.", min=1)
+    ] = None,
     out: Out = None,
     ray: Ray = None,
     as_json: Json = False,
@@ -172,14 +159,13 @@ def evaluate_model(
     from provegym.players.remote import greet
     from provegym.train.data import show
 
-    tools = tools or (FEW if model == "embedded" else None)
-    player = HeldoutPlayer(model, adapter, name, temperature, prompt, completion, reply, vllm)
+    tools = tools or (FEW if player.model == "embedded" else None)
     try:
         player.check(samples, ray is not None)
         told = {**player.settings(), "count": count, "samples": samples, "tools": tools}
         book = _book(out, told)
         done = len(book.lines) if book else 0
-        play = _play(player, batch or (256 if vllm else 16), done)
+        play = _play(player, batch or (256 if player.vllm else 16), done)
     except NotInstalled as problem:
         fail(str(problem))
     with hands(ray) as workers:

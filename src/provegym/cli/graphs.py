@@ -3,46 +3,73 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from provegym.cli.base import Json, Seed, app, fail, load, need_mcp
+from provegym.cli.base import Json, Seed, app, fail, load, need_mcp, option_groups
 from provegym.kernel import AnyServer
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
-    from provegym.hosts.foreign import ForeignServer, Options
+    from provegym.hosts.foreign import ForeignServer
 
-Mcp = Annotated[str, typer.Option(help="Somebody's MCP server: a command (no shell) or a URL.")]
-AllowWrites = Annotated[
-    bool, typer.Option("--allow-writes", help="Also call tools that may change something.")
-]
-Reset = Annotated[str, typer.Option(help="A command that is run before each start of it.")]
-FreshFrom = Annotated[
-    Path | None, typer.Option(help="What {fresh}, a new folder at each start, is a copy of.")
-]
-Reads = Annotated[str, typer.Option(help="Tools that only read, whatever they say of themselves.")]
-Patience = Annotated[float, typer.Option("--timeout", help="Seconds for a call to it.", min=0.1)]
+
+@dataclass(frozen=True)
+class Theirs:
+    """Somebody's MCP server, and how it is to be treated."""
+
+    mcp: Annotated[
+        str, typer.Option(help="Somebody's MCP server: a command (no shell) or a URL.")
+    ] = ""
+    allow_writes: Annotated[
+        bool, typer.Option("--allow-writes", help="Also call tools that may change something.")
+    ] = False
+    reset: Annotated[str, typer.Option(help="A command that is run before each start of it.")] = ""
+    fresh_from: Annotated[
+        Path | None, typer.Option(help="What {fresh}, a new folder at each start, is a copy of.")
+    ] = None
+    reads: Annotated[
+        str, typer.Option(help="Tools that only read, whatever they say of themselves.")
+    ] = ""
+    timeout: Annotated[float, typer.Option(help="Seconds for a call to it.", min=0.1)] = 20
+
+    @property
+    def reading(self) -> tuple[str, ...]:
+        """The tools that only read."""
+        return tuple(self.reads.split(",")) if self.reads else ()
+
+    @contextmanager
+    def connected(self) -> Iterator["ForeignServer"]:
+        """The server while a command runs; what a user should know goes to stderr."""
+        need_mcp()
+        from provegym.hosts.foreign import WARNING, Options, connect
+
+        how = (self.allow_writes, self.reset, self.fresh_from, self.reading)
+        with connect(self.mcp, Options(*how, call_seconds=self.timeout)) as server:
+            tell(WARNING)
+            try:
+                yield server
+            finally:
+                for note in server.notes():
+                    tell(note)
 
 
 @app.command("graph")
+@option_groups
 def show_graph(
+    *,
     name: Annotated[str | None, typer.Argument(metavar="SERVER")] = None,
     as_json: Json = False,
     html: Annotated[bool, typer.Option("--html", help="Print a page that draws it.")] = False,
     why: Annotated[str, typer.Option(help="Show the evidence of this tool's edges.")] = "",
     seed: Seed = 0,
-    mcp: Mcp = "",
-    allow_writes: AllowWrites = False,
-    reset: Reset = "",
-    fresh_from: FreshFrom = None,
-    reads: Reads = "",
-    timeout: Patience = 20,
+    theirs: Theirs,
 ) -> None:
     """Show which tools of a server depend on which, each proven by running it both ways."""
-    if bool(name) == bool(mcp):
+    if bool(name) == bool(theirs.mcp):
         fail('name one server, or give the command of somebody\'s with --mcp "COMMAND"')
     if as_json + html + bool(why) > 1:
         fail("choose one of --json, --html and --why")
@@ -50,7 +77,7 @@ def show_graph(
     if name:
         _show(load(name), seed, why, form)
         return
-    with foreign(mcp, treated(allow_writes, reset, fresh_from, reads, timeout)) as server:
+    with theirs.connected() as server:
         _show(server, seed, why, form)
 
 
@@ -69,35 +96,6 @@ def _show(server: AnyServer, seed: int, why: str, form: str) -> None:
         print(build_report(freeze_graph(server, graph)))
     else:
         print(as_json(graph) if form == "json" else list_edges(graph))
-
-
-def treated(
-    allow_writes: bool, reset: str, fresh_from: Path | None, reads: str, timeout: float
-) -> "Options":
-    """How somebody's server is to be treated, from what the command line says."""
-    need_mcp()
-    from provegym.hosts.foreign import Options
-
-    return Options(allow_writes, reset, fresh_from, listed(reads), call_seconds=timeout)
-
-
-def listed(names: str) -> tuple[str, ...]:
-    """Names that were given with commas between them."""
-    return tuple(names.split(",")) if names else ()
-
-
-@contextmanager
-def foreign(target: str, options: "Options") -> Iterator["ForeignServer"]:
-    """Somebody's server while a command runs; what a user should know goes to stderr."""
-    from provegym.hosts.foreign import WARNING, connect
-
-    with connect(target, options) as server:
-        tell(WARNING)
-        try:
-            yield server
-        finally:
-            for note in server.notes():
-                tell(note)
 
 
 def tell(note: str) -> None:

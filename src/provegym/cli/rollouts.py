@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -17,23 +17,12 @@ from provegym.cli.base import (
     console,
     fail,
     hands,
+    option_groups,
     print_json,
     progress_bar,
 )
-from provegym.cli.graphs import (
-    AllowWrites,
-    FreshFrom,
-    Mcp,
-    Patience,
-    Reads,
-    Reset,
-    foreign,
-    treated,
-)
+from provegym.cli.graphs import Theirs
 from provegym.kernel.errors import suggest
-
-if TYPE_CHECKING:
-    from provegym.hosts.foreign import Options
 
 
 @app.command("rollout", cls=RayCommand)
@@ -85,24 +74,20 @@ def score_rollouts(
 
 
 @app.command("verify", cls=RayCommand)
+@option_groups
 def verify_examples(
+    *,
     data: Annotated[Path, typer.Argument(help="Examples: a JSONL file or a folder of them.")],
     as_json: Json = False,
     ray: Ray = None,
-    mcp: Mcp = "",
-    allow_writes: AllowWrites = False,
-    reset: Reset = "",
-    fresh_from: FreshFrom = None,
-    reads: Reads = "",
-    timeout: Patience = 20,
+    theirs: Theirs,
 ) -> None:
     """Hold every example to the contract; exit 1 and say what fails and why if any does."""
     from provegym.play import verify_file
 
-    if mcp and ray is not None:
+    if theirs.mcp and ray is not None:
         fail("somebody's server is connected to this machine alone: leave --ray out")
-    options = treated(allow_writes, reset, fresh_from, reads, timeout) if mcp else None
-    with connected(mcp, options, data), hands(ray) as workers, progress_bar() as bar:
+    with connected(theirs, data), hands(ray) as workers, progress_bar() as bar:
         failed, count = verify_file(data, bar, workers)
     if as_json:
         print_json({"examples": count, "failed": failed})
@@ -115,7 +100,7 @@ def verify_examples(
 
 
 @contextmanager
-def connected(mcp: str, options: "Options | None", data: Path) -> Iterator[None]:
+def connected(theirs: Theirs, data: Path) -> Iterator[None]:
     """Somebody's server, where one is given, so that the examples made on it can be played."""
     from provegym import servers
     from provegym.conversation.foreign import asks_of
@@ -123,12 +108,12 @@ def connected(mcp: str, options: "Options | None", data: Path) -> Iterator[None]
 
     named = {example.server for example in read_some(data, Example)}
     told = " and ".join(sorted(named))
-    if options is None:
+    if not theirs.mcp:
         if not any(name == "" or servers.is_known(name) for name in named):
             fail(f'{data} was made on {told}, which is not ours; connect it with --mcp "COMMAND"')
         yield
         return
-    with foreign(mcp, options) as server:
+    with theirs.connected() as server:
         if server.name not in named:
             fail(f"{data} was made on {told}, and what was connected is {server.name}")
         servers.add(server, asks_of(server))

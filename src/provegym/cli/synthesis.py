@@ -1,25 +1,25 @@
 """The command that makes corpora."""
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from provegym.cli.base import Ray, RayCommand, app, check_folder, fail, hands, load, progress_bar
-from provegym.cli.graphs import (
-    AllowWrites,
-    FreshFrom,
-    Mcp,
-    Patience,
-    Reads,
-    Reset,
-    foreign,
-    listed,
-    tell,
-    treated,
+from provegym.cli.base import (
+    Ray,
+    RayCommand,
+    app,
+    check_folder,
+    fail,
+    hands,
+    load,
+    option_groups,
+    progress_bar,
 )
+from provegym.cli.graphs import Theirs, tell
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 @app.command("synth", cls=RayCommand)
+@option_groups
 def synthesise(
+    *,
     size: Annotated[int, typer.Option(help="How many examples.", min=1)],
     out: Annotated[Path, typer.Option(help="The corpus's folder; an unfinished one goes on.")],
     seed: Annotated[int, typer.Option(help="Which corpus.", min=0)] = 0,
@@ -40,12 +42,7 @@ def synthesise(
     model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default",
     rephrase: Annotated[bool, typer.Option(help="The model only rephrases.")] = False,
     ray: Ray = None,
-    mcp: Mcp = "",
-    allow_writes: AllowWrites = False,
-    reset: Reset = "",
-    fresh_from: FreshFrom = None,
-    reads: Reads = "",
-    timeout: Patience = 20,
+    theirs: Theirs,
 ) -> None:
     """Make verified examples from live worlds, offline: the same seed gives the same bytes."""
     from provegym.corpus.corpus import MIXES, Corpus, Order
@@ -58,23 +55,23 @@ def synthesise(
         fail(f"no split {split!r}; leave it out, or say --split servers")
     if rephrase and not teacher:
         fail("--rephrase needs a --teacher")
-    if mcp and (names or split):
+    if theirs.mcp and (names or split):
         fail("somebody's server makes a corpus of its own: leave --servers and --split out")
-    if mcp and ray is not None:
+    if theirs.mcp and ray is not None:
         fail("somebody's server is connected to this machine alone: leave --ray out")
     lessons = Lessons(out, teacher, model, rephrase) if teacher else None
     folder = out / PLANS if teacher else out
-    if not mcp:
+    if not theirs.mcp:
         chosen = tuple(load(name).name for name in names.split(",")) if names else ()
         _make(Corpus(Order(size, seed, folder, chosen, workers, mix, split)), out, lessons, ray)
         return
     from provegym.corpus.foreign import ForeignCorpus, ForeignOrder, expected
 
     begun = monotonic()
-    with foreign(mcp, treated(allow_writes, reset, fresh_from, reads, timeout)) as server:
+    with theirs.connected() as server:
         tell(expected(server, size, monotonic() - begun))
-        whose = mcp, allow_writes, reset, fresh_from, listed(reads), timeout
-        order = ForeignOrder(size, seed, folder, (server.name,), 1, mix, "", *whose)
+        whose = {**asdict(theirs), "reads": theirs.reading}
+        order = ForeignOrder(size, seed, folder, (server.name,), mix=mix, **whose)
         _make(ForeignCorpus(order, server), out, lessons)
 
 

@@ -29,8 +29,8 @@ from provegym.graph.chains import Chain, ChainSampler
 from provegym.graph.dependency import cached
 from provegym.graph.observe import Observer
 from provegym.kernel import AnyServer, Seed, Session, Tool
+from provegym.language.personas import capital, expand, styled, words
 from provegym.language.personas import draw as draw_aside
-from provegym.language.personas import expand, styled, words
 from provegym.language.phrasing import Phrase, Voice, listed
 from provegym.language.things import FOREIGN_NOUN
 from provegym.language.values import leaves, normal
@@ -78,7 +78,7 @@ def _way(tool: Tool, frame: str) -> str:
     order = in_words(tool.name)
     order = order if order.partition(" ")[0] in phrases()["verbs"] else f"run {order}"
     way = frame.replace("[ with {}]", told + spare).replace("{order}", order)
-    return way[0].upper() + way[1:]
+    return capital(way)
 
 
 class ForeignVoice(Voice):

@@ -216,14 +216,17 @@ class Corpus:
             return ""
         left = self.quotas.left
         short = [name for name in self.part.servers if any(left[name, kind] > 0 for kind in SHARES)]
-        dropped = self.funnel[self.part.name].copy()
-        dropped.pop("kept", None)
-        reasons = ", ".join(f"{count} {why}" for why, count in dropped.most_common(3))
         return (
             f"{self.kept} of {self.part.size} {self.part.name} examples were found, then"
-            f" {IDLE_ROUNDS} rounds gave no more ({reasons}); {', '.join(short)} could not give"
-            " theirs: ask for fewer, or for more servers"
+            f" {IDLE_ROUNDS} rounds gave no more ({self._reasons()}); {', '.join(short)} could not"
+            " give theirs: ask for fewer, or for more servers"
         )
+
+    def _reasons(self) -> str:
+        """Why candidates of this part were dropped: the three commonest reasons."""
+        dropped = self.funnel[self.part.name].copy()
+        dropped.pop("kept", None)
+        return ", ".join(f"{count} {why}" for why, count in dropped.most_common(3))
 
     def _prove(self, bar: Progress) -> None:
         """The graphs are built once, before the workers need them."""

@@ -124,15 +124,12 @@ class ForeignCorpus(Corpus):
         """What could not be made, and why, in a sentence; nothing if all was."""
         if self.kept == self.part.size:
             return ""
-        dropped = self.funnel[self.part.name].copy()
-        dropped.pop("kept", None)
-        reasons = ", ".join(f"{count} {why}" for why, count in dropped.most_common(3))
         asked = usable(self.server)
         return (
             f"{self.kept} of {self.part.size} examples were found, then {PER_ROUND * IDLE_ROUNDS}"
-            f" candidates in a row gave no more ({reasons}); of its {len(self.server.tools)} tools"
-            f" {len(asked)} could be asked for ({', '.join(asked)}): ask for fewer examples, allow"
-            " more of its tools, or let it start with more data"
+            f" candidates in a row gave no more ({self._reasons()}); of its"
+            f" {len(self.server.tools)} tools {len(asked)} could be asked for ({', '.join(asked)}):"
+            " ask for fewer examples, allow more of its tools, or let it start with more data"
         )
 
 

@@ -3,6 +3,7 @@
 A run that was killed goes on from its last whole line; its report is made from the lines alone.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -14,6 +15,7 @@ from provegym.evals.compare import Difference
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.measure import Estimate, change, estimate
 from provegym.files import appending, cut_torn_line, write_atomically
+from provegym.templates import fill
 from provegym.trace import Json, Stored
 
 RESULTS, ROLLOUTS = "results.jsonl", "rollouts.jsonl"
@@ -132,19 +134,15 @@ class Journal(ResultsFolder[Result]):
             **told,
         }
         self.tell(report)
-        (self.folder / "report.md").write_text(page(report), "utf-8")
+        page = fill("evals/report.md.jinja", report=report)
+        (self.folder / "report.md").write_text(page, "utf-8")
         return report
 
 
 def failures(results: Iterable[Result]) -> dict[str, int]:
     """Why tasks failed, most frequent first, by the first words of what was said."""
-    found: dict[str, int] = {}
-    for result in results:
-        if result.error:
-            name = result.error.partition("\n")[0][:80]
-            found[name] = found.get(name, 0) + 1
-    most = sorted(found.items(), key=lambda each: -each[1])
-    return dict(most[:20])
+    errors = (result.error.partition("\n")[0][:80] for result in results if result.error)
+    return dict(Counter(errors).most_common(20))
 
 
 def scores(
@@ -192,34 +190,6 @@ def mean(some: Sequence[Score]) -> Score:
     floor = sum(floors) / count if len(floors) == count else None
     tasks = sum(each.tasks for each in some)
     return Score(score=value, low=value - below, high=value + above, tasks=tasks, floor=floor)
-
-
-def page(report: Json) -> str:
-    """A report for people to read."""
-    rows = [
-        f"| {name} | {100 * s['score']:.1f} | {100 * s['low']:.1f} to {100 * s['high']:.1f} |"
-        f" {'' if s.get('floor') is None else format(100 * s['floor'], '.1f')} | {s['tasks']} |"
-        for name, s in report["scores"].items()
-    ]
-    facts = [
-        f"- {name}: {_told(value)}"
-        for name, value in report.items()
-        if name not in ("scores", "failures", "notes") and value not in (None, "", {}, [])
-    ]
-    lost = [f"| {count} | {why} |" for why, count in report["failures"].items()]
-    parts = [
-        [f"# {report['benchmark']}: {report['model']}", ""],
-        ["| | % | 95 % | never calls | tasks |", "|---|---|---|---|---|", *rows, ""],
-        [*(f"{note}\n" for note in report.get("notes", ())), *facts, ""],
-        ["| tasks | why they failed |", "|---|---|", *lost, ""] if lost else [],
-    ]
-    return "\n".join(line for part in parts for line in part)
-
-
-def _told(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {each}" for name, each in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _write(file: Path, value: Any) -> None:

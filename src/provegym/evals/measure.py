@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
-from provegym.rewards import COMPONENTS, WEIGHTS
+from provegym.rewards import COMPONENTS, WEIGHTS, paid
 from provegym.rewards.success import succeeded
 from provegym.trace import Example, Rollout
 
@@ -58,11 +58,6 @@ def success(rollout: Rollout) -> float:
     return float(succeeded(rollout))
 
 
-def reward(rollout: Rollout) -> float:
-    """The total; a rollout that went wrong is paid nothing."""
-    return rollout.reward.total if rollout.reward else 0.0
-
-
 def calls(rollout: Rollout) -> float:
     """How many calls were made."""
     return float(len(rollout.calls))
@@ -106,7 +101,7 @@ def _part(name: str) -> Metric:
 
 METRICS: dict[str, Metric] = {
     "success": success,
-    "reward": reward,
+    "reward": paid,
     **{part: _part(part) for part in PARTS},
     "calls": calls,
     "abstention": abstention,

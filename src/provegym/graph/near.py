@@ -7,8 +7,9 @@ from random import Random
 
 from provegym.fuzz.pool import Scalars, TableRow, flat, folded, singular
 from provegym.graph.observe import Observer, Tried, texts
-from provegym.graph.slots import EACH, Json, Slot, filled, leaves
+from provegym.graph.slots import EACH, Json, Slot, filled
 from provegym.kernel import Tool
+from provegym.language.values import leaves
 
 LONGEST = 60
 ABOUT = 4

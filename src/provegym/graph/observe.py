@@ -6,13 +6,15 @@ which output yields which value is kept; the dependency graph is proven from it.
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from random import Random
 from typing import Any, NamedTuple
 
 from provegym.fuzz import Fuzzer
 from provegym.fuzz.pool import Pool, TableRow, flat, records, singular
-from provegym.graph.slots import EACH, Json, Scalar, Slot, filled, leaves, lines, slots, spots
+from provegym.graph.slots import EACH, Json, Scalar, Slot, filled, lines, slots, spots
 from provegym.kernel import AnyServer, Outcome, Session, Tool
+from provegym.language.values import leaves
 
 WORKED = 12
 REFUSED = 96
@@ -212,13 +214,13 @@ class Observer:
         return calls[:most]
 
     def _staleness(self, tried: Tried) -> tuple[bool, bool, int]:
-        news, said = self.news(tried), leaves(tried.outcome.value)
+        news, said = self.news(tried), list(leaves(tried.outcome.value))
         return not any(text in said for text in news), not news, len(str(tried.arguments))
 
     def news(self, tried: Tried) -> list[str]:
         """The texts of a call that no read has shown, those that it gives back first."""
         new = [text for text in texts(leaves(tried.arguments)) if text not in self.titled]
-        said = leaves(tried.outcome.value)
+        said = list(leaves(tried.outcome.value))
         return sorted(new, key=lambda text: text not in said)
 
     def can_fail(self, tool: str) -> bool:
@@ -291,6 +293,6 @@ def stem_of(text: str) -> str:
     return stem if len(stem) > 2 and stem != text else ""
 
 
-def texts(values: list[Scalar | bool]) -> list[str]:
+def texts(values: Iterable[Scalar | bool]) -> list[str]:
     """The texts among scalars, each once."""
     return list(dict.fromkeys(value for value in values if isinstance(value, str) and value))

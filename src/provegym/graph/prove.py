@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from provegym.graph.observe import Branch, Observer, Origin, Tried, attempt, echoes, stem_of
-from provegym.graph.slots import Scalar, Slot, filled, leaves, taken
+from provegym.graph.slots import Scalar, Slot, filled, taken
+from provegym.language.values import leaves
 
 
 class Proof(NamedTuple):

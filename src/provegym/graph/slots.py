@@ -94,11 +94,6 @@ def lines(value: Any) -> Iterator[tuple[str, Scalar | bool]]:
                         yield f"{pointer}/{EACH}", words[-1]
 
 
-def leaves(value: Any) -> list[Scalar | bool]:
-    """Every scalar of a result or of arguments."""
-    return [leaf for _, leaf in spots(value)]
-
-
 def pointed(value: Any, pointer: str) -> list[Any]:
     """Everything that a pointer leads to, where * is each element of a list."""
     found = [value]

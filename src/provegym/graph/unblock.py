@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from provegym.graph.near import Near, draw_near
 from provegym.graph.observe import RULES, Observer, Tried, attempt, complaint
-from provegym.graph.slots import leaves
+from provegym.language.values import leaves
 
 FEWEST = 3
 PER_RULE = 5

@@ -1,15 +1,6 @@
 """Worlds that cost nothing to copy, and the tools that act on them."""
 
-from provegym.kernel.errors import (
-    BadArguments,
-    Bug,
-    Denied,
-    Kind,
-    NotFound,
-    Rejected,
-    ToolError,
-    forbid,
-)
+from provegym.kernel.errors import BadArguments, Bug, Denied, Kind, NotFound, Rejected, ToolError
 from provegym.kernel.schema import Amount, Label, Page, Sensitive, Text, Time, money
 from provegym.kernel.server import AnyServer, Server, Tool
 from provegym.kernel.session import Outcome, Session
@@ -39,7 +30,6 @@ __all__ = [
     "Time",
     "Tool",
     "ToolError",
-    "forbid",
     "money",
     "table",
 ]

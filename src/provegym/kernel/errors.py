@@ -61,12 +61,6 @@ def blame(server: str, action: str, problem: Exception) -> NoReturn:
     raise Bug(f"{server}: {action} raised {type(problem).__name__}: {problem}") from problem
 
 
-def forbid(when: object, why: str, error: type[ToolError] = Rejected) -> None:
-    """Refuse a call where a rule of the domain is broken."""
-    if when:
-        raise error(why)
-
-
 def quote(value: object) -> str:
     """Show a model's own value back to it, shortened so that an error stays a sentence."""
     text = repr(value) if isinstance(value, str) else msgspec.json.encode(value).decode()

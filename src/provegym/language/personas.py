@@ -87,7 +87,7 @@ def terse(text: str, place: str, chance: Random) -> str:
         text = text.removesuffix(".")
     elif text.endswith("?") and chance.random() < 0.5:
         text = text.removesuffix("?")
-    return text.lower() if chance.random() < 0.7 else _capital(text)
+    return text.lower() if chance.random() < 0.7 else capital(text)
 
 
 @persona
@@ -133,7 +133,7 @@ def non_native(text: str, place: str, chance: Random) -> str:
                 text = re.sub(pattern, slip, text, count=1)
     text = re.sub(ARTICLE, lambda found: "" if chance.random() < 0.8 else found[0], text)
     text = re.sub(r"(?<=[.!?] )[a-z]", lambda found: found[0].upper(), text)
-    return _framed(_capital(text), "non_native", place, chance, opens=0.55, closes=0.4)
+    return _framed(capital(text), "non_native", place, chance, opens=0.55, closes=0.4)
 
 
 def _rule(name: str) -> Rule:
@@ -185,7 +185,7 @@ def _framed(
     lists = _lists("personas")[name]
     if chance.random() < opens:
         opener = chance.choice(lists[place])
-        text = f"{opener} {_capital(text) if opener[-1] in '.!?' else _small(text)}"
+        text = f"{opener} {capital(text) if opener[-1] in '.!?' else _small(text)}"
     if chance.random() < closes:
         text = _closed(text, chance.choice(lists["closers"]))
     return text
@@ -195,13 +195,14 @@ def _closed(text: str, closer: str) -> str:
     if closer.startswith(","):
         if text.endswith(".") and not text.endswith("please."):
             return f"{text[:-1]}{closer}"
-        closer = _capital(closer[2:])
+        closer = capital(closer[2:])
     if text[-1].isalnum() or KEPT <= ord(text[-1]) < ENDED:
         text = f"{text}."
     return f"{text} {closer}"
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """A text as it begins a sentence."""
     return text[:1].upper() + text[1:]
 
 
@@ -211,7 +212,7 @@ def _small(text: str) -> str:
 
 
 def _order(text: str) -> str:
-    return _capital(text.removeprefix("Please "))
+    return capital(text.removeprefix("Please "))
 
 
 def _is_order(text: str) -> bool:

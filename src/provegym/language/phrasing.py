@@ -5,7 +5,7 @@ kept beside it, so that the contract can prove that the value follows from them.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
@@ -299,7 +299,7 @@ def _names(said: Mapping[str, Phrase]) -> tuple[tuple[str, str], ...]:
     return tuple(name for phrase in said.values() for name in phrase.names)
 
 
-def listed(parts: list[str]) -> str:
+def listed(parts: Sequence[str]) -> str:
     """Several things in a row: "a, b and c"."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 

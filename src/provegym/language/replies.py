@@ -14,6 +14,7 @@ from importlib.resources import files
 from random import Random
 from typing import Any
 
+from provegym.language.phrasing import listed
 from provegym.language.values import is_said
 from provegym.servers import asks
 from provegym.toolbox import Toolbox
@@ -365,11 +366,6 @@ def _spoken_text(text: str) -> str:
 
 def _spoken_day(day: date) -> str:
     return f"{day.day} {day:%B %Y}"
-
-
-def listed(parts: Sequence[str]) -> str:
-    """Parts in a row: a, b and c."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def sentence(text: str) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from random import Random
 
+from provegym.language.personas import capital
 from provegym.language.phrasing import Said
 
 AND_THEN = ("Then", "After that,", "Also,", "And", "Next,", "When that's done,", "And then")
@@ -39,8 +40,3 @@ def sentences(text: str, slots: Sequence[str]) -> tuple[str, list[str]]:
         said.append(large if re.search(begins, text) else slot)
         text = large.join(re.split(begins, text))
     return capital(text), said
-
-
-def capital(text: str) -> str:
-    """A text as it begins a sentence."""
-    return text[:1].upper() + text[1:]

@@ -47,6 +47,21 @@ def harmless(tokenizer: Any) -> Callable[[Any], Any]:
     return spell
 
 
+def reader(tokenizer: Any) -> Callable[[Sequence[int]], Reply]:
+    """Reads the message that sampled ids spell, in the dialect of the tokenizer's model."""
+    parse = pick(Path(tokenizer.name_or_path).name, tokenizer.chat_template)
+    special = frozenset(tokenizer.all_special_ids)
+
+    def read(ids: Sequence[int]) -> Reply:
+        kept = len(ids)
+        while kept and ids[kept - 1] in special:
+            kept -= 1
+        text = tokenizer.decode(ids[:kept], clean_up_tokenization_spaces=False)
+        return msgspec.structs.replace(parse(text), tokens=len(ids))
+
+    return read
+
+
 def counted(
     method: Callable[Concatenate["Codec", Given], Made],
 ) -> Callable[Concatenate["Codec", Given], Made]:
@@ -79,9 +94,8 @@ class Codec:
         self.max_prompt = max_prompt
         self.seconds = 0.0
         self.name = Path(tokenizer.name_or_path).name
-        self.parse = pick(self.name, tokenizer.chat_template)
-        self.special = frozenset(tokenizer.all_special_ids)
         self.harmless = harmless(tokenizer)
+        self._read = reader(tokenizer)
         # Rollouts of a group open alike and hear much that is the same: each is put in tokens once.
         self._encode = lru_cache(maxsize=KEPT)(self._tokenise)
         self._opened = lru_cache(maxsize=KEPT)(self._open)
@@ -102,11 +116,7 @@ class Codec:
     @counted
     def reply(self, ids: Sequence[int]) -> Reply:
         """The message that sampled ids spell, whether the model ended it or was cut off."""
-        kept = len(ids)
-        while kept and ids[kept - 1] in self.special:
-            kept -= 1
-        text = self.tokenizer.decode(ids[:kept], clean_up_tokenization_spaces=False)
-        return msgspec.structs.replace(self.parse(text), tokens=len(ids))
+        return self._read(ids)
 
     def say(self, message: Json) -> list[int]:
         """The ids of a reply as its model should write it, the end of the turn included."""

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from provegym.models.codec import harmless
-from provegym.models.dialects import pick
+from provegym.models.codec import harmless, reader
 from provegym.models.endpoint import EndpointError
 from provegym.models.local import embedded, load, load_tokenizer
 from provegym.models.optional import need
@@ -62,6 +61,7 @@ class ServedModel:
 
     def __post_init__(self) -> None:
         self.harmless = harmless(self.tokenizer)
+        self.said = reader(self.tokenizer)
 
     async def __call__(self, body: Json) -> Reply:
         """What the model says next."""
@@ -86,17 +86,6 @@ class ServedModel:
             tokenize=False,
         )
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
-
-    def said(self, ids: list[int]) -> Reply:
-        """The message that sampled ids spell, in the model's own dialect."""
-        special = set(self.tokenizer.all_special_ids)
-        kept = len(ids)
-        while kept and ids[kept - 1] in special:
-            kept -= 1
-        text = self.tokenizer.decode(ids[:kept], clean_up_tokenization_spaces=False)
-        name = Path(str(self.tokenizer.name_or_path)).name
-        parse = pick(name, self.tokenizer.chat_template)
-        return msgspec.structs.replace(parse(text), tokens=len(ids))
 
     async def _sample(self) -> None:
         """Sample all that waits and all that comes meanwhile; if it fails, all of them hear why."""

@@ -10,7 +10,7 @@ import msgspec
 
 from provegym.models.endpoint import Endpoint, EndpointConfig, EndpointError
 from provegym.rewards import PAPER, Scheme
-from provegym.rollout import PAPER_CAPS, Caps, MakePolicy, play, play_all
+from provegym.rollout import PAPER_CAPS, Caps, MakePolicy, in_order, play
 from provegym.trace import Example, Rollout, line
 from provegym.workers import Workers
 
@@ -50,7 +50,7 @@ class Remote:
             return play(example, make(example), name=self.name, caps=self.caps, scheme=self.scheme)
 
         with asyncio.Runner() as runner:
-            coming: AsyncIterator[Rollout] = play_all(examples, one, self.concurrency)
+            coming: AsyncIterator[Rollout] = in_order(examples, one, self.concurrency)
             while (rollout := runner.run(_next(coming))) is not None:
                 yield rollout
             if isinstance(make, Endpoint):

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from provegym.evals.measure import has_gold
 from provegym.models.optional import need
+from provegym.rewards import BEST, paid
 from provegym.trace import Rollout, read
-from provegym.train.run import paid
-from provegym.verify.proofs import BEST
 
 if TYPE_CHECKING:
     from provegym.quickstart.report import Scores

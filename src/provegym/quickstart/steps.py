@@ -14,11 +14,11 @@ from provegym.play import verify_file
 from provegym.players.scripted import SCRIPTS
 from provegym.quickstart.folder import Desk, Figures
 from provegym.quickstart.plan import cores
+from provegym.rewards import BEST
 from provegym.rollout import play_script
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, Rollout, read, write
 from provegym.train.data import show
-from provegym.verify.proofs import BEST
 
 KINDS = {
     "multi_turn": "conversations",

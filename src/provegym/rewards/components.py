@@ -31,14 +31,16 @@ class Case(NamedTuple):
 Component = Callable[[Case], float]
 COMPONENTS: dict[str, Component] = {}
 WEIGHTS: dict[str, float] = {}
+MOST: dict[str, float] = {}
 
 
-def component(weight: float) -> Callable[[Component], Component]:
-    """Make a function a part of the reward."""
+def component(weight: float, most: float = 1.0) -> Callable[[Component], Component]:
+    """Make a function a part of the reward; `most` is the largest value it has."""
 
     def register(function: Component) -> Component:
         COMPONENTS[function.__name__] = function
         WEIGHTS[function.__name__] = weight
+        MOST[function.__name__] = most
         return function
 
     return register
@@ -67,7 +69,7 @@ def coverage(case: Case) -> float:
     return sum(case.alignment.in_order) / len(case.steps)
 
 
-@component(weight=0.15)
+@component(weight=0.15, most=0.0)
 def efficiency(case: Case) -> float:
     """Minus the excess over a budget that grows with the task."""
     budget = len(case.steps) + ceil(case.beta * len(case.steps))

@@ -7,7 +7,7 @@ import msgspec
 
 from provegym.kernel import Change
 from provegym.rewards.align import align
-from provegym.rewards.components import BETA, COMPONENTS, WEIGHTS, Case
+from provegym.rewards.components import BETA, COMPONENTS, MOST, WEIGHTS, Case
 from provegym.trace import Call, Example, Path, Reward, Rollout, Served
 
 
@@ -22,8 +22,14 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The recipe's weight of a part, or the paper's."""
         return self.weights.get(part, WEIGHTS[part])
 
+    @property
+    def best(self) -> float:
+        """What the right calls are paid, and the most that any calls are."""
+        return fsum(self.weight(part) * most for part, most in MOST.items())
+
 
 PAPER = Scheme()
+BEST = PAPER.best
 
 
 def score(
@@ -41,6 +47,11 @@ def score(
             best = reward
     assert best is not None
     return best
+
+
+def paid(rollout: Rollout) -> float:
+    """What a rollout was paid; nothing, if it went wrong."""
+    return rollout.reward.total if rollout.reward else 0.0
 
 
 def rescore(rollout: Rollout, scheme: Scheme = PAPER) -> Rollout:

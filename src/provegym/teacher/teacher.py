@@ -4,12 +4,11 @@ The plan comes first and is proven; a model only says it. So whatever a model wr
 the plan, asked for again with the objection, and proven again as a whole before it is kept.
 """
 
-import asyncio
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Protocol
 
@@ -19,7 +18,7 @@ from provegym import servers
 from provegym.language.values import is_said, leaves
 from provegym.models.endpoint import Endpoint, EndpointError
 from provegym.rewards.success import succeeded
-from provegym.rollout import AHEAD, play
+from provegym.rollout import in_order, play
 from provegym.teacher.wording import Ask, Objection, kept, objections
 from provegym.trace import Example, Json, Reply, Rollout, literals
 from provegym.verify import verify
@@ -167,31 +166,14 @@ async def _all_words(example: Example, teacher: Teacher, *, rephrase: bool) -> l
     return texts
 
 
-async def teach_all(
+def teach_all(
     examples: Iterable[Example], teacher: LLM, *, rephrase: bool, concurrency: int = 8
 ) -> AsyncGenerator[tuple[Example | None, str], None]:
     """Teach many examples, so many at a time; what comes of them comes in their order.
 
     So whoever writes it down can stop anywhere, and go on with the examples that come after.
     """
-    turn = asyncio.Semaphore(concurrency)
-
-    async def one(example: Example) -> tuple[Example | None, str]:
-        async with turn:
-            return await teach(example, teacher, rephrase=rephrase)
-
-    waiting: deque[asyncio.Task[tuple[Example | None, str]]] = deque()
-    try:
-        for example in examples:
-            waiting.append(asyncio.create_task(one(example)))
-            if len(waiting) >= AHEAD * concurrency:
-                yield await waiting.popleft()
-        while waiting:
-            yield await waiting.popleft()
-    finally:
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+    return in_order(examples, partial(teach, teacher=teacher, rephrase=rephrase), concurrency)
 
 
 @cache

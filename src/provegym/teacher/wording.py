@@ -8,6 +8,7 @@ import msgspec
 
 from provegym import servers
 from provegym.kernel import Session
+from provegym.language.personas import capital
 from provegym.language.values import Scalar, is_said, leaves, normal, numbers, spoken_values
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, literal, literals
@@ -82,7 +83,7 @@ def _is_json(text: str) -> bool:
 def _lost(text: str, ask: Ask) -> Iterator[Objection]:
     """Phrases that have to come through letter by letter; one may begin a sentence."""
     for phrase in kept(ask.example, ask.turn):
-        forms = (phrase, phrase[:1].upper() + phrase[1:])
+        forms = (phrase, capital(phrase))
         if not any(form in text for form in forms) or not is_said(phrase, text):
             yield Objection("it does not hold this, letter by letter", phrase)
 

@@ -21,7 +21,7 @@ import msgspec
 
 from provegym.files import appending, write_atomically
 from provegym.models.optional import installed
-from provegym.rewards import COMPONENTS
+from provegym.rewards import COMPONENTS, paid
 from provegym.rewards.success import succeeded
 from provegym.trace import Json, Rollout, write
 from provegym.train.recipe import Grpo, Recipe, Sft
@@ -253,11 +253,6 @@ def summary(rollouts: Sequence[Rollout]) -> dict[str, float]:
         "valid_calls": fmean(call.checks.ran for call in calls) if calls else 0.0,
         "equal_groups": fmean(len(rewards) == 1 for rewards in groups.values()),
     }
-
-
-def paid(rollout: Rollout) -> float:
-    """What a rollout was paid; nothing, if it went wrong."""
-    return rollout.reward.total if rollout.reward else 0.0
 
 
 def tallies(rollouts: Sequence[Rollout]) -> Json:

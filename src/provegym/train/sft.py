@@ -109,36 +109,44 @@ def arguments(recipe: Recipe, run: Run, device: str) -> Any:
     """TRL's settings for a recipe's."""
     sft = recipe.sft or Sft()
     args = need("trl").SFTConfig(
-        output_dir=str(run.checkpoints),
+        **pace(run, device),
         num_train_epochs=sft.epochs,
-        learning_rate=sft.lr,
-        lr_scheduler_type=sft.scheduler,
-        warmup_steps=sft.warmup,
-        weight_decay=sft.weight_decay,
-        max_grad_norm=sft.max_grad_norm,
-        per_device_train_batch_size=sft.batch,
-        gradient_checkpointing=sft.checkpointing,
         # Padded sequences of like length waste less; end to end, chance may mix them as it likes.
         train_sampling_strategy="random" if sft.packed else "group_by_length",
         padding_free=sft.packed,
         dataset_kwargs={"skip_prepare_dataset": True},
         max_length=None,
-        bf16=device == "cuda" and recipe.model.dtype == "bfloat16",
-        use_cpu=device == "cpu",
         # A GPU would wait for batches that are put together in between its steps.
         dataloader_num_workers=LOADERS if device == "cuda" else 0,
-        seed=sft.seed,
-        data_seed=sft.seed,
-        logging_steps=1,
-        logging_nan_inf_filter=False,
-        disable_tqdm=True,
-        report_to=list(sft.report),
-        save_strategy="steps",
-        save_steps=sft.save_every,
-        save_total_limit=sft.keep,
     )
     args.gradient_accumulation_steps = passes(sft, args.world_size)
     return args
+
+
+def pace(run: Run, device: str) -> Json:
+    """The settings that both of TRL's trainers take: the optimiser, its pace, what is kept."""
+    settings = run.settings
+    return {
+        "output_dir": str(run.checkpoints),
+        "learning_rate": settings.lr,
+        "lr_scheduler_type": settings.scheduler,
+        "warmup_steps": settings.warmup,
+        "weight_decay": settings.weight_decay,
+        "max_grad_norm": settings.max_grad_norm,
+        "per_device_train_batch_size": settings.batch,
+        "gradient_checkpointing": settings.checkpointing,
+        "bf16": device == "cuda" and run.recipe.model.dtype == "bfloat16",
+        "use_cpu": device == "cpu",
+        "seed": settings.seed,
+        "data_seed": settings.seed,
+        "logging_steps": 1,
+        "logging_nan_inf_filter": False,
+        "disable_tqdm": True,
+        "report_to": list(settings.report),
+        "save_strategy": "steps",
+        "save_steps": settings.save_every,
+        "save_total_limit": settings.keep,
+    }
 
 
 def passes(sft: Sft, processes: int) -> int:

@@ -33,7 +33,7 @@ from provegym.train.precision import Base, suit
 from provegym.train.prefetch import Ahead
 from provegym.train.recipe import Grpo, Recipe
 from provegym.train.run import Run, TrainError
-from provegym.train.sft import encode
+from provegym.train.sft import encode, pace
 
 ADAPTER = "default"
 STRIDE = 1_000_003
@@ -212,10 +212,9 @@ def arguments(recipe: Recipe, run: Run, device: str) -> Any:
     """TRL's settings for a recipe's; each that changes the result is named."""
     grpo, limits = _settings(recipe), recipe.limits
     args = need("trl").GRPOConfig(
-        **_pace(grpo, run),
+        **pace(run, device),
         **_vllm_settings(recipe),
-        bf16=device == "cuda" and recipe.model.dtype == "bfloat16",
-        use_cpu=device == "cpu",
+        max_steps=grpo.steps,
         max_completion_length=limits.completion,
         num_generations=grpo.rollouts,
         generation_batch_size=grpo.sequences,
@@ -241,29 +240,6 @@ def arguments(recipe: Recipe, run: Run, device: str) -> Any:
             ' grpo.vllm_mode="colocate" and grpo.vllm_parallel=1, or start one process'
         )
     return args
-
-
-def _pace(grpo: Grpo, run: Run) -> Json:
-    return {
-        "output_dir": str(run.checkpoints),
-        "max_steps": grpo.steps,
-        "learning_rate": grpo.lr,
-        "lr_scheduler_type": grpo.scheduler,
-        "warmup_steps": grpo.warmup,
-        "weight_decay": grpo.weight_decay,
-        "max_grad_norm": grpo.max_grad_norm,
-        "per_device_train_batch_size": grpo.batch,
-        "gradient_checkpointing": grpo.checkpointing,
-        "seed": grpo.seed,
-        "data_seed": grpo.seed,
-        "logging_steps": 1,
-        "logging_nan_inf_filter": False,
-        "disable_tqdm": True,
-        "report_to": list(grpo.report),
-        "save_strategy": "steps",
-        "save_steps": grpo.save_every,
-        "save_total_limit": grpo.keep,
-    }
 
 
 def _vllm_settings(recipe: Recipe) -> Json:

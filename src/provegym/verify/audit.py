@@ -20,7 +20,6 @@ from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Rollout, ToolCall, literals
 
 ROUNDS = 60
-BEST = 1.3
 
 Calls = list[list[ToolCall]]
 Edit = Callable[["Auditor", Calls], str]
@@ -70,7 +69,7 @@ class Auditor:
         paid, failed = self.play(calls)
         if not failed:
             return 0.0, 0
-        if paid >= BEST:
+        if paid >= self.scheme.best:
             found.append(Exploit("do more than was asked", paid, self.example.id))
         for _ in range(ROUNDS):
             changed = [list(turn) for turn in calls]

@@ -6,7 +6,7 @@ from provegym import servers
 from provegym.fuzz import Fuzzer
 from provegym.kernel import Session
 from provegym.players.scripted import eager, guesser, noop, oracle, shuffler, spammer
-from provegym.rewards import score
+from provegym.rewards import BEST, paid, score
 from provegym.rewards.equality import equal
 from provegym.rollout import MakePolicy, play_script
 from provegym.toolbox import Toolbox, all_tools, gold_tools
@@ -18,7 +18,6 @@ MOST_LENGTH = 10
 MOST_TURNS = 5
 CHOICES = 200
 SCHEMA_KEYS = {"name", "description", "parameters"}
-BEST = proofs.BEST
 
 
 def verify(example: Example, gold: Replay | None = None) -> list[str]:
@@ -167,8 +166,7 @@ def asking(example: Example, gold: Replay) -> Iterator[str]:
 
 def total(example: Example, policy: MakePolicy) -> float:
     """What a scripted policy is paid on the live world."""
-    reward = play_script(example, policy).reward
-    return reward.total if reward else 0.0
+    return paid(play_script(example, policy))
 
 
 def _breaks_order(example: Example) -> bool:

@@ -7,7 +7,7 @@ from provegym import servers
 from provegym.kernel import Session
 from provegym.language import dates
 from provegym.language.values import Scalar, is_said, leaves, normal, spoken_values, with_dates
-from provegym.rewards import score
+from provegym.rewards import BEST, score
 from provegym.rewards.equality import equal
 from provegym.rewards.success import same_outcome
 from provegym.search import Road, Seeker, Wanted, key_leaves, yields_answer, yields_value
@@ -15,7 +15,6 @@ from provegym.toolbox import Toolbox
 from provegym.trace import Call, Example, Path, Step, point
 from provegym.verify.replay import Played, Replay, made, replay
 
-BEST = 1.3
 MOST_PATHS = 8
 
 
