@@ -29,13 +29,13 @@ NOT_ASKED = ("out", "workers")
 KEPT = "kept"
 
 
-class Order(Protocol):
+class AskedFor(Protocol):
     """What was asked for: any dataclass whose fields are the command's options."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
-def card(folder: Path, funnel: Mapping[str, int], order: Order) -> str:
+def card(folder: Path, funnel: Mapping[str, int], order: AskedFor) -> str:
     """The README of the corpus in a folder, made by an order, with what became of candidates."""
     shards = {split: sorted(folder.glob(f"{split}-*.jsonl")) for split in SPLITS}
     known = {
@@ -61,7 +61,7 @@ def card(folder: Path, funnel: Mapping[str, int], order: Order) -> str:
     )
 
 
-def command(order: Order) -> str:
+def command(order: AskedFor) -> str:
     """The command that makes a corpus, from the options it was made with."""
     parts = ["provegym synth"]
     for field in fields(order):

@@ -2,9 +2,10 @@
 
 from provegym.kernel.errors import BadArguments, Bug, Denied, Kind, NotFound, Rejected, ToolError
 from provegym.kernel.schema import Amount, Label, Page, Sensitive, Text, Time, money
+from provegym.kernel.seed import Seed
 from provegym.kernel.server import AnyServer, Server, Tool
 from provegym.kernel.session import Outcome, Session
-from provegym.kernel.state import Change, Record, Seed, State, Table, table
+from provegym.kernel.state import Change, Record, State, Table, table
 
 __all__ = [
     "Amount",

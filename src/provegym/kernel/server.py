@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeVar, cast, get_args, get_origin, get_type_h
 import msgspec
 
 from provegym.kernel.schema import Arguments, Json, Page, output_schema, page, parse_docstring
-from provegym.kernel.state import Seed, State
+from provegym.kernel.seed import Seed
+from provegym.kernel.state import State
 
 S = TypeVar("S", bound=State)
 Result = msgspec.Struct | list[Any]

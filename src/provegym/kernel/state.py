@@ -6,22 +6,21 @@ are its diff; what it replaced during the present call is its undo log. Nothing 
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import partial
 from hashlib import blake2b
-from random import Random
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 from msgspec import inspect
 
 from provegym.kernel.errors import Bug, NotFound, Rejected, quote
+from provegym.kernel.seed import Seed
 
 ENCODE = msgspec.json.Encoder(decimal_format="number").encode
 MAX_EVENTS = 200_000
 PLAIN = (str, int, float, Decimal, tuple, date)
-EPOCH = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 class RecordMeta(msgspec.StructMeta):
@@ -50,21 +49,6 @@ def _same(value: Any) -> Any:
 
 
 R = TypeVar("R", bound=Record)
-
-
-class Seed:
-    """Where a world comes from: a number, the clock it starts at, and the only source of chance."""
-
-    def __init__(self, number: int, server: str = "") -> None:
-        self.number = number
-        self.random = Random(f"{server}:{number}")
-
-    @cached_property
-    def now(self) -> datetime:
-        """A weekday within two years, in office hours; the same for every server of this seed."""
-        chance = Random(f"clock:{self.number}")
-        day = EPOCH + timedelta(weeks=chance.randrange(104), days=chance.randrange(5))
-        return day + timedelta(hours=chance.randrange(9, 17), minutes=chance.randrange(0, 60, 5))
 
 
 class Spec(NamedTuple):
