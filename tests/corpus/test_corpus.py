@@ -22,6 +22,7 @@ from provegym.corpus import near_copies
 from provegym.corpus.corpus import Corpus, Made, Order, Saved, shape_of
 from provegym.corpus.quotas import Quotas, share_out
 from provegym.corpus.split import HELD_OUT
+from provegym.files import appending
 from provegym.servers import load
 from provegym.trace import Attempt, BadFile, Example, Provenance, line, read
 from provegym.verify import verify
@@ -540,9 +541,9 @@ def test_the_same_candidates_are_kept_once(base: Base, tmp_path: Path) -> None:
     corpus.quotas, corpus.bar = Quotas(corpus.part), Progress(disable=True)
     corpus.task = corpus.bar.add_task("examples")
     made = [Made(shape_of(example), example, "") for example in base.train[:5]]
-    with (tmp_path / "out").open("wb") as out:
+    with appending(tmp_path / "out") as append:
         for objection in ("", "the same words twice"):
             for example, each in zip(base.train, made, strict=False):
-                told = corpus._take(example.server, each, out)
+                told = corpus._take(example.server, each, append)
                 assert told in (objection, objection and "enough of its kind")
     assert (tmp_path / "out").read_bytes() == b"".join(line(e) for e in base.train[:5])
