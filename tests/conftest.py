@@ -16,7 +16,7 @@ KINDS = ("ok", "refused", "not_found", "invalid_argument")
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".pytest_cache" / "xdg"
 # The packages that decide what a dependency graph looks like.
-PROVING = ("kernel", "servers", "fuzz", "graph")
+PROVING = ("kernel", "servers", "fuzz", "hosts", "graph")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -13,8 +13,8 @@ from provegym.fuzz import pool
 from provegym.graph import dependency
 from provegym.graph.dependency import Dependency, Graph, Trial, build, cached, graph_key
 from provegym.graph.slots import spots, taken
-from provegym.language.values import leaves
 from provegym.kernel import Session
+from provegym.language.values import leaves
 
 every_server = pytest.mark.parametrize("name", NAMES)
 

@@ -18,7 +18,11 @@ from hosts.running import Host
 from provegym import servers
 from provegym.fuzz import Fuzzer
 from provegym.fuzz.pool import Pool
+<<<<<<< HEAD
 from provegym.graph.dependency import Trial, build, cached
+=======
+from provegym.graph.dependency import Run, cached
+>>>>>>> tests
 from provegym.hosts import foreign
 from provegym.hosts.foreign import ForeignServer, HostError, NoStart, Options, connect
 from provegym.hosts.foreign_reply import shorten
@@ -450,7 +454,7 @@ def test_the_shipped_example_has_a_world_per_session(memory: ForeignServer) -> N
 @pytest.mark.long
 @pytest.mark.conformance
 def test_the_graph_of_the_shipped_example(memory: ForeignServer) -> None:
-    found = build(memory)
+    found = cached(memory)
     for edge in found.edges:
         assert replay(memory, edge.with_source)[-1], edge
         assert not replay(memory, edge.without)[-1], edge
