@@ -18,11 +18,7 @@ from hosts.running import Host
 from provegym import servers
 from provegym.fuzz import Fuzzer
 from provegym.fuzz.pool import Pool
-<<<<<<< HEAD
-from provegym.graph.dependency import Trial, build, cached
-=======
-from provegym.graph.dependency import Run, cached
->>>>>>> tests
+from provegym.graph.dependency import Trial, cached
 from provegym.hosts import foreign
 from provegym.hosts.foreign import ForeignServer, HostError, NoStart, Options, connect
 from provegym.hosts.foreign_reply import shorten
