@@ -21,7 +21,7 @@ from provegym.trace import Example, write
 from provegym.train import trl
 from provegym.train.data import load as load_examples
 from provegym.train.run import TrainError
-from provegym.train.verl.agent_loop import launch
+from provegym.train.verl import launch
 from provegym.train.verl.overrides import RunFiles
 from train.tiny import build_model, build_tokenizer
 
