@@ -112,7 +112,7 @@ class Sampler:
         return self._see(ids, None, positions, shelf)
 
     def _read_padded(self, contexts: list[list[int]], room: int) -> tuple[Any, Any]:
-        """Read all contexts as one padded batch: for models with sliding-window or other layers."""
+        """Read all contexts as one padded batch: for models without a plain KV cache."""
         width = max(map(len, contexts))
         rows = [[self.pad] * (width - len(context)) + context for context in contexts]
         places = [[max(0, at - width + len(c)) for at in range(width)] for c in contexts]
