@@ -37,7 +37,7 @@ PAGING: list[tuple[str, Any, int]] = [
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True, omit_defaults=True):
-    """One page of a list: its items, the total number, and the offset of the next page."""
+    """Part of a list: how many there are in all, and where to go on."""
 
     items: tuple[T, ...]
     total: int
