@@ -1,4 +1,4 @@
-"""Recipes: TOML files read into the frozen settings that stand beside the code they configure."""
+"""Recipes: reads TOML files into frozen settings; the settings are defined next to their code."""
 
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,11 @@ Toml = dict[str, Any]
 
 
 class BadRecipe(Exception):
-    """A recipe that cannot be used; the message names file and field."""
+    """A recipe cannot be used; the message names file and field."""
 
 
 def load_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
-    """Read a recipe and whatever it extends, with changes such as `grpo.steps=20` on top."""
+    """Read a recipe and the recipes it extends, then apply changes such as `grpo.steps=20`."""
     table = _read(path, ())
     for change in changes:
         _change(table, change)
@@ -43,7 +43,7 @@ def load_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
 
 
 def check_weights(weights: object) -> None:
-    """Refuse a weight for a part that there is not, or one that is no number."""
+    """Raise BadRecipe if a weight is not finite or names an unknown component."""
     if not isinstance(weights, dict):
         return
     if unknown := sorted(set(weights) - set(WEIGHTS)):
@@ -54,12 +54,12 @@ def check_weights(weights: object) -> None:
 
 
 def write_recipe(recipe: Recipe) -> str:
-    """A recipe as TOML, every setting written out; reading it gives the same recipe."""
+    """A recipe as TOML with every setting; reading it gives the same recipe."""
     return tomli_w.dumps(_without_none(msgspec.to_builtins(recipe)))
 
 
 def _read(path: Path, above: tuple[Path, ...]) -> Toml:
-    """The tables of a file over those of the file it extends."""
+    """The tables of a file, merged over those of the file it extends."""
     if path.resolve() in above:
         raise BadRecipe(f"{path} extends itself")
     try:
@@ -84,7 +84,7 @@ def _over(base: Toml, table: Toml) -> Toml:
 
 
 def _change(table: Toml, change: str) -> None:
-    """Set one key; what is no TOML value is taken as text, so that names need no quotes."""
+    """Set one key; a value that is not TOML is taken as text, so names need no quotes."""
     key, equals, text = change.partition("=")
     if not equals:
         raise BadRecipe(f"--set takes key=value, such as grpo.steps=20, not {change!r}")
@@ -101,7 +101,7 @@ def _change(table: Toml, change: str) -> None:
 
 
 def _known(kind: Any, prefix: str = "") -> Iterator[str]:
-    """The names of all settings, with the tables they are in."""
+    """The dotted names of all settings."""
     for name, hint in get_type_hints(kind).items():
         yield prefix + name
         for part in (hint, *get_args(hint)):
@@ -123,7 +123,7 @@ def _is_known(key: str) -> bool:
 
 
 def _check(recipe: Recipe) -> None:
-    """Refuse what no type can: numbers that do not go together."""
+    """Raise BadRecipe for settings that do not fit together, which types cannot express."""
     for name, value in asdict(recipe.limits).items():
         if value < 1:
             raise BadRecipe(f"limits.{name} is {value}; it must be at least 1")
@@ -142,13 +142,13 @@ def _check(recipe: Recipe) -> None:
 
 
 def _sentence(problem: str) -> str:
-    """msgspec's complaint, beginning with the key it is about."""
+    """The message of msgspec, beginning with the key it is about."""
     what, _, where = problem.partition(" - at `$")
     return f"{where.strip('.`')}: {what[:1].lower()}{what[1:]}" if where else problem
 
 
 def _without_none(table: Toml) -> Toml:
-    """A table without what has no value: TOML has no null."""
+    """A table without its None values, because TOML has no null."""
     return {
         key: _without_none(value) if isinstance(value, dict) else value
         for key, value in table.items()

@@ -1,7 +1,7 @@
-"""The demo of a server: one multi-step task, shown call by call with what it changed in the world.
+"""The demo of a server: prints one multi-step task call by call, and the records it changed.
 
-A server's demo.toml says what the user wants and which calls a good assistant makes. Arguments
-may point into earlier results: "$0/items/1/id" is the id of the second item of the first result.
+A server's demo.toml holds the user's request and the calls of a good assistant. An argument can
+refer to an earlier result: "$0/items/1/id" is the id of the second item of the first result.
 """
 
 import re
@@ -26,7 +26,7 @@ SEED = 7
 
 
 class DemoStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One call of a demo, or time that passes; `fails` is the kind of error it is to meet."""
+    """One call of a demo, or minutes that pass; `fails` is the expected kind of error."""
 
     tool: str = ""
     arguments: dict[str, Any] = {}
@@ -36,14 +36,14 @@ class DemoStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Demo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the user wants, and how it is done."""
+    """The user's request and the steps that fulfil it."""
 
     ask: str
     steps: list[DemoStep]
 
 
 def load(name: str) -> Demo:
-    """A server's demo."""
+    """Read the demo of a server."""
     text = files(servers).joinpath(name, "demo.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), Demo)
 
@@ -62,7 +62,7 @@ def play(demo: Demo, session: Session) -> list[tuple[DemoStep, dict[str, Any], O
 
 
 def tell(console: Console, name: str, seed: int) -> None:
-    """Play one server's demo and show it."""
+    """Play a server's demo and print it."""
     session, demo = Session([servers.load(name)], seed), load(name)
     told = play(demo, session)
     ask = re.sub(r"\{(.+?)\}", lambda slot: str(_resolve(f"${slot[1]}", told)), demo.ask)
@@ -86,7 +86,7 @@ def tell(console: Console, name: str, seed: int) -> None:
 
 
 def walk(seed: int) -> Counter[str]:
-    """Walk every server's demo: how much there is, and how it went."""
+    """Play every server's demo; counts servers, tools, records, calls, changes and refusals."""
     found: Counter[str] = Counter()
     for server in servers.load_all():
         session = Session([server], seed)
@@ -98,7 +98,7 @@ def walk(seed: int) -> Counter[str]:
 
 
 def fitting_table(*columns: str, last: str) -> Table:
-    """A table of one line per row; its last column takes what room is left."""
+    """A table with one line per row; the last column takes the remaining width."""
     table = Table(box=None, padding=(0, 1), expand=True)
     for column in columns:
         table.add_column(column, no_wrap=True, min_width=len(column))
@@ -138,7 +138,7 @@ def _result(outcome: Outcome) -> str:
 
 
 def _span(minutes: int) -> str:
-    """A stretch of time in the largest unit that fits."""
+    """A duration in the largest unit that divides it."""
     for unit, size in (("day", 1440), ("hour", 60), ("minute", 1)):
         if minutes % size == 0:
             return f"{minutes // size} {unit}{'s' * (minutes != size)}"
@@ -146,13 +146,13 @@ def _span(minutes: int) -> str:
 
 
 def _name(item: dict[str, Any]) -> str:
-    """What people would call a listed thing."""
+    """The name of a listed record."""
     labels = ("name", "label", "title", "subject", "code", "id")
     return str(next((item[label] for label in labels if label in item), "…"))
 
 
 def _changes(changes: list[Change]) -> Iterator[str]:
-    """One line per record that differs: added, removed, or what became of its fields."""
+    """One line per changed record: added, removed, or its changed fields."""
     for change in changes[:MOST_CHANGES]:
         where = f"{change.table} {change.key}"
         if change.before is None:
@@ -169,7 +169,7 @@ def _changes(changes: list[Change]) -> Iterator[str]:
 
 
 def _fields(change: Change) -> str:
-    """A record's telling fields: neither its key nor what is part of it."""
+    """The fields of a record, without its key and the parts of its key."""
     record = change.after or change.before or {}
     told = {n: v for n, v in record.items() if not isinstance(v, str) or v not in change.key}
     return ", ".join(f"{name} {_short(value, 30)}" for name, value in told.items())

@@ -1,4 +1,4 @@
-"""Files that survive a kill: atomic writes, append-only JSONL, and the user's cache folder."""
+"""Crash-safe files: atomic writes and append-only JSONL; also the user's cache folder."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -13,13 +13,13 @@ Append = Callable[[bytes], None]
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary path to write to; when the block ends well, it replaces the file.
+    """A temporary path to write to; it replaces the file when the block ends without an error.
 
-    Readers see the old file or the new one, never a part of it. The new one is synced to disk
-    first, so that this holds after a power cut as well. When the block fails, the temporary file
-    is removed.
+    Readers see the old file or the new one, never a part of it. The new file is synced to disk
+    first, so this also holds after a power failure. If the block raises, the temporary file is
+    removed.
     """
-    target = path.resolve()  # a symbolic link stays one
+    target = path.resolve()  # replace the target of a symbolic link, not the link
     part = target.with_name(f"{target.name}.{token_hex(4)}.part")
     try:
         yield part
@@ -38,10 +38,10 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 @contextmanager
 def appending(path: Path) -> Iterator[Append]:
-    """Open a file of lines, such as JSONL, and give a function that appends a line to it.
+    """Open a file of lines, such as JSONL; yields a function that appends a line.
 
-    A torn last line is cut off first. Each line is in the file once it is appended, so a kill
-    tears at most the last one; all are synced to disk at the end of the block.
+    An incomplete last line is removed first. Each line is flushed when it is appended, so a killed
+    process leaves at most one incomplete line. All lines are synced to disk when the block ends.
     """
     if path.exists():
         cut_torn_line(path)
@@ -56,14 +56,14 @@ def appending(path: Path) -> Iterator[Append]:
 
 
 def cut_torn_line(path: Path) -> None:
-    """Cut off what follows the last line end of a file: a line that a kill has torn."""
+    """Remove an incomplete last line, which a killed process has left."""
     whole = _size_of_lines(path)
     if whole < path.stat().st_size:
         os.truncate(path, whole)
 
 
 def _size_of_lines(path: Path) -> int:
-    """How many bytes the whole lines of a file have; it is read backwards, block by block."""
+    """The number of bytes up to the last line end; the file is read backwards in blocks."""
     with path.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
         while end > 0:
@@ -77,6 +77,6 @@ def _size_of_lines(path: Path) -> int:
 
 
 def cache_folder() -> Path:
-    """Where this user's graphs, models and environments are kept."""
+    """The user's cache folder, for graphs, models and environments."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(base).expanduser() / "provegym"

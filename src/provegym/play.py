@@ -1,4 +1,4 @@
-"""Long runs over files: play every example, score every rollout, verify every example."""
+"""Batch jobs over JSONL files: play examples, score rollouts, verify examples; can be resumed."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from provegym.workers import HERE, Workers
 
 @dataclass(frozen=True)
 class PlayJob:
-    """Which examples to play, with whom, and where the rollouts go."""
+    """The examples to play, the player, and the file for the rollouts."""
 
     data: Path
     out: Path
@@ -29,7 +29,7 @@ class PlayJob:
 
 
 def play_file(job: PlayJob, bar: Progress, workers: Workers = HERE) -> tuple[int, float, list[str]]:
-    """Play the examples that the output does not hold yet: how many, their mean, what failed."""
+    """Play the examples that are not in the output yet; returns count, mean reward and failures."""
     examples = list(read_some(job.data, Example))
     done = _recover(job)
     failed: list[str] = []
@@ -52,7 +52,7 @@ def play_file(job: PlayJob, bar: Progress, workers: Workers = HERE) -> tuple[int
 
 
 def _recover(job: PlayJob) -> dict[str, float]:
-    """The rollouts a file holds already; a torn line and those that went wrong are taken off."""
+    """Rewards of the rollouts in the file; removes an incomplete last line and failed rollouts."""
     if not job.out.exists():
         return {}
     cut_torn_line(job.out)
@@ -67,7 +67,7 @@ def _recover(job: PlayJob) -> dict[str, float]:
 
 
 def score_file(path: Path, scheme: Scheme, *, explained: bool = False) -> dict[str, Any]:
-    """Score recorded rollouts again: the mean total and parts, and a line or more for each."""
+    """Score recorded rollouts again: mean total and components, and lines about each rollout."""
     check_weights(scheme.weights)
     lines: list[str] = []
     sums: dict[str, float] = defaultdict(float)
@@ -97,7 +97,7 @@ def score_file(path: Path, scheme: Scheme, *, explained: bool = False) -> dict[s
 
 
 def parse_weights(text: str) -> dict[str, float]:
-    """Weights as written on a command line: "name=0,argument=0.3"."""
+    """Parse the weights of a command line: "name=0,argument=0.3"."""
     weights: dict[str, float] = {}
     for part in filter(None, text.split(",")):
         name, mark, value = part.partition("=")
@@ -114,7 +114,7 @@ def parse_weights(text: str) -> dict[str, float]:
 def verify_file(
     path: Path, bar: Progress, workers: Workers = HERE
 ) -> tuple[dict[str, list[str]], int]:
-    """What is wrong with which example, and how many were looked at."""
+    """The problems of each example that has some, and the number of examples."""
     examples = list(read_some(path, Example))
     failed: dict[str, list[str]] = {}
     task = bar.add_task("verify", total=len(examples))

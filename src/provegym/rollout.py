@@ -1,8 +1,8 @@
-"""One loop for every use: a policy and a toolbox in turns, until the user has no more to say.
+"""The agent loop: plays an example with a policy, runs its tool calls, and scores the rollout.
 
-Synthesis, training and evaluation all play examples here. A policy that raises, or a server that is
-missing or has a bug, ends its own rollout with a reason, and never the batch. Any other exception
-is our mistake, and is raised.
+Synthesis, training and evaluation all use this loop. If a policy raises, or a server is missing or
+has a bug, only this rollout ends, with a reason; the rest of the batch goes on. Any other
+exception is a bug of ProveGym and is raised.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from provegym.trace import BadFile, Call, Checks, Ended, Example, Json, Reply, R
 
 
 class Policy(Protocol):
-    """Whoever plays the assistant."""
+    """Plays the assistant: a model, an endpoint or a script."""
 
     async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
         """The next message, given everything said so far and the tools shown."""
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Caps:
-    """How long a rollout may get (§4.1)."""
+    """Limits of a rollout (§4.1)."""
 
     user_turns: int = 5
     assistant_turns: int = 10
@@ -49,7 +49,7 @@ PAPER_CAPS = Caps()
 
 @dataclass
 class Player:
-    """One rollout while it runs: `play` drives it, or another loop does, step by step."""
+    """The state of one running rollout; `play` runs it whole, or a caller runs it step by step."""
 
     example: Example
     caps: Caps = PAPER_CAPS
@@ -62,7 +62,7 @@ class Player:
     ended: Ended = "done"
 
     async def play(self, policy: Policy) -> None:
-        """Every user turn, each until the policy answers without a call."""
+        """Play all user turns; a turn ends when the policy replies without a call."""
         self.open()
         tools = self.toolbox.openai()
         for number in range(len(self.example.turns[: self.caps.user_turns])):
@@ -78,19 +78,19 @@ class Player:
                 return
 
     def open(self) -> None:
-        """Begin: the tools shown, a world of its own, the system text."""
+        """Set up the toolbox, a new session and the system message."""
         self.toolbox = Toolbox.of(self.example)
         self.session = self.toolbox.session(self.example.seed)
         self.messages.append({"role": "system", "content": self.example.system})
 
     def hear(self, turn: int) -> None:
-        """Let the time before a user turn pass, then the user speak."""
+        """Advance the clock to a user turn, then add the user's message."""
         said = self.example.turns[turn]
         self.session.advance(said.minutes)
         self.messages.append({"role": "user", "content": said.text})
 
     def take(self, reply: Reply, turn: int) -> bool:
-        """Record a reply and run its calls; whether the policy is to speak again in this turn."""
+        """Record a reply and run its calls; returns whether the turn goes on."""
         self.replies += 1
         self.tokens += reply.tokens
         made = len(self.calls)
@@ -112,7 +112,7 @@ class Player:
         return bool(calls)
 
     def run(self, asked: ToolCall, turn: int) -> Call:
-        """Check a call by what the toolbox shows, run it, and record what it did."""
+        """Check a call against the toolbox, run it, and record its result and changes."""
         arguments = _read_arguments(asked.arguments)
         made = Call(turn=turn, message=self.replies, tool=asked.name, arguments=arguments)
         tool = self.toolbox.tools.get(asked.name)
@@ -128,7 +128,7 @@ class Player:
         fits = self.toolbox.fits(asked.name, arguments)
         outcome = self.session.call(tool.name, arguments)
         changes = tuple(self.session.changes(tool.name)) if outcome.ok and tool.writes else ()
-        whose = self.session.tools.get(tool.name, ())[1:]  # nobody's, where it is only shown
+        whose = self.session.tools.get(tool.name, ())[1:]  # none if the tool has only a schema
         return msgspec.structs.replace(
             made,
             checks=Checks(shown=True, fits=fits, ran=outcome.ok),
@@ -139,7 +139,7 @@ class Player:
         )
 
     def rollout(self, name: str) -> Rollout:
-        """What happened so far, not paid yet."""
+        """The rollout so far, without a reward."""
         return Rollout(
             example=self.example,
             policy=name,
@@ -151,15 +151,12 @@ class Player:
 
 
 class PolicyError(Exception):
-    """A policy raised instead of replying; its message names what it raised."""
+    """A policy raised an exception instead of replying; the message names it."""
 
 
 @dataclass(frozen=True)
 class _Blamed:
-    """A policy whose exceptions are told from all others: each becomes a PolicyError.
-
-    The bug of a server that a policy meets by itself stays the server's.
-    """
+    """Wraps a policy: every exception it raises becomes a PolicyError, except a server's Bug."""
 
     policy: Policy
 
@@ -175,7 +172,7 @@ class _Blamed:
 async def play(
     example: Example, policy: Policy, *, name: str, caps: Caps = PAPER_CAPS, scheme: Scheme = PAPER
 ) -> Rollout:
-    """Play one example to its end and score it; a policy's error or a server's bug is not paid."""
+    """Play and score one example; after a policy error or a server bug there is no reward."""
     player = Player(example, caps)
     try:
         await player.play(_Blamed(policy))
@@ -196,13 +193,13 @@ def play_script(example: Example, make: MakePolicy, *, scheme: Scheme = PAPER) -
 
 
 def play_replies(example: Example, replies: Iterable[Reply], *, name: str) -> Rollout:
-    """Play and score replies that a model gave elsewhere, in a world of their own."""
+    """Play and score recorded replies of a model, in a new session."""
     return run_now(play(example, _Said(list(replies)), name=name))
 
 
 @dataclass
 class _Said:
-    """Says again what was said; a conversation cut short ends as if there were no tokens left."""
+    """A policy that repeats recorded replies; after the last one the token limit is exceeded."""
 
     replies: list[Reply]
 
@@ -223,10 +220,10 @@ def run_now(coroutine: Coroutine[Any, Any, T]) -> T:
 async def in_order(
     items: Iterable[A], do: Callable[[A], Coroutine[Any, Any, T]], concurrency: int = 8
 ) -> AsyncGenerator[T, None]:
-    """Do something with many items, so many at a time; results come in the order of the items.
+    """Concurrent map with a limit; yields results in the order of the items.
 
-    A slow one holds up the order, not the others: many more than run at once may wait behind it.
-    Whoever stops half-way stops all that runs.
+    A slow item delays the output, but not the work: up to AHEAD * concurrency results may wait
+    behind it. If the caller stops early, all running tasks are cancelled.
     """
     turn = asyncio.Semaphore(concurrency)
 

@@ -1,8 +1,8 @@
-"""The seeker: breadth first through every read there is, for roads that yield what is wanted.
+"""Breadth-first search over read calls: finds every short set of reads that yields given values.
 
-It knows what the user said and what calls return, tries every shown read tool with every such
-value within a fixed number of calls, and reports the sets of reads that yield all that is wanted.
-A road it finds and an example does not pay for is a road a good agent would be punished on.
+It calls each read tool with every value that the user said, then with the keys in those results,
+up to a fixed number of calls. An example must pay for every solution found here: otherwise a good
+agent that takes such a solution would lose reward.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +25,7 @@ WORLDS = 48
 
 
 class Read(NamedTuple):
-    """A read that was tried: what it yields of the wanted, and the read whose value it used."""
+    """A read that was tried: the numbers of the goals it yields, and the read it depends on."""
 
     tool: str
     arguments: Json
@@ -34,14 +34,14 @@ class Read(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a read is to yield: a test of its result, and JSON that it must hold to pass."""
+    """A goal: a test of a read's result, and JSON that every passing result contains."""
 
     test: Callable[[Any], bool]
     json: str = ""
 
 
 class Seen:
-    """What a read returned, decoded when it is first looked into."""
+    """The result of a read, decoded on first use."""
 
     __slots__ = ("_value", "text")
 
@@ -57,16 +57,17 @@ class Seen:
         return self._value
 
     def has(self, want: Wanted) -> bool:
-        """Whether this is what was wanted."""
+        """Whether the result meets a goal."""
         return want.json in self.text and want.test(self.value)
 
 
+# A solution: reads that together yield everything wanted.
 Road = tuple[Read, ...]
 
 
 @dataclass
 class Seeker:
-    """A search over the reads of one toolbox on one world."""
+    """A breadth-first search over the reads of one toolbox on one world."""
 
     session: Session
     toolbox: Toolbox
@@ -77,7 +78,7 @@ class Seeker:
     seen: dict[str, dict[str, Seen | None]] = field(default_factory=dict)
 
     def reads(self, said: list[Scalar], length: int) -> tuple[list[Read], list[Read]]:
-        """Every read that what was said allows, and the useful ones, one step further included."""
+        """All reads with said values; and the useful reads, also those with keys from results."""
         first = list(self._try(said, None))
         useful = [read for read, _ in first if read.yields]
         if length > 1:
@@ -93,7 +94,7 @@ class Seeker:
         return [r for r, _ in self._try(known, None) if len(r.yields) == len(self.wanted)]
 
     def roads(self, said: list[Scalar], length: int) -> list[Road]:
-        """The sets of at most so many reads that yield everything wanted, shortest first."""
+        """The sets of at most `length` reads that yield everything wanted, shortest first."""
         first, useful = self.reads(said, length)
         return self._cover(first, useful[:MOST_READS], length)
 
@@ -113,7 +114,7 @@ class Seeker:
                     yield Read(name, arguments, found, after), result
 
     def _result(self, tool: str, arguments: Json, mark: str) -> Seen | None:
-        """What a read returns, or None if it fails; equal worlds are asked once."""
+        """The result of a read, or None if it fails; cached for equal worlds."""
         if tool not in self.session.tools:
             return None
         server = self.session.tools[tool][1]
@@ -140,12 +141,12 @@ class Seeker:
 
 @lru_cache(maxsize=WORLDS)
 def results_on(digest: str) -> dict[str, Seen | None]:
-    """What reads were seen to return on a world."""
+    """The cached results of reads on the world with this digest."""
     return {}
 
 
 def draws(schema: Json, known: list[Scalar], *, bare: bool) -> Iterator[Json]:
-    """Arguments from known values: the required ones, alone or with one optional beside them."""
+    """Arguments from known values: all required ones, with at most one optional argument."""
     properties: Json = schema.get("properties", {})
     required = schema.get("required", [])
     options = {name: list(_fitting(part, known)) for name, part in properties.items()}
@@ -178,9 +179,9 @@ def _fitting(schema: Json, known: list[Scalar]) -> Iterator[Scalar]:
 
 
 def yields_value(value: Scalar, known_by: Iterable[Scalar]) -> Wanted:
-    """What a lookup is there for: this value, in a record that shows whose it is.
+    """The goal of a lookup: this value, in a record that also holds one of the `known_by` values.
 
-    An id beside nothing that was said is of no use: nobody could tell what it stands for.
+    Without them an agent could not tell what an id stands for.
     """
     form, marks = normal(value), {normal(mark) for mark in known_by}
 
@@ -198,7 +199,10 @@ def yields_value(value: Scalar, known_by: Iterable[Scalar]) -> Wanted:
 
 
 def yields_answer(result: Json, pointers: Iterable[str], about: Iterable[Scalar]) -> Wanted:
-    """What answers a question: the same fields with the same values, of the thing asked about."""
+    """The goal of a question: the same fields with equal values, in a record about the same thing.
+
+    `pointers` are JSON pointers into the reference result.
+    """
     names = {pointer.rpartition("/")[2]: point(result, pointer)[1] for pointer in pointers}
     forms = frozenset(normal(value) for value in about)
     held = max((msgspec.json.encode(value).decode() for value in names.values()), key=len)
@@ -212,7 +216,7 @@ def find_answer(
     place: str = "",
     seen: frozenset[str] = frozenset(),
 ) -> list[str] | None:
-    """Where a result holds these fields, in a record that is, with its parents, about this."""
+    """JSON pointers to these fields in a record that, with its parents, holds all of `about`."""
     if isinstance(value, list):
         parts: Iterable[tuple[Any, Any]] = enumerate(value)
     elif isinstance(value, dict):
@@ -228,7 +232,7 @@ def find_answer(
 
 
 def key_leaves(result: Any, marks: set[str]) -> list[Scalar]:
-    """The keys in a result's records that mention what was said, as far as they are tried."""
+    """The first MOST_KEYS keys in those records of a result that hold a said value."""
     return list(dict.fromkeys(_keys(result, marks)))[:MOST_KEYS]
 
 
@@ -245,7 +249,7 @@ def _keys(value: Any, marks: set[str]) -> Iterator[Scalar]:
 
 
 def _is_key(leaf: Scalar) -> bool:
-    """Whether a value looks like what names one thing: no blanks, and some digit, slash or case."""
+    """Whether a value looks like a key: a short string without blanks that is not all letters."""
     return isinstance(leaf, str) and 2 < len(leaf) <= 80 and " " not in leaf and not leaf.isalpha()
 
 

@@ -1,4 +1,4 @@
-"""Pages, pictures and cards from Jinja templates, which stand beside the code that fills them.
+"""Jinja templates for pages, pictures and dataset cards; they are next to the code that uses them.
 
 In HTML and SVG every value is escaped, unless the template marks it as safe.
 """
@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 
 def fill(name: str, **values: Any) -> str:
-    """A template of this package, such as "corpus/card.md.jinja", filled with values."""
+    """Render a template of this package, such as "corpus/card.md.jinja"."""
     return _environment().get_template(name).render(values)
 
 

@@ -1,8 +1,8 @@
-"""The tools one example shows: one object that prompt, execution and reward all read.
+"""The toolbox of an example: the tools the model sees; prompt, execution and reward all use it.
 
-It is built from the example's plain spec: the tools of its server less the hidden ones, plus live
-distractors of other servers, in an order drawn from the example's id, with some value lists taken
-out of the schemas. What is not in it does not exist for the model.
+It is built from the example's spec: the tools of its server without the hidden ones, plus
+distractors of other servers, shuffled with the example's id as seed. Some enums are removed from
+the schemas. The model cannot call a tool that is not in the toolbox.
 """
 
 import re
@@ -33,7 +33,7 @@ JSON_TYPES: dict[str, Callable[[Any], bool]] = {
 
 
 class ToolLike(Protocol):
-    """What a toolbox needs to know of a tool, ours or anybody's."""
+    """The interface of a tool in a toolbox."""
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ class ToolLike(Protocol):
 
     @property
     def server(self) -> str:
-        """Whose it is."""
+        """The name of its server."""
 
     @property
     def description(self) -> str:
@@ -53,12 +53,12 @@ class ToolLike(Protocol):
 
     @property
     def writes(self) -> bool:
-        """Whether it may change the world."""
+        """Whether it may change the state."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A tool known by its schema alone; no session has it, so a call to it is not found."""
+    """A tool that has only a schema; it cannot be run, so a call to it fails with not_found."""
 
     name: str
     description: str
@@ -68,7 +68,7 @@ class Shown:
 
 
 class Toolbox:
-    """Tools by the names the model calls them by."""
+    """Tools by the names that the model sees."""
 
     def __init__(self, tools: Iterable[ToolLike], stripped: Iterable[str] = ()) -> None:
         self.tools = expose(list(tools))
@@ -92,12 +92,12 @@ class Toolbox:
             )
         if not servers.is_known(example.server):
             raise BadFile(
-                f"{example.id}: there is no server {example.server!r}; if it is somebody's, it has"
-                " to be connected"
+                f"{example.id}: there is no server {example.server!r}; if it is a foreign server,"
+                " connect it with --mcp"
             )
         missing = [name for name in spec.distractors if name not in all_tools()]
         if missing:
-            raise BadFile(f"{example.id}: there is no tool {missing[0]!r} to distract with")
+            raise BadFile(f"{example.id}: its distractor {missing[0]!r} is not a known tool")
         own = [t for t in servers.load(example.server).tools.values() if t.name not in spec.hidden]
         others = [all_tools()[name] for name in spec.distractors]
         if spec.limit is not None:
@@ -110,12 +110,12 @@ class Toolbox:
         return cls(tools, spec.stripped)
 
     def session(self, seed: int) -> Session:
-        """A session of its own over every server that has a tool here."""
+        """A new session over all servers that have a tool in this toolbox."""
         names = dict.fromkeys(tool.server for tool in self.tools.values() if tool.server)
         return Session([servers.load(name) for name in names], seed)
 
     def fits(self, name: str, arguments: Json) -> bool:
-        """Required keys, JSON types and no undeclared key, by the schema that is shown."""
+        """Whether arguments fit the shown schema: required keys, JSON types, no undeclared key."""
         return fits(self.schemas[name], arguments)
 
     def openai(self) -> list[Json]:
@@ -147,13 +147,13 @@ def all_tools() -> Mapping[str, ToolLike]:
 
 
 def gold_tools(example: Example) -> set[str]:
-    """Every tool that serves some step of some path."""
+    """Every tool of a reference step or of an alternative, over all paths."""
     steps = [step for path in example.paths for step in path.steps]
     return {step.tool for step in steps} | {a.tool for step in steps for a in step.alternatives}
 
 
 def expose(tools: list[ToolLike]) -> dict[str, ToolLike]:
-    """Give each tool a legal name of its own; on a clash it is `<server>__<name>`."""
+    """Give each tool a valid, unique name; if two names are equal, `<server>__<name>`."""
     counts = Counter(tool.name for tool in tools)
     exposed: dict[str, ToolLike] = {}
     for tool in tools:
@@ -169,7 +169,7 @@ def expose(tools: list[ToolLike]) -> dict[str, ToolLike]:
 
 
 def strip_enums(schema: Json, arguments: set[str]) -> Json:
-    """The schema without the value lists of these arguments; their descriptions still tell them."""
+    """The schema without the enums of these arguments; their descriptions list the values."""
     if not arguments:
         return schema
     properties = dict(schema["properties"])
@@ -187,7 +187,7 @@ def strip_enums(schema: Json, arguments: set[str]) -> Json:
 def fits(schema: Json, value: Any) -> bool:
     """Whether a value has the JSON types, required and declared keys of a schema, at any depth.
 
-    Value lists, bounds and formats are left to execution, whose errors tell the model more.
+    Enums, bounds and formats are checked when the call is run: those errors help the model more.
     """
     if "anyOf" in schema or "oneOf" in schema:
         return any(fits(option, value) for option in schema.get("anyOf") or schema["oneOf"])

@@ -1,8 +1,8 @@
-"""The language of every layer above the worlds: examples, calls and rollouts, as plain frozen data.
+"""The data format (JSONL) of examples and rollouts, as immutable structs.
 
-An example says what a user asks and which calls are right; a rollout says what a model did and what
-it was paid. Both are one line of JSON, and a rollout carries its example, so that it can be read,
-shown and scored again without the world.
+An example holds the user's turns and the reference calls. A rollout holds a model's messages and
+calls, and its reward. Each is one line of JSON. A rollout contains its example, so it can be
+shown and scored again without running a server.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,18 +27,18 @@ Ended = Literal["done", "turns", "calls", "tokens", "policy_error", "server_bug"
 class Stored(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """A value that is written to files; what equals its default is left out."""
+    """Base class of values in files; fields with their default value are left out."""
 
 
 class Edge(Stored, frozen=True):
-    """This step needs an earlier one: for a value it yields, or for the state it leaves."""
+    """A dependency on an earlier step: explicit for a value it returns, implicit for its state."""
 
     step: int
     kind: Literal["explicit", "implicit"]
 
 
 class Alternative(Stored, frozen=True):
-    """Another call proven, on this world, to yield what a step is there for."""
+    """Another call that was verified, on this world, to yield what its step yields."""
 
     tool: str
     arguments: Json = {}
@@ -56,9 +56,9 @@ class Ref(Stored, frozen=True):
 
 
 class Step(Stored, frozen=True):
-    """One right call. Its arguments are JSON, in which a `Ref` may stand for a value at any depth.
+    """One reference call. Its arguments are JSON; a `Ref` may replace a value at any depth.
 
-    `answers` points to the values in its result that answer the user, where it is the goal itself.
+    `answers` are JSON pointers to the values in its result that answer the user's question.
     """
 
     turn: int
@@ -79,13 +79,13 @@ class Step(Stored, frozen=True):
 
 
 class Path(Stored, frozen=True):
-    """One road to the goal: its steps, in an order that works."""
+    """One solution: its steps, in an order that works."""
 
     steps: tuple[Step, ...] = ()
 
 
 class Turn(Stored, frozen=True):
-    """What the user says, the minutes that pass before, and the slot the reply must ask for."""
+    """A user message, the minutes that pass before it, and the argument the reply must ask for."""
 
     text: str
     minutes: int = 0
@@ -93,10 +93,10 @@ class Turn(Stored, frozen=True):
 
 
 class ToolboxSpec(Stored, frozen=True):
-    """Which tools an example shows: its server's, less the hidden, plus distractors of others.
+    """The tools of an example: its server's without the hidden ones, plus distractors of others.
 
-    An example without a server shows `schemas` alone: tools with name, description and parameters
-    that nobody can run.
+    An example without a server has only `schemas`: tools with name, description and parameters
+    that cannot be run.
     """
 
     distractors: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class ToolboxSpec(Stored, frozen=True):
 
 
 class Attempt(Stored, frozen=True):
-    """A call of the teacher that fails: the step it is made right before, and its error."""
+    """A failing call of the teacher: its error, and the step that it comes right before."""
 
     before: int
     tool: str
@@ -116,7 +116,7 @@ class Attempt(Stored, frozen=True):
 
 
 class Claim(Stored, frozen=True):
-    """The call that a turn asks for and that the assistant cannot make."""
+    """A call that a turn asks for, but that the assistant cannot make."""
 
     turn: int
     tool: str
@@ -148,17 +148,17 @@ class Mention(Stored, frozen=True):
 
 
 class Provenance(Stored, frozen=True):
-    """How an example was made, and what it claims of itself; `provegym verify` checks the claims.
+    """How an example was made, with claims about it that `provegym verify` checks.
 
     No model sees it in training. Every field may be empty:
 
     - `made`: "offline", with a model as the teacher "llm" or "rephrased", "imported", "by hand"
-    - `persona`: the manner in which the user speaks
-    - `slots`: per turn, the phrases that carry values, letter by letter
+    - `persona`: the style in which the user writes
+    - `slots`: per turn, the exact phrases that carry values
     - `names`: per turn, the things called by name, as pairs of phrase and key
     - `levels`: per turn, how much is said: "complete", "missing", "minimal", "answer" or "aside"
     - `derived`: the user's words for a value, by step and argument: {"2.since": "last Monday"}
-    - `attempts`: calls of the teacher that fail before the right one
+    - `attempts`: calls of the teacher that fail before the reference call
     - `relations`: things named by their relation to another
     - `infeasible`: the call that a rule of the world refuses, so that the assistant gives up
     - `unserved`: the call that only a hidden tool could serve
@@ -192,11 +192,11 @@ class Provenance(Stored, frozen=True):
 
 
 class Example(Stored, frozen=True, tag_field="schema", tag=SCHEMA):
-    """A conversation with known right calls, on a world that can be drawn again.
+    """A conversation with its reference calls, on a world that its seed reproduces.
 
-    `outcome` is what the first path changes in the world: every record that differs at its end;
-    `drift`, in short, what time alone would have changed. Where nothing can be called there need be
-    no world: `server` is then empty.
+    `outcome` is the final diff of the first path: every record that differs from the seed. `drift`
+    holds hashes of the changes that happen by the passing of time alone. `server` may be empty if
+    no tool can be called.
     """
 
     id: str
@@ -224,7 +224,7 @@ class ToolCall(Stored, frozen=True):
 
 
 class Reply(Stored, frozen=True):
-    """One message of a policy: words, calls, or both."""
+    """One message of a policy: text, calls, or both."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -232,7 +232,7 @@ class Reply(Stored, frozen=True):
 
 
 class Checks(Stored, frozen=True):
-    """The thirds of validity: the tool was shown, the arguments fit its schema, the call ran."""
+    """The checks of a call: the tool was shown, the arguments fit its schema, the call ran."""
 
     shown: bool = False
     fits: bool = False
@@ -240,10 +240,10 @@ class Checks(Stored, frozen=True):
 
 
 class Call(Stored, frozen=True):
-    """One call a model made: where, what, whether it was valid, and what it did to the world.
+    """One call of a model: its position, arguments, checks, result and changes.
 
-    `arguments` is None where the model's text could not be read as a call. `digest` is that of the
-    world of the tool's own server, afterwards.
+    `arguments` is None if the model's text could not be parsed as a call. `digest` is the digest of
+    the tool's server after the call.
     """
 
     turn: int
@@ -268,7 +268,7 @@ class Served(Stored, frozen=True):
 
 
 class Reward(Stored, frozen=True):
-    """What a rollout is paid, by component, on the path that pays best."""
+    """The reward of a rollout, by component, on the path with the highest total."""
 
     total: float
     parts: dict[str, float] = {}
@@ -278,7 +278,7 @@ class Reward(Stored, frozen=True):
 
 
 class Rollout(Stored, frozen=True, tag_field="schema", tag=SCHEMA):
-    """What a policy did on an example, message by message and call by call."""
+    """The messages and calls of a policy on an example, with the final diff and the reward."""
 
     example: Example
     policy: str
@@ -321,7 +321,7 @@ def literals(arguments: Json) -> Json:
 
 
 def point(value: Any, pointer: str) -> tuple[bool, Any]:
-    """Whether a JSON pointer leads to something in a value, and to what."""
+    """Follow a JSON pointer: whether its target exists, and the target."""
     for part in pointer.split("/")[1:]:
         if isinstance(value, list) and part.isdigit() and int(part) < len(value):
             value = value[int(part)]
@@ -333,7 +333,7 @@ def point(value: Any, pointer: str) -> tuple[bool, Any]:
 
 
 class BadFile(Exception):
-    """A file that cannot be read; the message names file, line and field."""
+    """A file cannot be read; the message names file, line and field."""
 
 
 T = TypeVar("T", Example, Rollout)
@@ -348,7 +348,7 @@ OTHER: dict[type[Stored], tuple[type[Stored], str]] = {
 
 
 def read(path: File, kind: type[T]) -> Iterator[T]:
-    """The examples or rollouts of a JSONL file, or of every one in a folder."""
+    """The examples or rollouts of a JSONL file, or of all JSONL files in a folder."""
     if path.is_dir():
         for part in sorted(path.glob("*.jsonl")):
             yield from read(part, kind)
@@ -365,7 +365,7 @@ def read(path: File, kind: type[T]) -> Iterator[T]:
 
 
 def read_some(path: File, kind: type[T]) -> Iterator[T]:
-    """As `read`, where it is a mistake that there are none."""
+    """Like `read`, but raises BadFile if there are none."""
     item = None
     for item in read(path, kind):
         yield item
@@ -388,11 +388,11 @@ def _read_line(decoder: "msgspec.json.Decoder[T]", line: bytes, where: str) -> T
 
 
 def line(item: Example | Rollout) -> bytes:
-    """One item as a line of JSON; it begins with the schema's version."""
+    """One item as a line of JSON, which begins with the schema version."""
     return msgspec.json.encode(item) + b"\n"
 
 
 def write(path: File, items: Iterable[Example | Rollout]) -> int:
-    """Write items one per line, all of them or none; return how many."""
+    """Write a JSONL file atomically; returns the number of items."""
     with atomic_path(path) as part, part.open("wb") as out:
         return sum(1 for item in items if out.write(line(item)))

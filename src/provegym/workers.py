@@ -1,7 +1,7 @@
-"""Who does the work: this process, several, or the cores of a Ray cluster; one interface for all.
+"""Parallel map: in this process, in a process pool, or on the cores of a Ray cluster.
 
-Work is a function of a batch of items that gives a result for each, in their order. The results of
-all batches come back in order too, so whoever does the work, what is written has the same bytes.
+Work is a function that maps a batch of items to one result per item, in order. The results of all
+batches are also returned in order, so the output has the same bytes with any kind of workers.
 """
 
 import importlib
@@ -20,12 +20,12 @@ from provegym import __version__
 
 INSTALL = "pip install 'provegym[ray]'"
 OLDEST = (2, 60)
-# Batches that may be done before their turn to be handed on, for every core.
+# Backpressure: the number of batches per core that may be finished but not yet returned.
 AHEAD = 4
 TRIES = 3
 PATIENCE = 5.0
 BATCH = 32
-GO_ON = "put it right and start again: what was written is kept"
+GO_ON = "fix this and start again: the results written so far are kept"
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -37,7 +37,7 @@ class ClusterError(Exception):
 
 
 class Workers:
-    """This process alone: all items are one batch, and a result is there as soon as it is made."""
+    """This process only: all items are one batch, and each result is returned at once."""
 
     def map(self, work: Work[A, B], items: Sequence[A], batch: int = BATCH) -> Iterator[B]:
         """What the work gives for each item, in the order of the items."""
@@ -45,21 +45,21 @@ class Workers:
 
     @property
     def where(self) -> str:
-        """Where the work is done, to be said beside what it is; nothing if it is here."""
+        """A note for the progress bar on where the work is done; empty for this machine."""
         return ""
 
     def close(self) -> None:
-        """End what was started; a second time is fine."""
+        """Stop the workers; closing twice is fine."""
 
 
 HERE = Workers()
 
 
 class Processes(Workers):
-    """Several processes of this machine."""
+    """A process pool on this machine."""
 
     def __init__(self, count: int) -> None:
-        quiet = (signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to answer
+        quiet = (signal.SIGINT, signal.SIG_IGN)  # the parent process handles an interrupt
         self.pool = get_context("spawn").Pool(count, signal.signal, quiet)
 
     def map(self, work: Work[A, B], items: Sequence[A], batch: int = BATCH) -> Iterator[B]:
@@ -68,28 +68,28 @@ class Processes(Workers):
             yield from made
 
     def close(self) -> None:
-        """End the processes."""
+        """Stop the processes."""
         self.pool.terminate()
         self.pool.join()
 
 
 def local(count: int) -> Workers:
-    """So many processes of this machine, or this one."""
+    """A pool of `count` processes, or this process if `count` is 1."""
     return Processes(count) if count > 1 else HERE
 
 
 def cut(items: Sequence[A], size: int) -> list[Sequence[A]]:
-    """Items in batches."""
+    """Split items into batches."""
     return [items[at : at + size] for at in range(0, len(items), size)]
 
 
 def do(work: Work[A, B], batch: Sequence[A]) -> list[B]:
-    """A batch from its beginning to its end."""
+    """All results of one batch."""
     return list(work(batch))
 
 
 class Home(NamedTuple):
-    """Where an actor lives, and which version it has."""
+    """The node of an actor, and the version of provegym there."""
 
     node: str
     address: str
@@ -97,26 +97,26 @@ class Home(NamedTuple):
 
 
 class Actor:
-    """One core of a cluster: a process that keeps what it has loaded from batch to batch."""
+    """A Ray actor on one core: a process that keeps loaded data between batches."""
 
     def home(self) -> Home:
-        """Where it lives."""
+        """The node it runs on."""
         ray = _ray()
         node = ray.get_runtime_context().get_node_id()
         return Home(node, ray.util.get_node_ip_address(), __version__)
 
     def run(self, work: Work[A, B], batch: Sequence[A]) -> list[B]:
-        """A batch from its beginning to its end."""
+        """All results of one batch."""
         return do(work, batch)
 
 
 class WorkerLost(Exception):
-    """An actor is gone, or its node, and what it had in hand with it."""
+    """An actor or its node has died, and its batch is lost."""
 
 
 @dataclass
 class Batches:
-    """The batches of one piece of work: to do (a heap), in whose hands, and done."""
+    """The batches of one `map`: to do (a heap), running (by Ray reference), done and lost."""
 
     work: Any
     items: list[Any]
@@ -127,9 +127,9 @@ class Batches:
 
 
 class Cluster(Workers):
-    """The cores of a Ray cluster, an actor on each; what a lost one had in hand runs again.
+    """The cores of a Ray cluster, with one actor on each; the batch of a lost actor runs again.
 
-    Ray has its own types for refs and actors, and none where it is not installed: both are Any.
+    Ray may not be installed, so its types for references and actors are written as Any.
     """
 
     def __init__(self, address: str = "") -> None:
@@ -146,12 +146,12 @@ class Cluster(Workers):
 
     @property
     def where(self) -> str:
-        """How many cores work, and on how many nodes."""
+        """The number of working cores and of their nodes."""
         cores, nodes = len(self.homes), len({home.node for home in self.homes.values()})
         return f" (cores: {cores}, nodes: {nodes})"
 
     def map(self, work: Work[A, B], items: Sequence[A], batch: int = BATCH) -> Iterator[B]:
-        """What the work gives for each item, in the order of the items; to be taken whole."""
+        """The result of each item, in order; the caller must take all of them."""
         some = cut(items, batch)
         batches = Batches(self.ray.put(work), some, list(range(len(some))))
         for turn in range(len(some)):
@@ -161,26 +161,26 @@ class Cluster(Workers):
             yield from batches.done.pop(turn)
 
     def close(self) -> None:
-        """Let go of the cluster; one that was started for this ends."""
+        """Disconnect from the cluster; a cluster that was started here is stopped."""
         self.ray.shutdown()
 
     def _start(self) -> None:
-        """Another actor, which waits until there is a core for it."""
+        """Start an actor; it waits until a core is free."""
         self._ask(self.make.remote())
 
     def _ask(self, actor: Any) -> None:
-        """Before it gets work, an actor is to say where it is."""
+        """Ask an actor for its node; it gets work after it has answered."""
         self.asked[actor.home.remote()] = actor
 
     def _give(self, batches: Batches, end: int) -> None:
-        """A batch for every idle actor, as far as results may run ahead of their turn."""
+        """Give a batch to every idle actor, but only batches before number `end`."""
         while self.idle and batches.todo and batches.todo[0] < end:
             actor, number = self.idle.pop(), heappop(batches.todo)
             ref = actor.run.remote(batches.work, batches.items[number])
             batches.running[ref] = actor, number
 
     def _take(self, batches: Batches) -> None:
-        """Wait for one actor, be it done with a batch, ready for its first, or lost."""
+        """Wait for one actor: it has finished a batch, is ready for its first, or is lost."""
         (ref, *_), _ = self.ray.wait([*batches.running, *self.asked], num_returns=1)
         if ref in self.asked:
             self._welcome(ref)
@@ -198,14 +198,14 @@ class Cluster(Workers):
             self._replace(actor)
 
     def _replace(self, lost: Any) -> None:
-        """Start another; those without work may be lost as well, with their node, and are asked."""
+        """Start another actor; check the idle ones, which may be lost with the same node."""
         del self.homes[lost]
         self._start()
         while self.idle:
             self._ask(self.idle.pop())
 
     def _welcome(self, ref: Any) -> None:
-        """An actor that answers gets work; one that could not even start is done without."""
+        """Give work to an actor that has answered; ignore one that could not start."""
         actor = self.asked.pop(ref)
         try:
             home: Home = self._get(ref, "unknown")
@@ -220,14 +220,14 @@ class Cluster(Workers):
             return
         if home.version != __version__:
             raise ClusterError(
-                f"node {home.address} has provegym {home.version}, and {__version__} is here;"
-                " install the same on every node"
+                f"node {home.address} has provegym {home.version}, but this machine has"
+                f" {__version__}; install the same version on every node"
             )
         self.homes[actor] = home
         self.idle.append(actor)
 
     def _get(self, ref: Any, node: str) -> Any:
-        """What an actor gives back; its errors are raised here."""
+        """The result of an actor; its errors are raised here."""
         errors = self.ray.exceptions
         try:
             return self.ray.get(ref)
@@ -242,8 +242,8 @@ class Cluster(Workers):
 
 
 def _ray() -> Any:
-    """The package, as it is installed here."""
-    # What its nodes report would be printed among our results; it is read once, at the import.
+    """Import Ray, or say what to install."""
+    # Keeps log lines of the nodes out of our output. Ray reads it once, at import.
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     try:
         ray = importlib.import_module("ray")
@@ -257,11 +257,11 @@ def _ray() -> Any:
 
 
 def _connect(address: str) -> Any:
-    """Ray, connected to a cluster, or to one of this machine: started if there is none."""
+    """Connect to a Ray cluster; without an address, to one on this machine, started if needed."""
     ray = _ray()
     host, _, port = address.rpartition("://")[2].rpartition(":")
     try:
-        if host:  # Ray itself would try for many minutes
+        if host:  # fail fast: Ray itself would retry for many minutes
             socket.create_connection((host, int(port)), PATIENCE).close()
         ray.init(
             address or None, log_to_driver=False, logging_level="ERROR", include_dashboard=False
@@ -273,5 +273,5 @@ def _connect(address: str) -> Any:
 
 
 def _sentence(problem: Exception) -> str:
-    """What Ray says first; it says much more, on many lines."""
+    """The first sentence of an error message of Ray, which can be many lines long."""
     return " ".join(str(problem).split()).partition(". ")[0]

@@ -192,7 +192,7 @@ def test_a_full_disk_is_named_with_its_node(nodes: Nodes, tmp_path: Path) -> Non
     host = nodes.address.partition(":")[0]
     assert happens("full", nodes, tmp_path)["said"] == (
         f"node {host}: [Errno 28] No space left on device: 'graph.json';"
-        " put it right and start again: what was written is kept"
+        " fix this and start again: the results written so far are kept"
     )
 
 

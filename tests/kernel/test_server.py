@@ -120,7 +120,7 @@ def test_a_tool_returns_a_struct_or_a_list_of_structs(returns: Any) -> None:
 
 @pytest.mark.parametrize("name", ["Look", "_look", "look-up", "1st", "é", "x" * 65, ""])
 def test_a_tool_name_is_plain(name: str) -> None:
-    with pytest.raises(TypeError, match="is no tool name"):
+    with pytest.raises(TypeError, match="is not a valid tool name"):
         declare(name=name)
 
 

@@ -56,7 +56,7 @@ def test_a_failed_call_leaves_no_trace() -> None:
 def test_a_read_that_writes_is_a_bug_and_leaves_no_trace() -> None:
     session = Session([server])
     before = session.digest()
-    with pytest.raises(Bug, match="peek is marked as a read and wrote"):
+    with pytest.raises(Bug, match="peek is marked as a read, but it wrote"):
         session.call("peek", {})
     assert session.digest() == before
 

@@ -167,7 +167,7 @@ def test_plain_is_sometimes_untouched() -> None:
 
 
 def test_nobody_has_a_persona_that_is_not_there() -> None:
-    with pytest.raises(ValueError, match="no persona 'grumpy'; there are plain, terse"):
+    with pytest.raises(ValueError, match="no persona 'grumpy'; choose one of plain, terse"):
         styled("Hi.", "grumpy", [], Random(1))
 
 

@@ -231,7 +231,7 @@ def test_a_result_may_say_what_we_mark_a_reply_with(codec: Codec) -> None:
 
 
 def test_a_prompt_that_is_too_long_says_what_to_do(tokenizer: Any) -> None:
-    with pytest.raises(TooLong, match=r"a prompt of \d+ tokens, and 20 are allowed: show fewer"):
+    with pytest.raises(TooLong, match=r"has \d+ tokens, but at most 20 are allowed: show"):
         Codec(tokenizer, 20).open("Be kind. " * 20, "Hello.", [])
 
 

@@ -163,7 +163,7 @@ def test_a_model_that_can_be_shown_no_tools_is_said_in_a_sentence(tmp_path: Path
 
     words = Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))
     PreTrainedTokenizerFast(tokenizer_object=words, unk_token="a").save_pretrained(tmp_path)
-    with pytest.raises(NotInstalled, match="has no chat template with tools"):
+    with pytest.raises(NotInstalled, match="has no chat template that shows tools"):
         local.load_tokenizer(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Calls for any tool, drawn from its schema and a live world: for contracts, benches and checks."""
+"""Schema-based fuzzing: random calls for any tool, with values of a live world."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ __all__ = ["Fuzzer", "find_calls"]
 
 
 def find_calls(tools: Iterable[Tool], session: Session) -> list[tuple[str, dict[str, Any]]]:
-    """For each of a server's tools arguments that succeed on this world, where some are found."""
+    """Arguments that succeed on this world, for each tool for which the fuzzer finds some."""
     server = session.servers[0]
     fuzzer = Fuzzer(server, f"find {session.seed}")
     fuzzer.look(session.state(server))

@@ -1,8 +1,8 @@
-"""A fuzzer that knows tools by their published schemas only, and worlds by their tables only.
+"""A fuzzer that generates arguments from a tool's JSON schema and from the records of a state.
 
-Most values come from the live world, many of them from one record and its neighbours, so that calls
-make sense; argument sets that worked are kept and varied one argument at a time, so that deep
-preconditions are met. All chance comes from one seeded Random.
+Most values come from the live world, often from one record and the records linked to it, so that
+calls make sense. Argument sets that succeeded are kept and mutated one argument at a time, so that
+deep preconditions are met. All randomness comes from one seeded Random.
 """
 
 import re
@@ -29,7 +29,7 @@ LONG, WIDE = 3, 1_000
 
 
 class Fuzzer:
-    """Draws arguments for the tools of one server."""
+    """Generates arguments for the tools of one server."""
 
     def __init__(self, server: AnyServer, key: str) -> None:
         self.chance = Random(f"{server.name}:{key}")
@@ -38,13 +38,13 @@ class Fuzzer:
         self._near: Scalars = {}
         self._last: datetime | None = None
         self._extreme = False
-        # A foreign server is tried with far fewer calls, and none of them is to be wasted.
+        # A foreign server gets far fewer calls, so none is spent on extreme arguments.
         self._tame = 1.0 if server.foreign else 0.96
         self._made = 0
         self._rows: Known = {}
 
     def look(self, state: State) -> None:
-        """Take in what the world holds now."""
+        """Read the current values of a state."""
         self.pool = Pool(state.now, state_rows(state, self._rows))
 
     def arguments(self, tool: Tool) -> Json:
@@ -58,12 +58,12 @@ class Fuzzer:
         return self._object(tool.input_schema)
 
     def extremes(self, tool: Tool) -> Json:
-        """Arguments as long, large and far as the schema allows."""
+        """Arguments with the longest texts, largest numbers and most distant dates allowed."""
         self._near, self._last, self._extreme = {}, None, True
         return self._object(tool.input_schema)
 
     def learn(self, tool: Tool, arguments: Json, outcome: Outcome) -> None:
-        """Keep what worked, and some of what a rule refused, to be varied later."""
+        """Keep arguments that succeeded, and some that were rejected, for later mutation."""
         if outcome.ok or (outcome.error == "rejected" and self.chance.random() < 0.3):
             kept = self.kept[tool.name]
             if len(kept) < KEPT:
@@ -72,16 +72,16 @@ class Fuzzer:
                 kept[self.chance.randrange(KEPT)] = arguments
 
     def invent(self) -> str:
-        """A text that no world holds."""
+        """A text that is in no world."""
         return self._new([], 1.0)
 
     def forget(self) -> None:
-        """Let go of most of what worked, because its ids belong to another world."""
+        """Drop most kept arguments, because their ids belong to another world."""
         for kept in self.kept.values():
             del kept[3:]
 
     def _anchor(self, tool: Tool) -> Scalars:
-        """A record that some argument may mean, with its neighbours."""
+        """The values of a record that an argument may refer to, and of its linked records."""
         named = _names(tool.input_schema)
         nouns = [noun for name, about in named for noun in self.pool.nouns(name, about)]
         keys = self.pool.keys[self.chance.choice(nouns)] if nouns else []
@@ -157,7 +157,7 @@ class Fuzzer:
         return text
 
     def _text(self, name: str, schema: Json) -> str:
-        """Mostly a live value; else one taken apart, the schema's own example, or a new one."""
+        """Mostly a live value, else a word of one, an example from the schema, or a new text."""
         about = schema.get("description", "")
         near = [value for value in self._near.get(name, ()) if isinstance(value, str)]
         live, dice = self.pool.live(name, about), self.chance.random()
@@ -185,7 +185,7 @@ class Fuzzer:
         return self.chance.choice((f"quiet{self._made}", f"Quiet Harbour {self._made}"))
 
     def _known(self, name: str) -> list[Any]:
-        """What fields of this name hold, near the chosen record or anywhere."""
+        """The values of fields with this name, near the chosen record or else anywhere."""
         return self._near.get(name) or self.pool.fields.get(name) or []
 
     def _number(self, name: str, schema: Json, *, whole: bool) -> int | float:
@@ -206,7 +206,7 @@ class Fuzzer:
         return int(value) if whole else round(value, 2 if step == 0.01 else 3)
 
     def _moment(self, name: str, kind: str) -> str:
-        """A day or time around now, after the one drawn before it, or as some record has it."""
+        """A date or time near now, after the previous one, or near a value of some record."""
         if self._extreme and self.chance.random() < 0.5:
             far = self.chance.choice(FAR)
             return far if kind == "date" else f"{far}T00:00:00Z"
@@ -225,7 +225,7 @@ class Fuzzer:
 
 
 def _names(schema: Json) -> list[tuple[str, str]]:
-    """Every argument's name and description, nested ones and elements of lists included."""
+    """The name and description of every argument, including nested ones and list elements."""
     found: list[tuple[str, str]] = []
     for name, part in schema.get("properties", {}).items():
         name = folded(singular(name) if "items" in part else name)
@@ -235,7 +235,7 @@ def _names(schema: Json) -> list[tuple[str, str]]:
 
 
 def _bounds(schema: Json, step: float) -> tuple[float, float]:
-    """The least and the greatest number of a schema; foreign ones may name neither."""
+    """The smallest and largest number a schema allows; foreign schemas may have no bounds."""
     low = schema["minimum"] if "minimum" in schema else schema.get("exclusiveMinimum", -step) + step
     high = schema.get("maximum", schema.get("exclusiveMaximum", low + WIDE + step) - step)
     return low, high

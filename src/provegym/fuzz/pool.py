@@ -1,4 +1,4 @@
-"""What a world holds just now, for drawing: by record noun, field name and mention."""
+"""An index of the values in a state, for the fuzzer: by kind of record, field name and link."""
 
 import re
 from collections import defaultdict
@@ -16,7 +16,7 @@ Scalars = dict[str, list[Any]]
 
 
 class TableRow(NamedTuple):
-    """One record: what it is, its key, and its scalar values by field name."""
+    """One record: its kind, its key, and its scalar values by field name."""
 
     noun: str
     key: str
@@ -27,13 +27,13 @@ Known = dict[int, tuple[Record, TableRow]]
 
 
 def snake(spec: Spec) -> str:
-    """The noun of a table as it occurs in argument names: "menu_item"."""
+    """The noun of a table in snake case, as in argument names: "menu_item"."""
     return spec.noun.replace(" ", "_")
 
 
 @lru_cache(maxsize=10_000)
 def folded(name: str) -> str:
-    """A name as we write names: entityName → entity_name."""
+    """A name in snake case: entityName → entity_name."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
@@ -45,14 +45,14 @@ def singular(name: str) -> str:
 
 
 def flat(record: dict[str, Any]) -> Scalars:
-    """The scalars of a record by field name, nested ones included."""
+    """The scalars of a record by field name, including nested ones."""
     fields: Scalars = defaultdict(list)
     _flatten("", record, fields)
     return fields
 
 
 def records(value: Any, noun: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every record in a result, with the noun that its place suggests."""
+    """Every record in a result, with a noun from the name of the field it is in."""
     if isinstance(value, list):
         for part in value:
             yield from records(part, noun)
@@ -67,8 +67,7 @@ def records(value: Any, noun: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def state_rows(state: State, known: Known | None = None) -> Iterator[tuple[TableRow, bool]]:
     """Every record of a state, and whether people chose its key themselves.
 
-    Records never change. The rows made are kept in `known` by the identity of their records, and
-    taken from there next time.
+    Records are immutable, so the rows are cached in `known` by the identity of their records.
     """
     known = {} if known is None else known
     for name, spec in state.tables.items():
@@ -81,7 +80,7 @@ def state_rows(state: State, known: Known | None = None) -> Iterator[tuple[Table
 
 
 class Pool:
-    """Live values: those of one state, or of whatever records are given."""
+    """The values of the given records, indexed by noun, key and field name."""
 
     def __init__(self, now: datetime, rows: Iterable[tuple[TableRow, bool]]) -> None:
         self.now = now
@@ -116,7 +115,7 @@ class Pool:
         return [v for v in values if isinstance(v, str) and v != row.key and v in self.by_key]
 
     def around(self, row: TableRow, mentioned: dict[str, TableRow]) -> Scalars:
-        """A record's values and those of the records next to it, by the names arguments have."""
+        """The values of a record and of the records linked to it, by argument name."""
         near: Scalars = {f"{row.noun}_id": [row.key], row.noun: [row.key], **row.fields}
         beside = [self.by_key[key] for key in self._links(row)]
         for other in [*beside, *mentioned.values()]:
@@ -128,7 +127,7 @@ class Pool:
         return near
 
     def nouns(self, name: str, about: str = "") -> list[str]:
-        """The record nouns an argument may mean, by its name, else by its description."""
+        """The kinds of record an argument may refer to, by its name, else by its description."""
         stem = name.removesuffix("_id")
         if stem in self.keys:
             return [stem]
@@ -141,7 +140,7 @@ class Pool:
         return examples or [noun for noun in self.keys if noun.replace("_", " ") in text]
 
     def live(self, name: str, about: str = "") -> list[str]:
-        """The strings of this world that fit an argument of this name best."""
+        """The strings of this world that best fit an argument of this name."""
         if (name, about) not in self._live:
             self._live[name, about] = self._find(name, about)
         return self._live[name, about]
@@ -157,7 +156,7 @@ class Pool:
 
 
 def _prefix(key: str) -> str:
-    """What an id starts with: "acc_" of "acc_4711"."""
+    """The prefix of an id: "acc_" for "acc_4711"."""
     return key[: key.rfind("_") + 1] or key
 
 

@@ -1,1 +1,1 @@
-"""Where worlds are reached: in this process, over MCP, and over a plain HTTP control API."""
+"""Access to sessions: in this process, over MCP (stdio or HTTP), and over an HTTP control API."""

@@ -1,14 +1,14 @@
 """The control API: plain HTTP to open, fork, advance, reset, compare and close sessions.
 
 POST   /sessions                  {"servers": [...], "seed": N}   → {"session": id, ...}
-GET    /sessions/{id}             what it is, its clock and digest
+GET    /sessions/{id}             its servers, clock and digest
 POST   /sessions/{id}/reset       back to the seed
 POST   /sessions/{id}/fork        → {"session": id of the fork, ...}
 POST   /sessions/{id}/advance     {"minutes": N}
 GET    /sessions/{id}/diff        every record that differs from the seed
 GET    /sessions/{id}/digest
 DELETE /sessions/{id}             closing twice is fine
-GET    /servers                   what there is
+GET    /servers                   the servers and their tools
 GET    /health
 """
 
@@ -30,14 +30,14 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a new session is asked for with."""
+    """The body of POST /sessions."""
 
     servers: Annotated[list[str], msgspec.Meta(min_length=1, max_length=100)] | None = None
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**31)] = 0
 
 
 class Advance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How far to move a session's clock."""
+    """The body of POST /sessions/{id}/advance."""
 
     minutes: Annotated[int, msgspec.Meta(ge=0, le=MAX_MINUTES)]
 
@@ -48,7 +48,7 @@ def answer(value: object, status: int = 200) -> Response:
 
 
 def control_routes(sessions: Sessions) -> list[Route]:
-    """The routes of the control API over a set of sessions."""
+    """The routes of the control API for these sessions."""
 
     async def open_session(request: Request) -> Response:
         wanted = await _body(request, NewSession)

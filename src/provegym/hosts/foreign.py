@@ -1,7 +1,7 @@
-"""Anybody's MCP server with the face of one of ours: the same sessions, forks and diffs, slower.
+"""Foreign MCP servers: any MCP server behind our interface, with sessions, forks and diffs.
 
-Its state is the log of the writes that succeeded since it started; a fork copies the log. All that
-it says, schemas and descriptions included, is data: nothing of it is ever evaluated.
+Its state is the log of the successful writes since it started; a fork copies this log. Everything
+it sends, including schemas and descriptions, is treated as data and never evaluated.
 """
 
 import atexit
@@ -41,7 +41,7 @@ HOW_TO_USE = (
 
 
 class ForeignState(State):
-    """A state of somebody's server: the writes that lead to it from the start."""
+    """The state of a foreign server: the log of its successful writes since the start."""
 
     def __init__(self, pool: ProcessPool, seed: Seed, origin: str) -> None:
         super().__init__(seed)
@@ -50,7 +50,7 @@ class ForeignState(State):
         self.log: Log = ()
 
     def run(self, tool: str, arguments: str, *, writes: bool) -> str:
-        """Call a tool in this state; a write that succeeds leads to the next one."""
+        """Call a tool in this state; a successful write is added to the log."""
         call = Write(tool, arguments)
         result = self.pool.call(self.log, call, writes=writes).give()
         if writes:
@@ -59,27 +59,27 @@ class ForeignState(State):
         return result
 
     def pass_time(self, minutes: int) -> None:
-        """Move the clock that examples tell; the server's own is out of reach."""
+        """Move the clock of the session; the server's own clock does not move."""
         self.now += timedelta(minutes=minutes)
         self.undo.clear()
 
     def fork(self) -> Self:
-        """The same state, to go its own way."""
+        """An independent copy of the state."""
         twin = type(self).__new__(type(self))
         twin.__dict__ = {**self.__dict__, "undo": []}
         return twin
 
     def freeze(self) -> Self:
-        """A state is its log, and starts with none."""
+        """Nothing to do: the start is the empty log."""
         return self
 
     def rollback(self) -> None:
-        """Forget the writes since the undo log was cleared."""
+        """Drop the writes since the undo log was cleared."""
         self.log = self.log[: len(self.log) - len(self.undo)]
         self.undo.clear()
 
     def diff(self, server: str) -> list[Change]:
-        """The writes made, in whatever order, each with how often it was made."""
+        """Each distinct write with the number of times it was made; the order does not count."""
         return self._made(server, self.log)
 
     def changes(self, server: str) -> list[Change]:
@@ -93,19 +93,19 @@ class ForeignState(State):
         ]
 
     def digest(self) -> str:
-        """A fingerprint: equal after the same writes in the same order."""
+        """A hash: equal after the same writes in the same order."""
         made = [(write.tool, write.arguments) for write in self.log]
         return blake2b(
             msgspec.json.encode((self.origin, self.now, made)), digest_size=16
         ).hexdigest()
 
     def size(self) -> int:
-        """How many writes lead to it."""
+        """The number of writes in the log."""
         return len(self.log)
 
 
 class ForeignArguments(Arguments):
-    """Arguments as somebody else's schema has them."""
+    """The arguments of a foreign tool, validated against its published JSON schema."""
 
     def __init__(self, schema: Json, sensitive: frozenset[str]) -> None:
         self.schema = schema
@@ -113,7 +113,7 @@ class ForeignArguments(Arguments):
         self.sensitive = sensitive
 
     def bind(self, arguments: Mapping[str, Any] | str | bytes) -> list[Any]:
-        """The arguments as canonical JSON, once they fit the schema."""
+        """Validate the arguments and return them as canonical JSON."""
         raw = arguments if isinstance(arguments, str | bytes) else msgspec.json.encode(arguments)
         if len(raw) > MAX_ARGUMENT_BYTES:
             raise BadArguments(f"the arguments are longer than {MAX_ARGUMENT_BYTES} bytes")
@@ -128,7 +128,7 @@ class ForeignArguments(Arguments):
 
 
 class ForeignServer(Server[ForeignState]):
-    """Somebody's server; close it when done, or use it in a `with` statement."""
+    """A foreign MCP server; close it when done, or use it in a `with` statement."""
 
     foreign = True
 
@@ -153,7 +153,7 @@ class ForeignServer(Server[ForeignState]):
             raise HostError(_nothing_usable(target, self.left_out))
 
     def _world(self, number: int) -> ForeignState:
-        """Every seed is the same world, at another time of its calendar."""
+        """The initial state; the seed changes only the clock."""
         return ForeignState(self.pool, Seed(number, self.name), f"{self.name} {self.version}")
 
     def _tool(self, tool: types.Tool) -> Tool:
@@ -173,12 +173,12 @@ class ForeignServer(Server[ForeignState]):
         )
 
     def _may_write(self, tool: types.Tool) -> bool:
-        """Whether a tool may change something: unless it, or the user, says that it does not."""
+        """Whether a tool counts as a write: unless it is annotated as read-only or in `reads`."""
         says_read = tool.annotations and tool.annotations.read_only_hint
         return not says_read and tool.name not in self.reads
 
     def _fingerprint(self, folder: Path | None) -> bytes:
-        """What the world is made of: schemas, and the files that every copy starts with."""
+        """A hash of the tools' schemas and of the files that every copy starts with."""
         total = blake2b(digest_size=6)
         for tool in self.tools.values():
             total.update(msgspec.json.encode((tool.name, tool.description, tool.input_schema)))
@@ -188,19 +188,19 @@ class ForeignServer(Server[ForeignState]):
         return total.digest()
 
     def notes(self) -> Iterator[str]:
-        """What a user should know of how it went."""
+        """Notes for the user: tools left out, crashes, and tools that cannot be replayed."""
         if self.left_out:
             yield (f"read-only: left out {', '.join(self.left_out)}; {HOW_TO_USE}")
         for sentences in self.pool.lost.values():
             yield sentences[-1]
         if self.pool.unstable:
             yield (
-                f"{', '.join(sorted(self.pool.unstable))}: replayed, the answer differs; "
-                "what depends on it cannot be reproduced"
+                f"{', '.join(sorted(self.pool.unstable))}: the result differs when replayed; "
+                "examples that depend on it cannot be reproduced"
             )
 
     def close(self) -> None:
-        """End its processes; closing twice is fine."""
+        """Stop its processes; closing twice is fine."""
         atexit.unregister(self.close)
         self.pool.close()
 
@@ -212,7 +212,7 @@ class ForeignServer(Server[ForeignState]):
 
 
 def connect(target: str, options: Options | None = None) -> ForeignServer:
-    """Somebody's MCP server: a command, split into words and run without a shell, or a URL."""
+    """Connect to an MCP server: a URL, or a command, which is run without a shell."""
     options = options or Options()
     if not is_url(target):
         try:
@@ -235,7 +235,7 @@ def connect(target: str, options: Options | None = None) -> ForeignServer:
 
 
 def server_name(said: str) -> str:
-    """A name of letters, digits and underscores that none of our servers has."""
+    """A server name of letters, digits and underscores that differs from all of ours."""
     name = re.sub(r"[^a-z0-9]+", "_", said.casefold()).strip("_")[:40] or "foreign"
     return f"{name}_mcp" if name in servers.names() else name
 
@@ -243,7 +243,7 @@ def server_name(said: str) -> str:
 def _caller(name: str, *, writes: bool) -> Callable[..., msgspec.Struct]:
     def call(state: ForeignState, arguments: str) -> msgspec.Struct:
         text = state.run(name, arguments, writes=writes)
-        # It is JSON already; the kernel does nothing with a result but encode it.
+        # The text is already JSON, and the kernel only encodes results.
         return cast("msgspec.Struct", msgspec.Raw(text.encode()))
 
     return call

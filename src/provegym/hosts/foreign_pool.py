@@ -1,8 +1,8 @@
-"""Copies of a foreign server, each brought to the state a call needs by replaying its writes.
+"""A process pool for a foreign server: brings a process to a state by replaying its writes.
 
-Such a server cannot fork. But a state is the writes that led to it, so whatever copy has made the
-same writes is in that state, one that has made only the first of them can catch up, and a new one
-can start over. What a call came to in some state is remembered and not asked for again.
+A foreign server cannot fork. A state is the log of writes that led to it. To run a call in a state,
+the pool takes the process whose log is the longest prefix of the state's log, or starts a new one,
+and replays the missing writes. Outcomes are cached by state and call.
 """
 
 from collections import OrderedDict
@@ -30,7 +30,7 @@ REMEMBERED = 20_000
 
 @dataclass(frozen=True)
 class Write:
-    """A write that succeeded: what was called, and what it returned the first time."""
+    """A successful write: tool, arguments, and the result of its first run."""
 
     tool: str
     arguments: str
@@ -42,14 +42,14 @@ Log = tuple[Write, ...]
 
 @dataclass(eq=False)
 class Copy:
-    """A running copy and the writes made on it."""
+    """A running process of the server, and the log of writes made on it."""
 
     process: Process
     log: Log = ()
 
 
 class ProcessPool:
-    """Runs calls in states, on as few copies as it can."""
+    """Runs calls in given states, on a limited number of processes."""
 
     def __init__(self, target: str, options: Options) -> None:
         self.target = target
@@ -57,7 +57,7 @@ class ProcessPool:
         self.lost: dict[str, list[str]] = {}
         self.unstable: set[str] = set()
         self.starts = 0
-        # Copies that share data outside their own fresh folder would see each other's writes.
+        # Processes without a fresh folder share their data and would see each other's writes.
         shares = options.allow_writes and (is_url(target) or FRESH not in target)
         self.most = 1 if shares else options.processes
         self._ahead = 0 if shares or not options.allow_writes else self.most
@@ -71,14 +71,14 @@ class ProcessPool:
         self._closed = False
 
     def describe(self) -> tuple[types.Implementation | None, list[types.Tool]]:
-        """Who the server says it is, and its tools."""
+        """The server's own description and its tools."""
         process = self._start()
         self._mode = process.mode
         self._copies.append(Copy(process))
         return process.client.server_info, self._background.run(process.list_tools())
 
     def call(self, log: Log, call: Write, *, writes: bool) -> Answer:
-        """What a call comes to in the state that a log leads to."""
+        """The outcome of a call in the state after the writes of a log; cached."""
         with self._lock:
             key = (log, call.tool, call.arguments)
             if key not in self._known:
@@ -108,7 +108,7 @@ class ProcessPool:
             raise BadArguments("the server crashed or hung in this call") from None
 
     def _at(self, log: Log) -> Copy:
-        """A copy in the state of a log: one that is there, that can catch up, or a new one."""
+        """A process in the state of a log, after replaying the writes that it lacks."""
         fitting = [copy for copy in self._copies if copy.log == log[: len(copy.log)]]
         copy = max(fitting, key=lambda copy: len(copy.log), default=None) or self._new()
         for write in log[len(copy.log) :]:
@@ -139,18 +139,18 @@ class ProcessPool:
         return self._background.start(Process(self.target, self.options, self._mode).start())
 
     def _drop(self, copy: Copy) -> None:
-        """Let a copy go; it takes its time to end, which nobody waits for."""
+        """Remove a process from the pool and close it in the background."""
         self._copies.remove(copy)
         self._ending = {ending for ending in self._ending if not ending.done()}
         self._ending.add(self._background.start(copy.process.close()))
 
     def _settle(self) -> None:
-        """Wait until copies that were let go have ended: a new one is to have their data."""
+        """Wait until removed processes have ended, because the next one uses the same data."""
         for ending in self._ending:
             ending.result()
 
     def close(self) -> None:
-        """End every copy."""
+        """Stop all processes."""
         with self._lock:
             if self._closed:
                 return

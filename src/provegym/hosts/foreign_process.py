@@ -1,4 +1,4 @@
-"""One running copy of somebody's MCP server, started with next to nothing of our environment."""
+"""One running process of a foreign MCP server, started with a minimal environment."""
 
 import asyncio
 import logging
@@ -30,31 +30,31 @@ from provegym.kernel.errors import Bug, quote
 T = TypeVar("T")
 
 FRESH = "{fresh}"
-# A fresh folder has another path at each start; calls and results see it under this one.
+# The path of the fresh folder changes at each start. Calls and results show this path instead.
 ALIAS = "/workspace"
 ALIASED = re.compile(rf"(?<![\w./-]){ALIAS}(?![\w-])")
 PAGES = 100
 CLOSING = 15.0
 LAST_LINES, LAST_BYTES, LAST_WIDTH = 3, 4_000, 200
-# Without a handler of its own the SDK's complaints about a server would go to the terminal.
+# Without a handler, the SDK's log messages would be printed to the terminal.
 logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 
 class NoStart(HostError, Bug):
-    """The server could not be started, or does not speak MCP; in a call it is the server's bug."""
+    """The server could not be started or does not speak MCP; during a call this is a Bug."""
 
 
 class ProcessLost(Exception):
-    """The server crashed or hung in a call; the copy it happened in is gone."""
+    """The server crashed or hung during a call; its process cannot be used again."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a foreign server is treated.
+    """How to run a foreign server.
 
-    It may write only if `allow_writes` is set and it can start anew: `reset` is a command that is
-    run before each start, and `{fresh}` in a command is a new folder, a copy of `fresh_from`.
-    A tool without annotations counts as a write unless it is among `reads`.
+    Writes need `allow_writes` and a way to start from clean data: `reset` is a command that is run
+    before each start, and `{fresh}` in a command is replaced by a new folder, a copy of
+    `fresh_from`. A tool without annotations counts as a write unless `reads` names it.
     """
 
     allow_writes: bool = False
@@ -67,7 +67,7 @@ class Options:
 
 
 class Background:
-    """An event loop in a thread of its own, for callers that cannot await."""
+    """An asyncio event loop in a background thread, for synchronous callers."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -75,11 +75,11 @@ class Background:
         self._thread.start()
 
     def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Begin some work."""
+        """Start a coroutine."""
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do some work and wait for what it comes to."""
+        """Run a coroutine and wait for its result."""
         return self.start(work).result()
 
     def close(self) -> None:
@@ -90,7 +90,7 @@ class Background:
 
 
 class Process:
-    """A copy of the server: a process of its own, or a connection where the target is a URL."""
+    """A running server: a child process, or a connection if the target is a URL."""
 
     def __init__(self, target: str, options: Options, mode: str = "auto") -> None:
         self.target = target
@@ -103,19 +103,19 @@ class Process:
 
     @property
     def client(self) -> Client:
-        """The connection, once it is up."""
+        """The MCP client of a started server."""
         if self._client is None:
             raise NoStart(f"{self.target} is not running")
         return self._client
 
     @property
     def mode(self) -> str:
-        """How the next copy should open the connection, now that its era is known."""
+        """The connection mode for the next process, from the protocol version of this one."""
         version = self.client.protocol_version
         return "legacy" if version in HANDSHAKE_PROTOCOL_VERSIONS else "auto"
 
     async def start(self) -> "Process":
-        """Start it and shake hands, or say why that failed."""
+        """Start the server and do the MCP handshake; raises NoStart with the reason."""
         self._up, self._stop = asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._hold())
         up = asyncio.create_task(self._up.wait())
@@ -136,7 +136,7 @@ class Process:
         raise NoStart(f"{self.target} {why}{self._said}")
 
     async def _hold(self) -> None:
-        """Keep the connection open; it must be closed by the task that opened it."""
+        """Keep the connection open until `close`; one task must both open and close it."""
         with TemporaryDirectory(prefix="provegym-", ignore_cleanup_errors=True) as folder:
             place = Path(folder).resolve()
             try:
@@ -173,7 +173,7 @@ class Process:
             yield stdio_client(parameters, said)
 
     async def list_tools(self) -> list[types.Tool]:
-        """Every tool it has."""
+        """All tools of the server."""
         tools: list[types.Tool] = []
         cursor: str | None = None
         for _ in range(PAGES):
@@ -185,11 +185,11 @@ class Process:
         return tools
 
     async def call(self, tool: str, arguments: str) -> Answer:
-        """Call a tool with JSON arguments; whatever the server answers is an answer."""
+        """Call a tool with JSON arguments; an error that the server returns is an answer too."""
         fresh = str(self._folder and self._folder / "fresh") if FRESH in self.target else ALIAS
         given = msgspec.json.decode(ALIASED.sub(fresh, arguments))
         params = types.CallToolRequestParams(name=tool, arguments=given)
-        # The session's own `call_tool` would also hold results to a published output schema.
+        # The session's `call_tool` would also validate results against the output schema.
         request = types.CallToolRequest(params=params)
         work = self.client.session.send_request(request, types.CallToolResult)
         try:
@@ -199,7 +199,7 @@ class Process:
         return answer._replace(text=answer.text.replace(fresh, ALIAS))
 
     async def _within(self, work: Coroutine[Any, Any, T], what: str) -> T:
-        """Wait for an answer, not for ever; ProcessLost if the copy can no longer be relied on."""
+        """Wait for an answer with a timeout; ProcessLost if the server crashed or hung."""
         seconds = self.options.call_seconds
         try:
             async with asyncio.timeout(seconds):
@@ -219,7 +219,7 @@ class Process:
         return last_words(self._folder / "stderr") if self._folder else self._said
 
     async def close(self) -> None:
-        """End it, and its whole process group where it does not go by itself."""
+        """Stop the server, with its whole process group if needed."""
         if self._task is None:
             return
         self._stop.set()
@@ -236,12 +236,12 @@ def is_url(target: str) -> bool:
 
 
 def split(command: str, fresh: Path) -> list[str]:
-    """The words of a command; no shell ever sees them."""
+    """The words of a command, which is run without a shell."""
     return [word.replace(FRESH, str(fresh)) for word in shlex.split(command)]
 
 
 def last_words(file: Path) -> str:
-    """The last lines a server wrote to stderr, without what could steer a terminal."""
+    """The last lines a server wrote to stderr, without terminal control characters."""
     if not file.exists():
         return ""
     lines = file.read_bytes()[-LAST_BYTES:].decode(errors="replace").splitlines()
@@ -255,7 +255,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 def _reset(command: list[str], environment: dict[str, str], seconds: float) -> None:
-    """Run the command that brings the server's data back to where it started."""
+    """Run the command that resets the server's data."""
     try:
         done = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds
@@ -268,7 +268,7 @@ def _reset(command: list[str], environment: dict[str, str], seconds: float) -> N
 
 
 def _reason(problem: BaseException | None) -> str:
-    """What went wrong, in one line; of a group of problems the first."""
+    """The message of an exception in one line; of an exception group, that of the first."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
     said = " ".join(str(problem).split())

@@ -1,4 +1,4 @@
-"""What a foreign server's reply means: a result or an error, as JSON text of bounded size."""
+"""Converts a foreign server's MCP reply to a result or an error, as JSON text of bounded size."""
 
 import re
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from provegym.kernel.session import MAX_RESULT_BYTES
 
 MOST_MESSAGE = 600
 SHORTEST = 40
-# Many servers forget to mark an error as one: a lone text that begins "Error:" is one, too.
+# Many servers do not set isError: a single text that begins with "Error:" counts as an error too.
 LOOKS_WRONG = re.compile(r"(?:[A-Za-z]+ ){0,2}error(?: executing \w+)?:", re.IGNORECASE)
 ERRORS: tuple[tuple[type[ToolError], str], ...] = (
     (BadArguments, r"validation error|invalid (?:arguments|params|input)|-32602|required property"),
@@ -25,20 +25,20 @@ KINDS: dict[Kind, type[ToolError]] = {
 
 
 class Answer(NamedTuple):
-    """What a call came to: the JSON text of its result, or an error's kind and message."""
+    """The outcome of a foreign call: the JSON text of its result, or an error and its kind."""
 
     text: str
     error: Kind | None = None
 
     def give(self) -> str:
-        """The text, or the error raised."""
+        """Return the result, or raise the error."""
         if self.error:
             raise KINDS[self.error](self.text)
         return self.text
 
 
 def read_result(result: types.CallToolResult) -> Answer:
-    """The structured content if there is any, else the text blocks, as JSON where they are."""
+    """Read the structured content, or else the text blocks, parsed if they are JSON."""
     blocks = [_block(block) for block in result.content]
     lone = blocks[0] if len(blocks) == 1 and isinstance(blocks[0], str) else ""
     if result.is_error or LOOKS_WRONG.match(lone):
@@ -55,14 +55,14 @@ def read_result(result: types.CallToolResult) -> Answer:
 
 
 def read_error(problem: MCPError) -> Answer:
-    """An error of the protocol, such as arguments the server does not take."""
+    """Read an error of the protocol, such as invalid arguments."""
     if problem.code == types.INVALID_PARAMS:
         return Answer(_cut(problem.message, MOST_MESSAGE), BadArguments.kind)
     return _error(problem.message)
 
 
 def _error(message: str) -> Answer:
-    """The kind of an error is read off its words; a rule of the domain where they say nothing."""
+    """Choose the kind of an error by words in its message; the default is `rejected`."""
     for kind, words in ERRORS:
         if re.search(words, message, re.IGNORECASE):
             return Answer(_cut(message, MOST_MESSAGE), kind.kind)
@@ -70,7 +70,7 @@ def _error(message: str) -> Answer:
 
 
 def _block(block: Any) -> Any:
-    """A content block as plain data: text as it is, of pictures and sound only what they are."""
+    """A content block as plain data: text itself, but only the type of images and audio."""
     if isinstance(block, types.TextContent):
         return block.text
     if isinstance(block, types.EmbeddedResource):
@@ -93,7 +93,7 @@ def _parsed(text: str) -> Any:
 
 
 def shorten(value: dict[str, Any]) -> str:
-    """JSON of a result; if too long, its longest lists and texts are halved and a note says so."""
+    """JSON of a result; if it is too long, its longest lists and texts are cut, with a note."""
     text = msgspec.json.encode(value)
     length = len(text)
     while len(text) > MAX_RESULT_BYTES:
@@ -107,7 +107,7 @@ def shorten(value: dict[str, Any]) -> str:
 
 
 def _halve(value: Any, length: int) -> Any:
-    """The value with the largest of its lists and texts half as long."""
+    """The value with its largest list or text cut in half."""
     if isinstance(value, str):
         return _cut(value, len(value) // 2) if len(value) > SHORTEST else value
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""A foreign tool's argument schema in the shape the rest of ProveGym reads, saying the same."""
+"""Normalises the JSON schema of a foreign tool to an equivalent one that ProveGym can read."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ DROPPED = ("$schema", "$id", "$defs", "definitions", "$ref", "allOf", "oneOf", "
 
 
 def tidy(schema: Json) -> Json:
-    """The schema of a tool's arguments: references inlined, an object with properties."""
+    """Normalise the schema of a tool's arguments: an object schema without references."""
     part = _part({**schema, "type": "object"}, schema, DEEPEST)
     required = [name for name in part.get("required", ()) if name in part["properties"]]
     return {**part, "required": required}
@@ -43,7 +43,7 @@ def _part(schema: Any, root: Json, depth: int) -> Json:
 
 
 def _whole(schema: Json, root: Json, depth: int) -> Json:
-    """A schema together with those it refers to and those that hold besides."""
+    """A schema merged with the targets of its $ref and allOf."""
     for other in (_followed(schema.get("$ref"), root), *schema.get("allOf", ())):
         if isinstance(other, dict) and depth:
             schema = _merged(_whole(other, root, depth - 1), schema)
@@ -51,7 +51,7 @@ def _whole(schema: Json, root: Json, depth: int) -> Json:
 
 
 def _followed(reference: Any, root: Json) -> Any:
-    """What a reference within the document points to."""
+    """The target of a $ref within the document, or None."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
     found: Any = root
@@ -61,7 +61,7 @@ def _followed(reference: Any, root: Json) -> Any:
 
 
 def _merged(one: Json, two: Json) -> Json:
-    """Two schemas that both hold, as one."""
+    """One schema that combines two; the second wins where they differ."""
     fields = {**(one.get("properties") or {}), **(two.get("properties") or {})}
     needed = [*(one.get("required") or ()), *(two.get("required") or ())]
     both = {"properties": fields, "required": needed}
@@ -69,7 +69,7 @@ def _merged(one: Json, two: Json) -> Json:
 
 
 def _either(options: list[Json], part: Json) -> Json:
-    """One of several schemas; one or null is that one, with null among its types."""
+    """An anyOf of schemas; if only one is not null, that one, with null added to its types."""
     rest = {name: value for name, value in part.items() if name not in ("anyOf", "type")}
     solid = [option for option in options if option.get("type") != "null"]
     if len(solid) == 1 and isinstance(solid[0].get("type"), str):
@@ -79,7 +79,7 @@ def _either(options: list[Json], part: Json) -> Json:
 
 
 def _kinds(part: Json) -> list[str]:
-    """The JSON types a schema names, or that its other words imply."""
+    """The JSON types of a schema: those it names, or those that its other keywords imply."""
     named = part.get("type", [])
     kinds = [k for k in ([named] if isinstance(named, str) else named) if k in JSON_TYPES]
     if kinds or "enum" in part:
@@ -88,7 +88,7 @@ def _kinds(part: Json) -> list[str]:
 
 
 def _told(part: Json) -> Json:
-    """Patterns and odd formats said in words: a foreign pattern is never compiled here."""
+    """Move pattern and unknown format to the description; a foreign regex is never compiled."""
     said = [str(part.get("description", ""))] if part.get("description") else []
     if "pattern" in part:
         said.append(f"(pattern: {part.pop('pattern')})")
@@ -98,7 +98,7 @@ def _told(part: Json) -> Json:
 
 
 def check(schema: Json, arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that do not fit a schema, with a sentence that says why."""
+    """Raise BadArguments if arguments do not fit a schema."""
     fields = schema["properties"]
     if missing := [name for name in schema["required"] if name not in arguments]:
         raise BadArguments(f"missing required argument {missing[0]!r}")

@@ -1,4 +1,7 @@
-"""What every HTTP request must pass: a known Host and Origin, the token, and a bounded body."""
+"""ASGI middleware that protects the HTTP host: Host, Origin, bearer token and body size.
+
+Checking Host and Origin prevents DNS rebinding and requests from pages of other sites.
+"""
 
 import hmac
 from collections.abc import Iterable
@@ -14,7 +17,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Whether an address is a loopback address, which only this machine can reach."""
     if host == "localhost":
         return True
     try:
@@ -25,7 +28,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Who may speak to the host and how much at once."""
+    """The host names that are accepted, the bearer token, and the largest body in bytes."""
 
     hosts: Iterable[str] = ()
     token: str | None = field(default=None, repr=False)
@@ -33,7 +36,7 @@ class RequestLimits:
 
 
 class Guard:
-    """Middleware in front of MCP, control API and pages alike."""
+    """ASGI middleware in front of MCP, the control API and the pages."""
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
         self.app = RequestBodyLimitMiddleware(app, limits.max_body)
@@ -46,7 +49,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        # HTTP calls the blanks around a value no part of it (RFC 9110 §5.5); httptools keeps them.
+        # Blanks around a header value are not part of it (RFC 9110 §5.5), but httptools keeps them.
         headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         if refusal := self._refusal(dict(headers)):
             status, message = refusal
@@ -57,10 +60,10 @@ class Guard:
     def _refusal(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         host = _host_name(f"//{headers.get(b'host', b'').decode('latin-1')}")
         if host not in self.names:
-            return 421, f"this host does not answer to {host!r}; see --allow-host"
+            return 421, f"the Host {host!r} is not allowed here; allow it with --allow-host"
         origin = headers.get(b"origin")
         if origin is not None and _host_name(origin.decode("latin-1")) not in self.names:
-            return 403, "requests from pages of other origins are refused"
+            return 403, "requests from web pages of other origins are refused"
         given = headers.get(b"authorization", b"")
         if self.token is not None and not hmac.compare_digest(given, self.token):
             return 401, "send the header 'Authorization: Bearer <token>' with the host's token"

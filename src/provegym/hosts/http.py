@@ -1,4 +1,4 @@
-"""The HTTP host: every server over Streamable HTTP, the control API, and one guard before all."""
+"""The HTTP host: MCP over Streamable HTTP, the control API, and one guard in front of both."""
 
 import logging
 import socket
@@ -26,13 +26,13 @@ SHUTDOWN_SECONDS = 5
 
 @dataclass(frozen=True)
 class McpEndpoint:
-    """One MCP endpoint: checks the session in the URL, then lets the SDK speak."""
+    """One MCP endpoint: checks the session in the URL, then passes the request to the SDK."""
 
     manager: StreamableHTTPSessionManager
     sessions: Sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a session that does not exist, else hand the request to the SDK."""
+        """Refuse a session that does not exist, else pass the request to the SDK."""
         key = scope["path_params"].get("session")
         if key is not None:
             try:
@@ -50,7 +50,7 @@ class McpEndpoint:
 def faces(
     sessions: Sessions, *, shared: bool = False, seed: int = 0
 ) -> "dict[str, SdkServer[Any]]":
-    """An MCP server for each server alone, by name, and one for all of them together, by ""."""
+    """One MCP server for each server, by name, and one for all servers together, named ""."""
     groups = {"": list(sessions.servers.values())}
     groups |= {name: [server] for name, server in sessions.servers.items()}
     resolve = http_sessions(sessions, shared=shared, seed=seed)
@@ -93,7 +93,7 @@ def build_app(
 
 
 def bind(address: str) -> socket.socket:
-    """A listening socket for HOST:PORT; HostError says why not."""
+    """A listening socket for HOST:PORT; raises HostError if that fails."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not port.isdigit() or int(port) > 65_535:
@@ -105,18 +105,18 @@ def bind(address: str) -> socket.socket:
 
 
 def check_token(address: str, token: str | None) -> None:
-    """Beyond loopback a token is required."""
+    """Raise HostError if the address is not loopback and there is no token."""
     host = address.rpartition(":")[0].strip("[]") or "127.0.0.1"
     if token is None and not is_loopback(host):
         raise HostError(
-            f"{host} can be reached from elsewhere: set PROVEGYM_TOKEN to require a token"
+            f"{host} can be reached from other machines: set PROVEGYM_TOKEN to require a token"
         )
 
 
 def run(app: ASGIApp, listener: socket.socket) -> None:
     """Serve until interrupted, then let running requests finish.
 
-    Nothing is logged per request: paths hold session ids, which are as good as keys.
+    Requests are not logged, because their paths contain session ids, which give access.
     """
     logging.getLogger("mcp").setLevel(logging.ERROR)
     config = uvicorn.Config(

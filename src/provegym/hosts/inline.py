@@ -1,4 +1,4 @@
-"""The sessions that live in this process, by an id nobody can guess."""
+"""Sessions in this process, by unguessable id, with a limit on number and idle time."""
 
 import secrets
 from collections import OrderedDict
@@ -16,13 +16,13 @@ class HostError(Exception):
 
 
 class NoSession(HostError):
-    """There is no such session, or no longer."""
+    """The session does not exist, or no longer exists."""
 
     status = 404
 
 
 class TooManySessions(HostError):
-    """The host holds as many sessions as it may."""
+    """The host has reached its limit of sessions."""
 
     status = 503
 
@@ -61,11 +61,11 @@ class Sessions:
         return self._keep(Session((self.servers[name] for name in chosen), seed))
 
     def fork(self, key: str) -> str:
-        """Open a session that goes its own way from another one's present state."""
+        """Open a session that starts as a copy of another one's current state."""
         return self._keep(self.get(key).fork())
 
     def get(self, key: str) -> Session:
-        """The session of an id that was given out; asking for it counts as use."""
+        """The session with this id; this counts as use."""
         self._drop_idle()
         if key not in self._entries or key.startswith(":"):
             raise NoSession(
@@ -80,14 +80,14 @@ class Sessions:
         return entry.session
 
     def ensure(self, key: str, seed: int = 0) -> Session:
-        """The session of a key that the host itself has checked, opened over all servers if new."""
+        """The session of a key that the host chose; opened over all servers if it is new."""
         self._drop_idle()
         if key not in self._entries:
             self._keep(Session(self.servers.values(), seed), key)
         return self._use(key)
 
     def close(self, key: str) -> None:
-        """Forget a session; closing it twice is fine."""
+        """Close a session; closing it twice is fine."""
         self._entries.pop(key, None)
 
     def _keep(self, session: Session, key: str | None = None) -> str:
@@ -101,7 +101,7 @@ class Sessions:
         return key
 
     def _drop_idle(self) -> None:
-        """The longest unused come first, so this looks at no more than it drops."""
+        """Drop idle sessions; the dictionary is in order of last use, oldest first."""
         oldest = self._clock() - self.ttl
         while self._entries and next(iter(self._entries.values())).used < oldest:
             self._entries.popitem(last=False)

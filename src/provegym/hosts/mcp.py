@@ -1,8 +1,8 @@
 """Servers over the Model Context Protocol: stdio, Streamable HTTP and in memory.
 
-The official SDK's low-level server speaks the protocol, in both eras. It validates no arguments, so
-what runs is what the kernel accepts. Which session a request belongs to is always explicit: by its
-URL, by its `_meta["provegym/session"]`, or by the `Mcp-Session-Id` of an older client.
+The official SDK's low-level server implements the protocol, in its older and newer versions. It
+validates no arguments: the kernel does. The session of a request is always explicit: in its URL, in
+its `_meta["provegym/session"]`, or in the `Mcp-Session-Id` header of an older client.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,13 +30,13 @@ Resolve = Callable[[Context], Session | None]
 NO_SESSION = (
     "this request belongs to no session: open one with POST /sessions and use "
     '/s/<session>{path}, or send its id as _meta["provegym/session"]; '
-    "`provegym serve --shared` opens one for everybody"
+    "`provegym serve --shared` opens one for all clients"
 )
 
 
 @cache
 def describe(tool: Tool) -> types.Tool:
-    """A tool as MCP publishes it."""
+    """The MCP description of a tool."""
     return types.Tool(
         name=tool.name,
         description=tool.description,
@@ -55,7 +55,7 @@ def describe(tool: Tool) -> types.Tool:
 
 
 def sdk_server(name: str, servers: Iterable[AnyServer], resolve: Resolve) -> "SdkServer[Any]":
-    """An SDK server that shows the tools of some servers and runs them in the caller's session."""
+    """An SDK server that lists the tools of some servers and runs calls in the client's session."""
     shown = {server.name: server for server in servers}
     tools = {tool.name: tool for server in shown.values() for tool in server.tools.values()}
 
@@ -96,7 +96,7 @@ def sdk_server(name: str, servers: Iterable[AnyServer], resolve: Resolve) -> "Sd
 
 
 def own_sessions(servers: Iterable[AnyServer], seed: int, most: int = 10_000) -> Resolve:
-    """For one client's own process: a world per `_meta` session name, and one for no name."""
+    """Sessions for stdio: one for each session name in `_meta`, and one for requests without."""
     sessions = Sessions(servers, most=most, ttl=float("inf"))
 
     def resolve(ctx: Context) -> Session:
@@ -109,7 +109,7 @@ def own_sessions(servers: Iterable[AnyServer], seed: int, most: int = 10_000) ->
 
 
 async def serve_stdio(servers: list[AnyServer], seed: int) -> None:
-    """Serve the client that started this process until it hangs up."""
+    """Serve the client that started this process until it disconnects."""
     name = servers[0].name if len(servers) == 1 else "provegym"
     server = sdk_server(name, servers, own_sessions(servers, seed))
     async with stdio_server() as (read, write):
@@ -117,7 +117,7 @@ async def serve_stdio(servers: list[AnyServer], seed: int) -> None:
 
 
 def http_sessions(sessions: Sessions, *, shared: bool = False, seed: int = 0) -> Resolve:
-    """For HTTP: the session named by URL or `_meta`, an older client's own, or the shared one."""
+    """Sessions for HTTP: named by URL or `_meta`, else an older client's own, or the shared one."""
 
     def resolve(ctx: Context) -> Session | None:
         request = ctx.request
@@ -138,16 +138,16 @@ def http_sessions(sessions: Sessions, *, shared: bool = False, seed: int = 0) ->
 
 
 def legacy_key(mcp_session_id: str) -> str:
-    """Where an older client's world is kept; never an id that the control API gives out."""
+    """The key of an older client's session; it never equals an id of the control API."""
     return f":mcp:{mcp_session_id}"
 
 
 def http_manager(
     server: "SdkServer[Any]", sessions: Sessions, *, streamed: bool = False
 ) -> StreamableHTTPSessionManager:
-    """The SDK's Streamable HTTP endpoint for a server; the guard has checked what it does not.
+    """The SDK's Streamable HTTP endpoint for a server.
 
-    Our tools say nothing while they run, so an answer is one JSON document unless `streamed`.
+    Our tools send no progress, so a response is one JSON document unless `streamed` is set.
     """
     return StreamableHTTPSessionManager(
         server,

@@ -1,4 +1,4 @@
-"""Worlds that cost nothing to copy, and the tools that act on them."""
+"""The kernel: copy-on-write state, tools with JSON schemas, servers and sessions."""
 
 from provegym.kernel.errors import BadArguments, Bug, Denied, Kind, NotFound, Rejected, ToolError
 from provegym.kernel.schema import Amount, Label, Page, Sensitive, Text, Time, money

@@ -1,14 +1,14 @@
-"""The error model: what a model is told, and what is our own bug.
+"""The error model: errors that are returned to the model, and bugs of a server.
 
-    ToolError          told to the model as the result of its call; the world is as it was before
-    ├── BadArguments   invalid_argument   it does not fit the schema; the kernel alone raises it
+    ToolError          returned to the model as the result of its call; the state is unchanged
+    ├── BadArguments   invalid_argument   the arguments do not fit the schema; for the kernel only
     ├── NotFound       not_found          there is no such tool or record
-    ├── Rejected       rejected           a rule of the domain forbids it now
-    └── Denied         denied             the acting user may not do it
+    ├── Rejected       rejected           a rule of the domain forbids the call now
+    └── Denied         denied             the acting user may not do this
     Bug                a server broke the kernel's rules; never shown to the model
 
-Every message is a sentence that says what was wrong and, where there is a way on, which.
-Any other exception that a server raises becomes a Bug: in a tool, in an event, in drawing a world.
+Every message is a sentence that says what was wrong and, if possible, what to do.
+Any other exception that a server raises in a tool, an event or its seed function becomes a Bug.
 """
 
 from collections.abc import Sequence
@@ -33,13 +33,13 @@ class BadArguments(ToolError):
 
 
 class NotFound(ToolError):
-    """Nothing in this world goes by that name."""
+    """No tool or record has this name or key."""
 
     kind = "not_found"
 
 
 class Rejected(ToolError):
-    """A rule of the domain forbids the call in the world's present state."""
+    """A rule of the domain forbids the call in the current state."""
 
     kind = "rejected"
 
@@ -55,26 +55,26 @@ class Bug(RuntimeError):
 
 
 def blame(server: str, action: str, problem: Exception) -> NoReturn:
-    """Raise what a server must not raise as a Bug that names server, action and cause."""
+    """Raise a Bug that names the server, the action and the unexpected exception."""
     if isinstance(problem, Bug):
         raise problem
     raise Bug(f"{server}: {action} raised {type(problem).__name__}: {problem}") from problem
 
 
 def quote(value: object) -> str:
-    """Show a model's own value back to it, shortened so that an error stays a sentence."""
+    """A value for an error message, shortened if it is long."""
     text = repr(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= 60 else f"{text[:48]}… ({len(text)} characters)"
 
 
 def near(word: str, known: Sequence[str]) -> str:
-    """Point to the nearest known word, if one is near."""
+    """Suggest the most similar known word, if one is similar enough."""
     found = get_close_matches(word, known, n=1, cutoff=0.6)
     return f"did you mean {found[0]!r}?" if found else ""
 
 
 def suggest(word: str, known: list[str]) -> str:
-    """Point to the nearest known word, or list the known ones where they are few."""
+    """Suggest the most similar known word, or list the known words if they are few."""
     if hint := near(word, known):
         return hint
     if 0 < len(known) <= 12:

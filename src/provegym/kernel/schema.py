@@ -1,7 +1,7 @@
-"""From a tool's signature and docstring to the schema a model is shown and holds to.
+"""JSON schemas from tool signatures and docstrings, and validation of calls against them.
 
-One msgspec struct per tool is both: the published schema is generated from it, and calls are
-decoded by it. Every string, list and number is bounded; leaving one open fails at import.
+Each tool has one msgspec struct: the published schema is generated from it, and arguments are
+decoded with it. Every string, list and number must have a bound, or the import fails.
 """
 
 import inspect as pyinspect
@@ -56,7 +56,7 @@ def page(rows: list[T], limit: int, offset: int) -> Page[T]:
 
 
 class Arguments:
-    """The arguments of one tool: the published schema, and the decoder that holds calls to it."""
+    """The arguments of one tool: the published JSON schema, and the decoder that validates them."""
 
     def __init__(
         self, function: Callable[..., Any], described: dict[str, str], *, paged: bool = False
@@ -97,7 +97,7 @@ class Arguments:
                 self.schema["properties"][name]["multipleOf"] = 0.01
 
     def bind(self, arguments: Mapping[str, Any] | str | bytes) -> list[Any]:
-        """Values for the tool's parameters, in order, or BadArguments with a sentence."""
+        """The values of the tool's parameters in order; raises BadArguments if they do not fit."""
         try:
             raw = arguments if isinstance(arguments, str | bytes) else _to_json(arguments)
             if len(raw) > MAX_ARGUMENT_BYTES:
@@ -116,7 +116,7 @@ class Arguments:
         return values
 
     def _second_look(self, raw: str | bytes, problem: str) -> Any:
-        """Accept 5.0 where 5 is meant, as JSON Schema does; otherwise explain."""
+        """Accept 5.0 as an integer, as JSON Schema does; otherwise explain the problem."""
         try:
             loose = msgspec.json.decode(raw)
             whole = _whole_numbers(loose)
@@ -153,16 +153,16 @@ class Arguments:
 
 
 def money(value: Decimal | int | str) -> Decimal:
-    """An amount to the cent, rounded half up; sums and differences of such amounts stay exact."""
+    """An amount of money, rounded half up to the cent; sums and differences are exact."""
     return Decimal(value).quantize(CENT, ROUND_HALF_UP)
 
 
 def parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """Split a Google docstring into what the tool does and what each argument means."""
+    """Split a Google docstring into the tool's description and the meaning of each argument."""
     text = pyinspect.getdoc(function)
     if not text:
         raise TypeError(
-            f"{function.__name__} has no docstring; it is the description the model reads"
+            f"{function.__name__} has no docstring; write one: the model reads it as description"
         )
     about, _, listing = text.partition("\nArgs:\n")
     described: dict[str, str] = {}
@@ -174,12 +174,12 @@ def parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
         elif line.strip():
             described[name] = f"{described[name]} {line.strip()}".strip()
     if empty := [name for name, meaning in described.items() if not meaning]:
-        raise TypeError(f"{function.__name__}: nothing is said about {', '.join(empty)}")
+        raise TypeError(f"{function.__name__}: describe these arguments: {', '.join(empty)}")
     return " ".join(about.split()), described
 
 
 def output_schema(kind: Any) -> Json:
-    """The schema of what a tool returns, with money as numbers."""
+    """The JSON schema of a tool's result, with money as numbers."""
     return _tidy(msgspec.json.schema(kind))
 
 
@@ -193,7 +193,7 @@ def _members(kind: Any) -> tuple[Any, ...]:
 
 
 def _wire(kind: Any) -> Any:
-    """The type as it crosses JSON: money travels as a number, strings get the default bound."""
+    """The type used for JSON: money becomes a number, strings get the default length limit."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
         bounded = any(isinstance(mark, Meta) and mark.max_length is not None for mark in parts[1:])
@@ -239,7 +239,7 @@ def _to_utc(value: datetime, name: str) -> datetime:
 
 
 def _is_sensitive(kind: Any) -> bool:
-    """Whether a hint carries the mark, on the whole or on a member of a union."""
+    """Whether a type hint, or a member of its union, is marked as sensitive."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
         marks = (mark for mark in parts[1:] if isinstance(mark, Meta))
@@ -268,16 +268,16 @@ def _require_bounds(where: str, kind: inspect.Type) -> None:
             raise TypeError(f"{where} is a number without bounds")
     elif isinstance(kind, inspect.DateTimeType):
         if not kind.tz:
-            raise TypeError(f"{where} is a time without a zone; use Time")
+            raise TypeError(f"{where} is a time without a time zone; use Time")
     elif not isinstance(
         kind, inspect.BoolType | inspect.LiteralType | inspect.NoneType | inspect.DateType
     ):
-        raise TypeError(f"{where} has a type no argument may have: {kind}")
+        raise TypeError(f"{where} has a type that arguments may not have: {kind}")
     return None
 
 
 def _tidy(schema: Json) -> Json:
-    """One schema without references and titles; nullable types as a list; money as a number."""
+    """Simplify a JSON schema: inline references, drop titles, nullable types as lists."""
     defs: Json = schema.pop("$defs", {})
 
     def walk(node: Any) -> Any:
@@ -319,7 +319,7 @@ def _fold_null(node: Json) -> Json:
 
 
 def _to_json(arguments: Mapping[str, Any]) -> bytes:
-    """JSON of the arguments; NaN and infinity have none, and msgspec would write null for them."""
+    """JSON of the arguments; refuses NaN and infinity, which msgspec would write as null."""
     raw = msgspec.json.encode(arguments)
     if b"null" in raw and not _is_finite(arguments):
         raise BadArguments("the arguments are not JSON: a number is NaN or infinite")
@@ -357,7 +357,7 @@ WORDS = {
 
 
 def _plain(problem: str) -> str:
-    """Turn msgspec's terse sentence into one a reader of JSON understands."""
+    """Replace the Python types in a message of msgspec by plain words."""
     problem = problem.split(", got ")[0]
     for short, words in WORDS.items():
         problem = problem.replace(f"`{short}`", words)

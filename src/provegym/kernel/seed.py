@@ -1,4 +1,4 @@
-"""Seeds: the number a world is drawn from, its clock, and its only source of chance."""
+"""Seeds: the number a world is generated from, its start time and its random generator."""
 
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -8,7 +8,7 @@ EPOCH = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 class Seed:
-    """Where a world comes from: a number, the clock it starts at, and the only source of chance."""
+    """The seed of a world: a number, the start time, and the world's only random generator."""
 
     def __init__(self, number: int, server: str = "") -> None:
         self.number = number
@@ -16,7 +16,7 @@ class Seed:
 
     @cached_property
     def now(self) -> datetime:
-        """A weekday within two years, in office hours; the same for every server of this seed."""
+        """The start time: a weekday in office hours, equal on all servers with this seed."""
         chance = Random(f"clock:{self.number}")
         day = EPOCH + timedelta(weeks=chance.randrange(104), days=chance.randrange(5))
         return day + timedelta(hours=chance.randrange(9, 17), minutes=chance.randrange(0, 60, 5))

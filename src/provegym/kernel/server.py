@@ -1,4 +1,4 @@
-"""A server: a kind of world and the tools that act on it, collected by decorator."""
+"""A server: a type of state, a function that seeds it, and tools registered by decorators."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ WORLDS_KEPT = 64
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tool:
-    """One thing that can be done: a function of the state and of arguments that fit its schema."""
+    """A tool: a function of the state and of arguments, with its JSON schema and annotations."""
 
     name: str
     server: str
@@ -35,7 +35,7 @@ class Tool:
     idempotent: bool
 
     def run(self, state: State, arguments: Mapping[str, Any] | str | bytes) -> msgspec.Struct:
-        """Validate, then do it; a list comes back as the page that was asked for."""
+        """Validate the arguments and run the tool; a list is cut to the requested page."""
         values = self.arguments.bind(arguments)
         if not self.paged:
             return cast("msgspec.Struct", self.function(state, *values))
@@ -48,7 +48,7 @@ class Tool:
         return self.arguments.schema
 
     def describe(self) -> Json:
-        """All there is to know of it, as plain data."""
+        """The tool's schemas and annotations as plain data."""
         return {
             "name": self.name,
             "description": self.description,
@@ -62,9 +62,9 @@ class Tool:
 
 
 class Server(Generic[S]):
-    """A named kind of world; `@server.read` and `@server.write` make functions its tools.
+    """A named server; the decorators `@server.read` and `@server.write` register its tools.
 
-    One that is `foreign` runs elsewhere: a fork of it costs as much as replaying its writes.
+    A `foreign` server runs in another process: to fork it, its writes are replayed.
     """
 
     foreign = False
@@ -83,24 +83,24 @@ class Server(Generic[S]):
         self.later = lru_cache(maxsize=WORLDS_KEPT)(self._later)
 
     def seed(self, draw: Callable[[Seed], S]) -> Callable[[Seed], S]:
-        """Register the function that draws a world from a seed."""
+        """Decorator: registers the function that generates a world from a seed."""
         self._draw = draw
         return draw
 
     def _world(self, number: int) -> S:
-        """The seeded world that sessions fork from; drawn once, then shared."""
+        """The seeded world that sessions fork from; generated once, then cached."""
         if self._draw is None:
-            raise TypeError(f"{self.name} has no @server.seed")
+            raise TypeError(f"{self.name} has no seed function; mark one with @server.seed")
         return self._draw(Seed(number, self.name)).freeze()
 
     def _later(self, number: int, minutes: int) -> S:
-        """A seeded world so long after its seed, nobody having touched it; for forking alone."""
+        """A seeded world some minutes after its start, without any call; sessions fork it."""
         state = self.world(number).fork()
         state.pass_time(minutes)
         return state
 
     def read(self, function: F) -> F:
-        """Make a function a tool that only looks."""
+        """Decorator: registers a read-only tool."""
         return self._add(function, writes=False, destructive=False, idempotent=True)
 
     @overload
@@ -110,7 +110,7 @@ class Server(Generic[S]):
     def write(
         self, function: F | None = None, *, destructive: bool = False, idempotent: bool = False
     ) -> F | Callable[[F], F]:
-        """Make a function a tool that may change the world.
+        """Decorator: registers a tool that may change the state.
 
         Destructive: it takes away something the user had.
         Idempotent: calling it again with the same arguments changes nothing more.
@@ -125,7 +125,7 @@ class Server(Generic[S]):
         paged = get_origin(returned) is list
         shown = get_args(returned)[0] if paged else returned
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name) or name in self.tools:
-            raise TypeError(f"{self.name}: {name!r} is no tool name, or is taken")
+            raise TypeError(f"{self.name}: {name!r} is not a valid tool name, or is already taken")
         if not (isinstance(shown, type) and issubclass(shown, msgspec.Struct)):
             raise TypeError(f"{name} must return a struct or a list of structs")
         description, described = parse_docstring(function)

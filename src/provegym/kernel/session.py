@@ -1,4 +1,4 @@
-"""A session: one rollout's own world over one or more servers."""
+"""A session: the state of one or more servers that belongs to one rollout."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -18,14 +18,14 @@ MAX_MINUTES = 366 * 24 * 60
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a call came to, as JSON text: a result, or an error the model can act on."""
+    """The outcome of a call as JSON text: a result, or an error that is returned to the model."""
 
     text: str
     error: Kind | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether the call did what it says."""
+        """Whether the call succeeded."""
         return self.error is None
 
     @property
@@ -40,7 +40,7 @@ def _tools(servers: tuple[AnyServer, ...]) -> dict[str, tuple[Tool, AnyServer]]:
 
 
 class Session:
-    """Calls on a world of its own; reset, fork, clock and digest are never tools."""
+    """Runs calls on its own copy of the seeded state; reset, fork and clock are never tools."""
 
     __slots__ = ("_minutes", "_states", "_tools", "_worlds", "seed", "servers")
 
@@ -54,23 +54,23 @@ class Session:
 
     @classmethod
     def over(cls, server: AnyServer, state: State) -> Self:
-        """A session that starts from a world made by hand."""
+        """A session that starts from a given state instead of a seed."""
         session = cls([server])
         session._worlds[server.name] = state.freeze()
         return session
 
     @property
     def now(self) -> datetime:
-        """What the clock says, on every server alike."""
+        """The simulated time, equal on all servers."""
         return self.state(self.servers[0]).now
 
     @property
     def tools(self) -> Mapping[str, tuple[Tool, AnyServer]]:
-        """What can be called, by name."""
+        """The tools and their servers, by name."""
         return self._tools
 
     def state(self, server: AnyServer) -> State:
-        """This session's state of one server, opened when first asked for."""
+        """This session's state of one server, created on first use."""
         state = self._states.get(server.name)
         if state is None:
             try:
@@ -80,7 +80,7 @@ class Session:
         return state
 
     def _open(self, server: AnyServer) -> State:
-        """A server's world at this session's time: one made by hand, or drawn from the seed."""
+        """A server's initial state at this session's time: the given one, or the seeded one."""
         by_hand = self._worlds.get(server.name)
         if by_hand is not None:
             state = by_hand.fork()
@@ -91,9 +91,9 @@ class Session:
         return drawn.fork()
 
     def call(self, name: str, arguments: Mapping[str, Any] | str | bytes) -> Outcome:
-        """Run a tool on arguments given as an object or as JSON text; a failure leaves no trace.
+        """Run a tool with arguments as an object or JSON text; a failed call changes nothing.
 
-        A tool that raises anything but a ToolError has a bug, and `Bug` is raised.
+        If the tool raises anything but a ToolError, `Bug` is raised.
         """
         found = self._tools.get(name)
         if found is None:
@@ -107,7 +107,7 @@ class Session:
         try:
             result = tool.run(state, arguments)
             if state.undo and not tool.writes:
-                raise Bug(f"{name} is marked as a read and wrote")
+                raise Bug(f"{name} is marked as a read, but it wrote")
             text = _encode(name, result)
             done = True
         except ToolError as error:
@@ -120,12 +120,12 @@ class Session:
         return Outcome(text)
 
     def changes(self, name: str) -> list[Change]:
-        """What the last call of this tool changed, if it was its server's last call."""
+        """The changes of the last call on this tool's server, which must be a call of this tool."""
         _, server = self._tools[name]
         return self.state(server).changes(server.name)
 
     def advance(self, minutes: int) -> None:
-        """Let time pass in every server, or in none; what falls due happens."""
+        """Move the clock of all servers and run the events that fall due; all or nothing."""
         if not 0 <= minutes <= MAX_MINUTES:
             raise ValueError(f"a session advances by 0 to {MAX_MINUTES} minutes, not {minutes}")
         if minutes:
@@ -139,7 +139,7 @@ class Session:
             self._minutes += minutes
 
     def fork(self) -> "Session":
-        """A session that goes its own way from here."""
+        """An independent copy of this session in its current state."""
         twin = Session.__new__(Session)
         twin.servers, twin.seed, twin._tools = self.servers, self.seed, self._tools
         twin._worlds, twin._minutes = self._worlds, self._minutes
@@ -147,7 +147,7 @@ class Session:
         return twin
 
     def reset(self) -> None:
-        """Back to the seed."""
+        """Go back to the seeded state."""
         self._states = {}
         self._minutes = 0
 
@@ -162,9 +162,9 @@ class Session:
         ]
 
     def digest(self, *only: AnyServer) -> str:
-        """A fingerprint of every server's world, or of those named alone.
+        """A hash of the state of all servers, or of the given ones.
 
-        Equal digests behave alike from here on. A world nobody looked at is drawn for it.
+        Sessions with equal digests behave the same from here on.
         """
         parts = [(server.name, self.state(server).digest()) for server in only or self.servers]
         return blake2b(ENCODE(parts), digest_size=16).hexdigest()
@@ -185,7 +185,7 @@ def _failure(error: ToolError) -> Outcome:
 
 
 def _encode(name: str, result: msgspec.Struct) -> str:
-    """JSON of a result; a page too long to show whole keeps as many items as fit."""
+    """JSON of a result; a page that is too long keeps only as many items as fit."""
     raw = ENCODE(result)
     while len(raw) > MAX_RESULT_BYTES:
         if not isinstance(result, Page) or len(result.items) < 2:

@@ -1,7 +1,7 @@
-"""Worlds that cost nothing to copy: frozen records in copy-on-write tables.
+"""Copy-on-write state: tables of immutable records, with an undo log and a diff.
 
-A table shares its rows with every fork until one of them writes. The keys it wrote since the seed
-are its diff; what it replaced during the present call is its undo log. Nothing is deep-copied.
+A table shares its rows with its forks until one of them writes. The keys written since the seed
+are its diff. The records replaced during the current call are its undo log. Nothing is deep-copied.
 """
 
 import re
@@ -24,14 +24,14 @@ PLAIN = (str, int, float, Decimal, tuple, date)
 
 
 class RecordMeta(msgspec.StructMeta):
-    """Lets JSON leave out what says nothing (null, false, empty), and no other default."""
+    """Metaclass of records: JSON leaves out null, false and empty fields, but no other default."""
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any
     ) -> "RecordMeta":
-        """Make the other defaults factories: msgspec leaves a plain default out by identity.
+        """Turn all other defaults into factories.
 
-        Of two equal records one could show a zero and the other not, and hide a status.
+        msgspec leaves out a plain default by identity, so equal records could have different JSON.
         """
         for field, value in list(namespace.items()):
             empty = value is False or value == "" or value == ()
@@ -41,7 +41,7 @@ class RecordMeta(msgspec.StructMeta):
 
 
 class Record(msgspec.Struct, metaclass=RecordMeta, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing a world knows; to change it, put a new one in its place."""
+    """An immutable row of a table; to change it, put a new record in its place."""
 
 
 def _same(value: Any) -> Any:
@@ -52,7 +52,11 @@ R = TypeVar("R", bound=Record)
 
 
 class Spec(NamedTuple):
-    """How a table is declared: record type, id prefix, key field, the tool that lists it, a cap."""
+    """The declaration of a table.
+
+    It has the record type, the id prefix, the key field, the tool that lists the records, and the
+    largest number of records.
+    """
 
     record: type[Record]
     prefix: str
@@ -63,11 +67,11 @@ class Spec(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """What people call one of these: MenuItem becomes "menu item"."""
+        """The record type in plain words: MenuItem becomes "menu item"."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.record.__name__).lower()
 
     def missing(self, key: str) -> NotFound:
-        """Say that a key is unknown and where the known ones are to be had."""
+        """The error for an unknown key; it names the tool that lists the known ones."""
         hint = f"; {self.look_up} shows the ones there are" if self.look_up else ""
         if self.prefix and not key.startswith(f"{self.prefix}_"):
             hint = f": {self.noun} ids start with '{self.prefix}_'{hint}"
@@ -77,7 +81,7 @@ class Spec(NamedTuple):
 def table(
     record: type[R], prefix: str = "", *, key: str = "id", look_up: str = "", most: int = 2_000
 ) -> "Table[R]":
-    """Declare a table in the body of a State; `add` counts ids with its prefix ("acc_1204")."""
+    """Declare a table in the body of a State; `add` makes ids with the prefix, as "acc_1204"."""
     return cast("Table[R]", Spec(record, prefix, key, look_up, most))
 
 
@@ -85,7 +89,7 @@ Fields = dict[str, Any] | None
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One record that differs from the seed; of an update, only the fields that changed."""
+    """One record that was created, updated or removed; an update holds only changed fields."""
 
     server: str
     table: str
@@ -95,9 +99,9 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Written(NamedTuple):
-    """A write of the present call: what stood there, and how to go back.
+    """An entry of the undo log: the old record and the old id counter.
 
-    `rows` and `late` are kept where a record was taken away, so that undoing restores its place.
+    For a removed record, `rows` and `late` hold the old order, so that undoing restores it.
     """
 
     table: str
@@ -112,7 +116,7 @@ Undo = list[Written]
 
 
 class Table(Generic[R]):
-    """Records by key, in the order they came, shared with other sessions until the first write."""
+    """Records by key in insertion order, shared with other sessions until the first write."""
 
     __slots__ = ("_base", "_changed", "_late", "_next", "_owned", "_rows", "_spec", "_undo")
 
@@ -142,7 +146,7 @@ class Table(Generic[R]):
         return len(self._rows)
 
     def keys(self) -> Iterable[str]:
-        """The keys, in the order their records came."""
+        """The keys in insertion order."""
         return self._rows.keys()
 
     def get(self, key: str) -> R | None:
@@ -150,14 +154,14 @@ class Table(Generic[R]):
         return self._rows.get(key)
 
     def where(self, **fields: object) -> list[R]:
-        """The records whose fields equal these."""
+        """The records whose fields have these values."""
         found: Iterable[R] = self._rows.values()
         for name, value in fields.items():
             found = [row for row in found if getattr(row, name) == value]
         return list(found)
 
     def add(self, **fields: Any) -> R:
-        """Make a record with the next id; ids are counted and never used twice."""
+        """Create a record with the next id; ids are counted and never reused."""
         number = self._next
         row = cast("R", self._spec.record(id=f"{self._spec.prefix}_{number}", **fields))
         self.put(row)
@@ -165,7 +169,7 @@ class Table(Generic[R]):
         return row
 
     def put(self, row: R) -> R:
-        """Put a record in the place of the one with its key, or as a new one."""
+        """Insert a record, or replace the record with the same key."""
         key: str = getattr(row, self._spec.key)
         self._own()
         rows = self._rows
@@ -184,7 +188,7 @@ class Table(Generic[R]):
         return self.put(msgspec.structs.replace(self[key], **fields))
 
     def remove(self, key: str) -> None:
-        """Take a record away; undoing it restores its place in the order as well."""
+        """Remove a record; undoing this also restores its position."""
         old = self[key]
         self._own()
         before = self._rows
@@ -212,7 +216,7 @@ class Table(Generic[R]):
         self._next = written.next
 
     def fork(self, undo: Undo) -> "Table[R]":
-        """A table that goes its own way from here; neither side sees the other's later writes."""
+        """An independent copy-on-write copy: neither side sees the other's later writes."""
         twin: Table[R] = Table.__new__(Table)
         twin._spec, twin._undo, twin._next = self._spec, undo, self._next
         twin._base, twin._rows = self._base, self._rows
@@ -221,19 +225,19 @@ class Table(Generic[R]):
         return twin
 
     def freeze(self) -> None:
-        """Make the present rows the ones that diffs are taken against."""
+        """Make the current rows the base of later diffs."""
         self._base, self._changed, self._late, self._owned = self._rows, set(), {}, False
 
     def tail(self) -> tuple[int, list[str]]:
-        """The next number, and the keys that came since the seed, in the order they stand."""
+        """The next id number, and the keys added since the seed in insertion order."""
         return self._next, list(self._late)
 
     def seeded(self) -> Iterable[R]:
-        """The records the world started with."""
+        """The records of the seeded state."""
         return self._base.values()
 
     def touched(self) -> Iterator[tuple[str, R | None, R | None]]:
-        """Key, seeded and present record of whatever differs from the seed, in key order."""
+        """The key, seeded record and current record of each difference, in key order."""
         for key in sorted(self._changed):
             before, after = self._base.get(key), self._rows.get(key)
             if before != after:
@@ -241,7 +245,7 @@ class Table(Generic[R]):
 
 
 class State:
-    """What one server knows in one session: a clock and tables."""
+    """The state of one server in one session: a clock and tables."""
 
     tables: ClassVar[dict[str, Spec]] = {}
     now: datetime
@@ -252,7 +256,8 @@ class State:
         for spec in cls.tables.values():
             if not _is_immutable(inspect.type_info(spec.record)):
                 raise TypeError(
-                    f"{spec.record.__name__} may hold tuples and structs, no list or dict"
+                    f"{spec.record.__name__} must be immutable: use tuples and frozen structs, "
+                    "not lists or dicts"
                 )
 
     def __init__(self, seed: Seed) -> None:
@@ -263,17 +268,17 @@ class State:
             setattr(self, name, Table(spec, self.undo, seed.random.randrange(1_000, 90_000)))
 
     def check(self) -> None:
-        """Assert what is true of this world at any moment."""
+        """Assert the invariants of this state."""
 
     def next_event(self) -> datetime | None:
-        """When something is next due to happen by itself, if anything is."""
+        """The time of the next scheduled event, or None."""
         return None
 
     def happen(self) -> None:
-        """Let happen what is due at this moment."""
+        """Run the events that are due now."""
 
     def pass_time(self, minutes: int) -> None:
-        """Move the clock, stopping at each event on the way so that every one sees its own time."""
+        """Move the clock, stopping at each event, so that an event sees the time it is due."""
         until = self.now + timedelta(minutes=minutes)
         for _ in range(MAX_EVENTS):
             due = self.next_event()
@@ -286,7 +291,7 @@ class State:
         raise Bug(f"{type(self).__name__} had more than {MAX_EVENTS} events in {minutes} minutes")
 
     def fork(self) -> Self:
-        """The same world in a session of its own."""
+        """An independent copy-on-write copy, for another session."""
         twin = type(self).__new__(type(self))
         undo: Undo = []
         mine = self.__dict__
@@ -296,7 +301,7 @@ class State:
         return twin
 
     def freeze(self) -> Self:
-        """Make this the world that sessions start from."""
+        """Make this the state that sessions start from and diffs are taken against."""
         self.origin = ""
         self.origin = self.digest()
         for name in self.tables:
@@ -319,7 +324,7 @@ class State:
         ]
 
     def changes(self, server: str) -> list[Change]:
-        """The records that differ from before the log was last cleared: what one call did."""
+        """The records changed since the undo log was last cleared, that is, by the last call."""
         first: dict[tuple[str, str], Written] = {}
         for written in self.undo:
             first.setdefault((written.table, written.key), written)
@@ -330,7 +335,7 @@ class State:
         ]
 
     def digest(self) -> str:
-        """A fingerprint: equal for worlds with the same records, order, clock and next ids."""
+        """A hash of the records, their order, the clock and the next ids."""
         rows = [
             (n, key, after) for n in self.tables for key, _, after in self.__dict__[n].touched()
         ]
@@ -338,7 +343,7 @@ class State:
         return blake2b(ENCODE((self.origin, self.now, tails, rows)), digest_size=16).hexdigest()
 
     def size(self) -> int:
-        """How many records there are."""
+        """The number of records."""
         return sum(len(self.__dict__[name]) for name in self.tables)
 
 
@@ -366,7 +371,7 @@ SCALARS = (
 
 
 def _is_immutable(kind: inspect.Type, seen: frozenset[object] = frozenset()) -> bool:
-    """Whether a type holds scalars, tuples and frozen structs alone."""
+    """Whether a type consists only of scalars, tuples and frozen structs."""
     if isinstance(kind, inspect.Metadata):
         return _is_immutable(kind.type, seen)
     if isinstance(kind, inspect.StructType):

@@ -1,1 +1,1 @@
-"""What users and assistants say: dates, things, values, requests, personas and replies."""
+"""Natural language from templates: dates, values, user requests, personas, assistant replies."""

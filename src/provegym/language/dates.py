@@ -1,11 +1,11 @@
-"""Dates and times as people say them, and how to read them back.
+"""Relative dates in English: writes a date as a phrase, and parses phrases back to ISO dates.
 
-All times are UTC, as in the worlds. What a phrase means depends on the day it is said:
+All times are UTC, as in the worlds. The meaning of a phrase depends on the current day:
 
-- a weekday alone is the coming one; said on that same weekday it means nothing;
-- "next Friday" is the Friday of the following calendar week, "last Friday" that of the week before,
-  and both are said only where the nearest Friday on that side is the same day;
-- a day of a month without a year, or without a month, is the nearest such day.
+- a weekday alone is the next one after today; today's own weekday has no meaning;
+- "next Friday" is the Friday of the following calendar week, "last Friday" that of the week before;
+  both are written only if no Friday on that side is nearer;
+- a date without a year, or without a month, is the nearest date that matches.
 """
 
 import re
@@ -56,9 +56,9 @@ _TAKES_ON = re.compile(rf"(?:{_WEEKDAY}|{_MONTH}|\d|the \d)")
 
 
 def say(value: str, now: datetime, chance: Random) -> str:
-    """A phrase for an ISO date or date-time, as a person would say it now.
+    """A random phrase for an ISO date or date-time.
 
-    A time with seconds, or in another zone, is nothing people say: it stays as it is.
+    A time with seconds, or in another time zone, stays as it is: people do not say such times.
     """
     if "T" not in value:
         return _pick_day(date.fromisoformat(value), now.date(), chance)
@@ -73,19 +73,19 @@ def say(value: str, now: datetime, chance: Random) -> str:
 
 
 def read(phrase: str, now: datetime) -> str | None:
-    """The ISO value of a whole phrase said now, or None if it is no date."""
+    """The ISO value of a whole phrase, or None if it is not a date."""
     found = _PHRASE.fullmatch(phrase.strip().removeprefix("on "))
     return _value(found, now.date()) if found else None
 
 
 def find(text: str, now: datetime) -> list[tuple[str, str]]:
-    """Every date or date-time a text names, as it is said and its ISO value."""
+    """Every date or date-time in a text: its phrase and its ISO value."""
     values = ((found[0], _value(found, now.date())) for found in _PHRASE.finditer(text))
     return [(phrase, value) for phrase, value in values if value is not None]
 
 
 def placed(text: str, phrase: str) -> str:
-    """The text with "on" and "at" before a phrase put right: on Tuesday, at 3 pm, but tomorrow."""
+    """Correct "on" and "at" before a phrase: "on Tuesday", "at 3 pm", but plain "tomorrow"."""
     if re.fullmatch(_ISO, phrase):
         return text
     takes = "on " if _TAKES_ON.match(phrase) else ""
@@ -102,7 +102,7 @@ def _pick_day(day: date, today: date, chance: Random) -> str:
 
 
 def _relative(day: date, today: date) -> Iterator[str]:
-    """The ways to say a day that count from today."""
+    """Phrases for a day that are relative to today."""
     ahead = (day - today).days
     for word, days in NEAR.items():
         if days == ahead:
@@ -123,7 +123,7 @@ def _relative(day: date, today: date) -> Iterator[str]:
 
 
 def _absolute(day: date, today: date) -> Iterator[str]:
-    """The ways to say a day by the calendar."""
+    """Phrases for a day that name its date."""
     away, month = abs((day - today).days), MONTHS[day.month - 1]
     if away > YEARLESS:
         yield from (f"{day.day} {month} {day.year}", f"{month} {day.day}, {day.year}")
@@ -140,7 +140,7 @@ def _absolute(day: date, today: date) -> Iterator[str]:
 
 
 def _times(hour: int, minute: int) -> Iterator[str]:
-    """The ways to say a time of day; the hour after midnight has no other name than its digits."""
+    """Phrases for a time of day; times from 00:00 to 00:59 are written in digits only."""
     yield f"{hour:02}:{minute:02}"
     if hour == 12 and minute == 0:
         yield "noon"
@@ -157,7 +157,7 @@ def _times(hour: int, minute: int) -> Iterator[str]:
 
 @cache
 def _clock() -> dict[str, str]:
-    """Every way to say a time of day, and the time."""
+    """Every phrase for a time of day, with its ISO time."""
     table = {}
     for at in range(24 * 60):
         hour, minute = divmod(at, 60)
@@ -242,7 +242,7 @@ def _in_month(first: str, second: str, today: date, year: int | None = None) -> 
 
 
 def _nearest(day: int, month: int | None, today: date) -> date | None:
-    """The nearest day with this number, in a given month or in any; None if two are as near."""
+    """The nearest date with this day (and month); None if two are equally near."""
     if month is None:
         around = [today.year * 12 + today.month - 1 + shift for shift in (-1, 0, 1)]
         days = [_date(at // 12, at % 12 + 1, day) for at in around]

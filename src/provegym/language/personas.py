@@ -1,7 +1,7 @@
-"""How people put things: one text in the words of several personas, answers, and small talk.
+"""Personas: rewrites a user's turn in one of several styles; also short answers and small talk.
 
-What must come through letter by letter is masked before a persona touches the text: each kept
-phrase, and whatever is quoted, becomes one letter that no rule knows.
+Some phrases must not change. Before a persona rewrites a text, each such phrase and each quotation
+is replaced by one private-use Unicode character; afterwards they are put back.
 """
 
 import re
@@ -17,12 +17,12 @@ Rule = Callable[[str, str, Random], str]
 PERSONAS: dict[str, Rule] = {}
 KEPT, ENDED = 0xE000, 0xF000
 DEPTH = 3
-# After these an article is no mere article: "a day" counts, "a few" is not "few".
+# An article that can be dropped. Before these words it cannot: "a few" does not mean "few".
 ARTICLE = r"\b(?:[Tt]he|[Aa]n?) (?!day|week|month|year|hour|few|little|lot|bit|time|\d)"
 
 
 def persona(rule: Rule) -> Rule:
-    """Let a rule be found: its name is the persona's."""
+    """Decorator: registers a persona under the name of its function."""
     PERSONAS[rule.__name__] = rule
     return rule
 
@@ -30,13 +30,13 @@ def persona(rule: Rule) -> Rule:
 def styled(
     text: str, persona: str, kept: Sequence[str], chance: Random, later: bool = False
 ) -> str:
-    """A turn as a persona would say it; kept phrases and quotations come through unchanged."""
+    """Rewrite a turn in a persona's style; kept phrases and quotations stay unchanged."""
     masked, hidden = _mask(text, kept)
     return _unmask(_rule(persona)(masked, "later" if later else "first", chance), hidden)
 
 
 def answer(phrase: str, kind: str, persona: str, chance: Random) -> str:
-    """A persona's answer to a question for a name, a number, a date or a text."""
+    """A persona's answer to a question; `kind` is a name, a number, a date or a text."""
     frames = _lists("personas")["answers"][kind]
     if persona == "formal" and phrase[:1].islower():  # a full sentence starts with a capital
         frames = [frame for frame in frames if not frame.startswith("{phrase}")]
@@ -47,7 +47,7 @@ def answer(phrase: str, kind: str, persona: str, chance: Random) -> str:
 
 
 def expand(template: str, lists: Mapping[str, list[str]], chance: Random) -> str:
-    """A template with each {slot} drawn from the list of its name, also inside what was drawn."""
+    """Fill each {slot} of a template from the list of its name; list entries may hold slots too."""
     text = template
     for _ in range(DEPTH):
         text = re.sub(r"\{(\w+)\}", lambda slot: _drawn(slot[1], template, lists, chance), text)
@@ -57,21 +57,21 @@ def expand(template: str, lists: Mapping[str, list[str]], chance: Random) -> str
 
 
 def draw(table: str, chance: Random) -> str:
-    """What no tool is for: "smalltalk", "knowledge" that needs none, or "beyond" every tool."""
+    """A request that no tool serves: "smalltalk", a "knowledge" question, or one "beyond" them."""
     lists = _lists("smalltalk")[table]
     return expand(chance.choice(lists["frames"]), {**lists, "topic": lists["topics"]}, chance)
 
 
 @cache
 def words() -> dict[str, list[str]]:
-    """Lists to make up values from: people, towns, colours, animals, things, months, weekdays."""
+    """Word lists for invented values: people, towns, colours, animals, things, months, weekdays."""
     people = tomllib.loads(files("provegym.servers").joinpath("people.toml").read_text("utf-8"))
     return {**_lists("words"), **people, "person": ["{given} {family}"]}
 
 
 @persona
 def plain(text: str, place: str, chance: Random) -> str:
-    """As it is, or with a word before and after."""
+    """The text itself, or with a short opener and closer."""
     return _framed(text, "plain", place, chance, opens=0.65, closes=0.4)
 
 
@@ -92,7 +92,7 @@ def terse(text: str, place: str, chance: Random) -> str:
 
 @persona
 def chatty(text: str, place: str, chance: Random) -> str:
-    """Small talk around it, and exclamation marks."""
+    """Small talk around the request, and exclamation marks."""
     if text.endswith(".") and chance.random() < 0.3:
         text = f"{text[:-1]}!"
     return _framed(text, "chatty", place, chance, opens=0.85, closes=0.7)
@@ -100,7 +100,7 @@ def chatty(text: str, place: str, chance: Random) -> str:
 
 @persona
 def formal(text: str, place: str, chance: Random) -> str:
-    """Full sentences, nothing contracted, orders put as requests."""
+    """Full sentences, no contractions, imperatives turned into requests."""
     for short, full in _lists("personas")["formal"]["contractions"]:
         text = re.sub(rf"\b{short}\b", full, text)
     if _is_order(text) and chance.random() < 0.75:
@@ -111,7 +111,7 @@ def formal(text: str, place: str, chance: Random) -> str:
 
 @persona
 def typos(text: str, place: str, chance: Random) -> str:
-    """Plain, typed in haste: one to three slips."""
+    """Plain, with one to three typing errors."""
     text = plain(text, place, chance)
     count = chance.randint(1, 3)
     found = list(re.finditer(r"(?<![^\s(])(?:[A-Za-z]{5,}|[A-Za-z]+'[a-z]+)(?![^\s.,;:?!)])", text))
@@ -124,7 +124,7 @@ def typos(text: str, place: str, chance: Random) -> str:
 
 @persona
 def non_native(text: str, place: str, chance: Random) -> str:
-    """Articles missing, verbs and word order slipping, and still clear."""
+    """Missing articles and small errors in verbs and word order; the meaning stays clear."""
     if _is_order(text) and chance.random() < 0.5:
         text = f"Please to {_small(_order(text))}"
     else:
@@ -138,7 +138,7 @@ def non_native(text: str, place: str, chance: Random) -> str:
 
 def _rule(name: str) -> Rule:
     if name not in PERSONAS:
-        raise ValueError(f"no persona {name!r}; there are {', '.join(PERSONAS)}")
+        raise ValueError(f"no persona {name!r}; choose one of {', '.join(PERSONAS)}")
     return PERSONAS[name]
 
 
@@ -154,7 +154,7 @@ def _drawn(slot: str, template: str, lists: Mapping[str, list[str]], chance: Ran
 
 
 def _mask(text: str, kept: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """The text with a letter of its own for each kept phrase and quotation, and what they were."""
+    """Replace each kept phrase and quotation by one character; return the text and a table."""
     hidden: dict[str, str] = {}
 
     def hide(found: re.Match[str]) -> str:
@@ -168,7 +168,7 @@ def _mask(text: str, kept: Sequence[str]) -> tuple[str, dict[str, str]]:
 
 
 def _whole(phrase: str, text: str) -> str:
-    """A pattern for a phrase in a text, quoted or as whole words, or glued to others if it is."""
+    """A pattern for a phrase: quoted or as whole words, else also inside other words."""
     words = re.escape(phrase)
     bounded = rf'"{words}"|(?<!\w){words}(?!\w)'
     return bounded if re.search(bounded, text) else words
@@ -181,7 +181,7 @@ def _unmask(text: str, hidden: Mapping[str, str]) -> str:
 def _framed(
     text: str, name: str, place: str, chance: Random, *, opens: float, closes: float
 ) -> str:
-    """The text with an opener and a closer of a persona, each with its probability."""
+    """Add a persona's opener and closer, each with its probability."""
     lists = _lists("personas")[name]
     if chance.random() < opens:
         opener = chance.choice(lists[place])
@@ -202,12 +202,12 @@ def _closed(text: str, closer: str) -> str:
 
 
 def capital(text: str) -> str:
-    """A text as it begins a sentence."""
+    """The text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
 def _small(text: str) -> str:
-    """The text as it goes on after a comma; I and abbreviations stay large."""
+    """The text with its first letter in lower case, except for "I" and abbreviations."""
     return text if re.match(r"I\b|[A-Z]{2}", text) else text[:1].lower() + text[1:]
 
 
@@ -216,7 +216,7 @@ def _order(text: str) -> str:
 
 
 def _is_order(text: str) -> bool:
-    """Whether a text starts by telling what to do."""
+    """Whether a text starts with a verb in the imperative."""
     first = re.match(r"[A-Za-z]+(?= )", _order(text))
     if first is None or "?" in text:
         return False
@@ -224,7 +224,7 @@ def _is_order(text: str) -> bool:
 
 
 def _slip(word: str, chance: Random) -> str:
-    """A word as fingers in a hurry type it; the first letter is always hit."""
+    """A word with one typing error; the first letter stays right."""
     if "'" in word:
         return word.replace("'", "")
     at = chance.randrange(1, len(word) - 1)
@@ -232,6 +232,6 @@ def _slip(word: str, chance: Random) -> str:
     if here == there:
         return word[:at] + word[at + 1 :]
     slips = [there + here, here + here + there]
-    if len(word) > 5:  # a letter less makes another word of many a short one
+    if len(word) > 5:  # without one letter, a short word is often another word
         slips.append(there)
     return word[:at] + chance.choice(slips) + word[at + 2 :]

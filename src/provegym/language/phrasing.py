@@ -1,7 +1,7 @@
-"""How a user puts things: values, things and requests in words, from the server's asks.toml.
+"""Template-based text generation: turns a tool call into a user's request, from asks.toml.
 
-Where the words differ from the value (a day as "next Friday", an enum as people say it) they are
-kept beside it, so that the contract can prove that the value follows from them.
+Some phrases differ from their value: "next Friday" for a date, or another word for an enum. They
+are recorded with the value, so that the contract can check that the value follows from the phrase.
 """
 
 import re
@@ -29,7 +29,7 @@ ISO = re.compile(r"\d{4}-\d\d-\d\d(T.*)?")
 
 
 class Phrase(NamedTuple):
-    """A value in words, whether they are other than the value itself, and who is named by them."""
+    """A value in words; `derived` if the words differ from it; the things that the words name."""
 
     text: str
     derived: bool = False
@@ -38,10 +38,10 @@ class Phrase(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A request in words: the phrases that carry its values, and those that stand for others.
+    """A request in words: `slots` are the phrases of its values, `derived` those that differ.
 
-    `names` are the things it calls by name, with their keys; `relations` those it speaks of by
-    what they are to others.
+    `names` pairs the names of things with their keys. `relations` are the things that it describes
+    by another thing ("the project of that issue"). `missing` is the argument left out, if any.
     """
 
     text: str
@@ -57,11 +57,12 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True)
 class Voice:
-    """The user of one conversation, who knows the things of one world by name.
+    """The user of one conversation: writes requests about the things of one world.
 
-    `shown` is what calls returned so far: each value, with the values that stood beside it.
-    `held` is which thing has the key of another in which field. `pronouns` are the words for what
-    was spoken of, `spoken_of` its kinds. A voice never changes: who has seen more is another voice.
+    `shown` is what calls returned so far: each value, with the other values of its record.
+    `held` lists, by key, the things that hold this key in a field. `pronouns` are phrases such as
+    "that account" for things already mentioned, `spoken_of` their kinds. A voice is immutable:
+    methods that learn something return a new voice.
     """
 
     server: AnyServer
@@ -76,7 +77,7 @@ class Voice:
 
     @property
     def table(self) -> Mapping[str, Any]:
-        """How people ask for this server's tools: its asks.toml."""
+        """The phrases for this server's tools: its asks.toml."""
         return asks(self.server.name)
 
     @property
@@ -85,11 +86,11 @@ class Voice:
         return self.survey.things
 
     def thing(self, value: str) -> Thing | None:
-        """The thing a value is the key of, or the one it belongs to alone, as an address does."""
+        """The thing with this key, or the only thing that has this value, such as an address."""
         return self.things.get(value) or self.survey.owners.get(value)
 
     def see(self, result: Json) -> "Voice":
-        """The same user after a call returned: each value, what stood beside it, whose it is."""
+        """The user after a call returned this result: updates `shown` and `held`."""
         shown = dict(self.shown)
         for _, record in records(result, ""):
             beside = frozenset(normal(v) for v in record.values() if isinstance(v, Scalar))
@@ -101,7 +102,7 @@ class Voice:
         return replace(self, shown=shown, held=held)
 
     def is_known(self, key: str) -> bool:
-        """Whether some result showed a key, beside what its thing is called by."""
+        """Whether a result showed this key in a record that also holds a name of its thing."""
         if key not in self.shown:
             return False
         thing = self.thing(key)
@@ -111,7 +112,7 @@ class Voice:
         return any(len(form) > 2 and form in called for form in self.shown[key] - {normal(key)})
 
     def relation(self, key: str) -> Relation | None:
-        """What a thing that was shown in passing only is to one that can be spoken of."""
+        """How to describe a thing whose key was shown, but not its name, by a thing with a name."""
         if key not in self.shown or self.is_known(key):
             return None
         owners = [each for each in self.held.get(key, ()) if self.is_known(each.owner)]
@@ -119,7 +120,7 @@ class Voice:
         return owners[0] if owners else None
 
     def call_it(self, key: str, noun: str, *, new: bool) -> "Voice":
-        """The same user, who says "that account" from now on, as long as it is clear which."""
+        """The user after mentioning a thing: says "that account" while no other account fits."""
         word = self._word(key, noun)
         rivals = [k for k, n in self.spoken_of.items() if n == noun and k != key]
         pronouns = {k: words for k, words in self.pronouns.items() if k not in rivals}
@@ -130,13 +131,13 @@ class Voice:
         return replace(self, pronouns=pronouns, spoken_of={**self.spoken_of, key: noun})
 
     def _word(self, key: str, noun: str) -> str:
-        """What a kind of thing is called: its noun, or another word that the server gives it."""
+        """The word for a kind of thing: from the server's asks.toml, or its noun."""
         fields = self.things[key].fields if key in self.things else {}
         way = self.table.get("call", {}).get(noun, noun.replace("_", " "))
         return fill(way, fields) or noun.replace("_", " ")
 
     def ask(self, tool: Tool, arguments: Json) -> Said | None:
-        """One of the ways people ask for a tool, with every argument said."""
+        """A random request for a tool that says every argument, or None if no template fits."""
         said = self._phrases(tool, arguments)
         ways = self.table["asks"][tool.name]
         ways = ways[-1:] if self.held_out else ways[:-1]
@@ -152,10 +153,10 @@ class Voice:
         return Said(text, tuple(texts.values()), derived, _names(said), relations=by)
 
     def ask_short(self, tool: Tool, arguments: Json) -> Said | None:
-        """A request that leaves one required argument out, and what answers when asked for it."""
+        """A request that leaves out one required argument, and the answer when asked for it."""
         short: dict[str, list[str]] = self.table.get("short", {}).get(tool.name, {})
         spoken_of = list(self.pronouns)
-        # Nobody leaves out what has just been spoken of: "that draft" would do.
+        # A thing that was just mentioned is not left out: the user would say "that draft".
         left_out = [n for n in short if n in arguments and arguments[n] not in spoken_of]
         said = self._phrases(tool, arguments) if left_out else None
         if said is None or any(phrase.relations for phrase in said.values()):
@@ -178,7 +179,7 @@ class Voice:
         return None if None in said.values() else {n: p for n, p in said.items() if p is not None}
 
     def phrase(self, tool: Tool, argument: str, value: Any) -> Phrase | None:
-        """A value of an argument as people say it, or None if they would not."""
+        """An argument's value in words, or None if people would not say it."""
         spoken = self._entry("say", tool, argument)
         if spoken is not None and (known := spoken.get(str(value).lower())):
             return Phrase(self.chance.choice(known), derived=True)
@@ -222,10 +223,10 @@ class Voice:
         return Phrase(value) if value.strip() and "\n" not in value else None
 
     def _name(self, key: str, *, alone: bool = False) -> Phrase | None:
-        """How a thing is referred to: by a pronoun, its own name, or something that belongs to it.
+        """A phrase that refers to a thing: a pronoun, a name, or another thing related to it.
 
-        A key that people chose themselves can always be said as it is. A name `alone` does not go
-        by others.
+        A key that people chose themselves, such as a path, can also be said literally. With
+        `alone`, no other thing is used to describe it.
         """
         pronouns, thing = self.pronouns.get(key, ()), self.things.get(key)
         if pronouns and (thing is None or self.chance.random() < PRONOUN):
@@ -247,7 +248,7 @@ class Voice:
         return Phrase(name, names=((name, key),))
 
     def _by_relation(self, relation: Relation) -> Phrase | None:
-        """A thing that was shown in passing: "the project of that issue"."""
+        """Describe a thing by the thing that holds its key: "the project of that issue"."""
         owner = self._name(relation.owner, alone=True)
         if owner is None:
             return None
@@ -261,7 +262,7 @@ class Voice:
         return Phrase(text, names=owner.names, relations=((text, relation),))
 
     def make_up(self, tool: Tool, argument: str) -> Any:
-        """A value that a user makes up for an argument, or None if such come from the world."""
+        """An invented value for an argument, or None if its values come from the world."""
         entry = self._entry("new", tool, argument)
         if isinstance(entry, dict):
             return self._moment(entry, tool.input_schema["properties"][argument])
@@ -288,7 +289,7 @@ class Voice:
 
 
 def placed(text: str, derived: Mapping[str, str]) -> str:
-    """A text with "on" and "at" as the phrases for days and times in it take them."""
+    """Correct "on" and "at" before the dates and times in a text."""
     for phrase in derived.values():
         if phrase in text:
             text = dates.placed(text, phrase)
@@ -300,12 +301,15 @@ def _names(said: Mapping[str, Phrase]) -> tuple[tuple[str, str], ...]:
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Several things in a row: "a, b and c"."""
+    """Join phrases as an English list: "a, b and c"."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def fit(way: str, values: Mapping[str, str]) -> str | None:
-    """A way of asking with its slots filled: all that have a value, and no other."""
+    """Fill a template's slots, or None unless its slots are exactly the given values.
+
+    A part in [brackets] is optional: it is dropped if one of its slots has no value.
+    """
     kept = re.sub(r"\[([^\]]*)\]", lambda part: _optional(part[1], values), way)
     slots = set(re.findall(r"\{(\w+)\}", kept))
     if slots != set(values):

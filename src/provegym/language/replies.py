@@ -1,7 +1,7 @@
-"""What an assistant says at the end of a turn, written from what the calls came to.
+"""Template-based assistant replies: the message that ends a turn, written from the calls' results.
 
-The phrases stand in replies.toml; which of them is taken is drawn from the example's id. What one
-server's tools, arguments and fields are called stands in its asks.toml: [did], [slots], [fields].
+The phrases are in replies.toml; the example's id seeds the choice among them. The words for one
+server's tools, arguments and fields are in its asks.toml: [did], [slots], [fields].
 """
 
 import re
@@ -33,7 +33,7 @@ MOST, FIELDS, STEM = 6, 4, 4
 
 @dataclass(frozen=True)
 class Done:
-    """A step that was made: with what, and what came back."""
+    """A step that was carried out, with its arguments and its result."""
 
     step: Step
     arguments: Json
@@ -42,7 +42,7 @@ class Done:
 
 @dataclass(frozen=True)
 class TurnEnd:
-    """What there is to speak of at the end of a turn."""
+    """What a reply is written from: the turn, its steps, all results so far, and any refusal."""
 
     example: Example
     turn: int
@@ -68,12 +68,12 @@ class TurnEnd:
 
 @cache
 def phrases() -> dict[str, Any]:
-    """The phrases, by what they are for."""
+    """The phrases of replies.toml, by purpose."""
     return tomllib.loads(files(__package__).joinpath("replies.toml").read_text("utf-8"))
 
 
 def known(table: str, key: str, server: str) -> str | None:
-    """The words for a tool, argument or field: the server's own, or else those for any server."""
+    """The words for a tool, argument or field, from asks.toml or else from replies.toml."""
     own = asks(server).get(table, {})
     general = phrases().get(table, {})
     found: str | None = own.get(key, general.get(key))
@@ -95,7 +95,7 @@ def words(scene: TurnEnd, toolbox: Toolbox) -> str:
 
 
 def _reason(scene: TurnEnd) -> str:
-    """Which phrases suit a turn without calls, by why there is nothing to call."""
+    """The group of phrases for a turn without calls, by the reason for having none."""
     made = scene.example.provenance
     if made.why:
         return WHYS.get(made.why, "missing")
@@ -106,13 +106,13 @@ def _reason(scene: TurnEnd) -> str:
 
 
 def question(slot: str, schema: Json, server: str, chance: Random) -> str:
-    """Asks for a slot, by its name in plain words."""
+    """A question to the user for the value of an argument."""
     frame = chance.choice(phrases()["ask"][_sort(slot, schema)])
     return sentence(frame.format(slot=slot_name(slot, server)))
 
 
 def slot_name(slot: str, server: str) -> str:
-    """A slot in plain words: payee_id is "payee"."""
+    """The plain words for an argument: "payee" for payee_id."""
     return known("slots", slot, server) or re.sub(r"_ids?$", "", slot).replace("_", " ")
 
 
@@ -132,7 +132,7 @@ def _types(schema: Json) -> list[str]:
 
 
 def _schema(scene: TurnEnd, slot: str, toolbox: Toolbox) -> Json:
-    """The schema of the argument that is asked for, in the step that takes it."""
+    """The schema of the argument that is asked for, from the later step that takes it."""
     for step in scene.example.paths[0].steps:
         if step.turn > scene.turn and slot in step.arguments and step.tool in toolbox.schemas:
             found: Json = toolbox.schemas[step.tool]["properties"][slot]
@@ -149,7 +149,7 @@ def _refused(scene: TurnEnd, chance: Random) -> str:
 
 
 def _confirmations(scene: TurnEnd, chance: Random) -> Iterator[str]:
-    """One sentence for all that was changed."""
+    """One sentence for all writes."""
     names = names_in(scene.results)
     clauses = []
     for each in scene.done:
@@ -162,7 +162,7 @@ def _confirmations(scene: TurnEnd, chance: Random) -> Iterator[str]:
 
 
 def _details(done: Done, names: dict[str, str], scene: TurnEnd) -> Iterator[str]:
-    """The arguments the user would recognise: what they said, names for ids, and dates."""
+    """The arguments that the user would recognise: said values, dates, and names instead of ids."""
     for name, value in [*done.arguments.items()][:MOST]:
         if isinstance(value, str) and value in names:
             yield f"{slot_name(name, scene.server)} {names[value]}"
@@ -178,9 +178,9 @@ def _is_recognised(value: str | int | float, said: str) -> bool:
 
 
 def deed(tool: str, server: str) -> str:
-    """What a write did: as its server says, or from its name.
+    """What a write did, in the past tense: from asks.toml, or from the tool's name.
 
-    The name alone makes "transferred the funds" of transfer_funds.
+    transfer_funds becomes "transferred the funds".
     """
     if told := known("did", tool, server):
         return told
@@ -205,14 +205,14 @@ def past(verb: str) -> str:
 
 
 def _reports(scene: TurnEnd, chance: Random) -> Iterator[str]:
-    """One sentence for each question that was asked."""
+    """One sentence for each question that was answered."""
     for each in scene.done:
         if each.step.answers and (answer := _answer(each, scene)):
             yield sentence(chance.choice(phrases()["report"]).format(answer=answer))
 
 
 def _answer(done: Done, scene: TurnEnd) -> str:
-    """What a read's answer points to: some of a list, fields of one record, or values anywhere."""
+    """The answer in a read's result: items of a list, fields of one record, or single values."""
     pointers = [p for p in done.step.answers if point(done.result, p)[0]]
     holders = {pointer.rpartition("/")[0] for pointer in pointers}
     if "/total" in pointers and isinstance(done.result.get("items"), list):
@@ -224,7 +224,7 @@ def _answer(done: Done, scene: TurnEnd) -> str:
 
 
 def _several(items: list[Any], total: int, scene: TurnEnd) -> str:
-    """How many there are, and the first of them in short."""
+    """The number of items, and the first few of them."""
     if not items:
         return "there are none"
     told = [_in_short(item, scene) for item in items[:MOST]]
@@ -245,7 +245,7 @@ def _in_short(item: Any, scene: TurnEnd) -> str:
 
 
 def _fields(record: Json, keys: list[str], scene: TurnEnd) -> str:
-    """Fields of a record; if many would do, first those the question seems to be about."""
+    """A few fields of a record, first those whose names occur in the question."""
     name = _name_of(record, keys[0] if len(keys) == 1 else "")
     if len(keys) > FIELDS - 1:
         keys = [*dict.fromkeys((*_asked_for(record, scene.asked), *keys))]
@@ -257,7 +257,7 @@ def _fields(record: Json, keys: list[str], scene: TurnEnd) -> str:
 
 
 def _asked_for(record: Json, asked: str) -> list[str]:
-    """The fields whose names share their beginnings with words of a question."""
+    """The fields whose names begin like a word of the question."""
     begins = {word[:STEM] for word in re.findall(r"\w{4,}", asked.casefold())}
     named = [n for n in record if n not in NAMES and not n.endswith("id")]
     return [n for n in named if any(part[:STEM] in begins for part in n.split("_"))]
@@ -290,7 +290,7 @@ def _clause(key: str, value: Any, owner: str, server: str) -> str:
 
 
 def _found(scene: TurnEnd, chance: Random) -> str:
-    """What the last read showed, where nothing in particular was pointed to."""
+    """The whole result of the last read, for a turn that answers no specific question."""
     return sentence(
         chance.choice(phrases()["report"]).format(
             answer=f"the result is {spoken(scene.done[-1].result)}"
@@ -299,7 +299,7 @@ def _found(scene: TurnEnd, chance: Random) -> str:
 
 
 def names_in(results: Sequence[Any]) -> dict[str, str]:
-    """What the ids in some results stand for, as far as the results say."""
+    """The names that results give for the ids in them."""
     found: dict[str, str] = {}
     for record in _records(list(results)):
         if isinstance(record.get("id"), str) and (name := _name_of(record)):
@@ -321,7 +321,7 @@ def _records(value: Any) -> Iterator[Json]:
 
 
 def _name_of(record: Any, key: str = "") -> str:
-    """What people call a record, unless that is the very thing asked for."""
+    """The name of a record, or "" if it has none or the name is what was asked for."""
     if not isinstance(record, dict) or key in NAMES:
         return ""
     named = [record[field] for field in NAMES if isinstance(record.get(field), str)]
@@ -369,6 +369,6 @@ def _spoken_day(day: date) -> str:
 
 
 def sentence(text: str) -> str:
-    """Text that begins with a capital and ends as a sentence does."""
+    """The text with a capital at the start and a full stop at the end."""
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "?", "!")) else f"{text}."

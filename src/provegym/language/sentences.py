@@ -1,4 +1,4 @@
-"""Requests put together into one turn: joined by a word, each sentence with a capital."""
+"""Joins several requests into one user turn: with linking words, each sentence with a capital."""
 
 import re
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ def join(said: Sequence[Said], chance: Random) -> str:
 
 
 def _after_a_word(said: Said) -> str:
-    """A request as it goes on after a joining word: small, but for "I", quotations and names."""
+    """A request in lower case after a linking word, except for "I", quotations and names."""
     first = said.text.split()[0]
     keeps = first.startswith(("I'", '"')) or first == "I" or said.text.startswith(said.slots)
     return said.text if keeps else said.text[0].lower() + said.text[1:]
 
 
 def sentences(text: str, slots: Sequence[str]) -> tuple[str, list[str]]:
-    """A text whose sentences begin with a capital, also where a slot begins them, and its slots."""
+    """Begin each sentence with a capital, also if a slot begins it; return text and slots."""
     said = []
     for slot in slots:
         begins = rf"(?:(?<=^)|(?<=[.!?] )){re.escape(slot)}"

@@ -1,8 +1,8 @@
-"""What there is to talk about in a live world, and what people call it (§3.2, grounding).
+"""Grounding (§3.2): collects the records of a live world that users can name, with their names.
 
-The world is read through its read-only tools, first those that need nothing, then those that take
-what the first ones showed. A thing is kept if people have a way to refer to it, written in the
-server's asks.toml, that no other thing of its kind in this world shares.
+The world is read with its read-only tools: first those without required arguments, then those that
+take a key found by the first. Names are made from templates in the server's asks.toml. A record
+is kept if it has a name that no other record of its kind has.
 """
 
 import re
@@ -23,7 +23,7 @@ PAGE = 20
 MOST_VALUE = 60
 CLOSER_LOOKS = 8
 SURVEYS = 64
-# A server of somebody else's has no tables to tell its records apart: they are of one kind.
+# A foreign server has no tables that tell kinds of records apart: all are of one kind.
 FOREIGN_KEY, FOREIGN_NOUN = "id", "record"
 CODE = re.compile(
     r"(?!\d{4}-\d\d-\d\d)(?:\S+@\S+\.\w+|(?=.*\d)[A-Z0-9]+(-[A-Z0-9]+)*|\d{3}-\d{3,4})"
@@ -31,7 +31,7 @@ CODE = re.compile(
 
 
 class Thing(NamedTuple):
-    """Something in a world that a user can speak of: its key, its fields and its unique names."""
+    """A record that a user can mention: its kind, its key, its fields and its unique names."""
 
     noun: str
     key: str
@@ -40,7 +40,7 @@ class Thing(NamedTuple):
 
 
 class Kinds(NamedTuple):
-    """What the keys of a server stand for: by prefix of an id, and by field where people chose."""
+    """The kinds of a server's keys: by prefix for counted ids, by field for keys people chose."""
 
     prefixes: dict[str, str]
     chosen: dict[str, list[str]]
@@ -48,7 +48,7 @@ class Kinds(NamedTuple):
 
 @cache
 def kinds(server: AnyServer) -> Kinds:
-    """The kinds of things a server knows: {"acc": "account"}, {"path": ["node"]}."""
+    """The kinds of things a server has: {"acc": "account"}, {"path": ["node"]}."""
     found = Kinds({}, defaultdict(list))
     if server.foreign:
         found.chosen[FOREIGN_KEY].append(FOREIGN_NOUN)
@@ -61,14 +61,14 @@ def kinds(server: AnyServer) -> Kinds:
 
 
 def noun_of(server: AnyServer, key: object) -> str | None:
-    """What kind of thing a key stands for, if it looks like one of the server's ids."""
+    """The kind of thing an id belongs to, or None if it is not an id of this server."""
     if not isinstance(key, str) or not re.fullmatch(r"[a-z]+_\d+", key):
         return None
     return kinds(server).prefixes.get(key.partition("_")[0])
 
 
 class Survey:
-    """What a world holds that people can speak of, by key and in other orders."""
+    """The things of a world that users can mention, indexed by key, kind, relation and address."""
 
     def __init__(self, server: AnyServer, things: dict[str, Thing]) -> None:
         self.server = server
@@ -84,7 +84,7 @@ class Survey:
 
     @cached_property
     def related(self) -> dict[str, list[Thing]]:
-        """Which things belong to exactly one of another kind: "the account of my blue card"."""
+        """By key, the things that hold this key and no other of its kind, as a card its account."""
         found: dict[str, list[Thing]] = defaultdict(list)
         for thing in self.things.values():
             keys = {v for v in thing.fields.values() if noun_of(self.server, v) and v != thing.key}
@@ -96,7 +96,7 @@ class Survey:
 
     @cached_property
     def owners(self) -> dict[str, Thing]:
-        """The things that alone have some address or code, by it."""
+        """Things by an address or code that no other thing has."""
         found: dict[str, list[Thing]] = defaultdict(list)
         for thing in self.things.values():
             for value in thing.fields.values():
@@ -106,9 +106,9 @@ class Survey:
 
 
 class Relation(NamedTuple):
-    """A thing by what it is to another: the `owner` holds its key in a field.
+    """A thing described by another: the `owner` holds its key in a field.
 
-    There it is the only one, or in a list of several, `at` its beginning or end.
+    If the field is a list of several keys, `at` is "first" or "last".
     """
 
     key: str
@@ -118,7 +118,7 @@ class Relation(NamedTuple):
 
 
 def relations(server: AnyServer, things: Container[str], result: Any) -> Iterator[Relation]:
-    """Which things a result shows as the one that some record of it has in a field."""
+    """The relations in a result: each key that a record of the result holds in a field."""
     chosen = kinds(server).chosen
 
     def own_key(record: Json) -> str:
@@ -141,7 +141,7 @@ def relations(server: AnyServer, things: Container[str], result: Any) -> Iterato
 
 
 def _place(number: int, count: int) -> str | None:
-    """What people call a place in a list, if it has a name."""
+    """The word for a position in a list: "" if it is the only one, None if it has no word."""
     if count == 1:
         return ""
     return {0: "first", count - 1: "last"}.get(number)
@@ -151,9 +151,9 @@ _surveys: dict[str, Survey] = {}
 
 
 def survey(session: Session, name: str = "") -> Survey:
-    """Everything a server's reads show that people can refer to; the first server's, if unnamed.
+    """Everything in a server's world that users can mention; by default of the first server.
 
-    A world is surveyed once: planning and the contract look at the same ones.
+    Surveys are cached, because planning and the contract need the same worlds.
     """
     server = next(s for s in session.servers if name in ("", s.name))
     digest = session.state(server).digest()
@@ -179,7 +179,7 @@ def _look_around(session: Session, server: AnyServer) -> dict[str, Thing]:
 
 
 def _takes(server: AnyServer, tool: Tool) -> Iterator[tuple[str, set[str]]]:
-    """The arguments with which alone a read looks closer at a thing, and what it may be."""
+    """The arguments that are enough to call a read and take a key, with the kinds of that key."""
     required = set(tool.input_schema["required"])
     for argument in tool.input_schema["properties"]:
         if not required <= {argument}:
@@ -205,7 +205,7 @@ def _pages(session: Session, tool: Tool, given: Json) -> Iterator[Any]:
 
 
 def _note(server: AnyServer, results: Iterable[Any], seen: dict[str, dict[str, Json]]) -> None:
-    """Remember the fields of whatever records of a known kind the results hold, by key and noun."""
+    """Collect the records of known kinds in the results, by key and noun."""
     chosen = kinds(server).chosen
     for result in results:
         for _, record in records(result, ""):
@@ -213,14 +213,14 @@ def _note(server: AnyServer, results: Iterable[Any], seen: dict[str, dict[str, J
             named += [(field, noun) for field, nouns in chosen.items() for noun in nouns]
             for field, noun in named:
                 key = record.get(field)
-                # A bare number may be the key of many things at once; it is said as it is.
+                # On a foreign server a number may be the key of many things; it is said literally.
                 if isinstance(key, str) and key and not (server.foreign and key.isdigit()):
                     known = seen.setdefault(key, {})
                     known[noun] = {**record, **known.get(noun, {})}
 
 
 def _name_all(server: AnyServer, seen: dict[str, dict[str, Json]]) -> dict[str, Thing]:
-    """Give each thing the references that are its own alone."""
+    """Give each thing the names that no other thing of its kind has."""
     ways: dict[str, list[str]] = asks(server.name).get("refer", {})
     said: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for key, known in seen.items():
@@ -240,9 +240,9 @@ def _name_all(server: AnyServer, seen: dict[str, dict[str, Json]]) -> dict[str, 
 
 
 def fill(way: str, fields: Json) -> str | None:
-    """A way of speaking with its slots filled, or None if some field is not there to say.
+    """Fill a template's slots, or None if a field has no value that can be said.
 
-    `{at:date}` is said as a day and `{at:time}` as a time of day.
+    `{at:date}` becomes a day and `{at:time}` a time of day.
     """
     said = ""
     for before, slot, form, _ in Formatter().parse(way):

@@ -1,4 +1,4 @@
-"""What an assistant can know at some point: what was said, and what calls returned."""
+"""The values an assistant can know at some point: those the user said and those calls returned."""
 
 import re
 from collections import defaultdict
@@ -33,7 +33,7 @@ def leaves(value: Any) -> Iterator[Scalar]:
 
 
 def normal(value: Scalar) -> str:
-    """A scalar as it is compared: text without case, underscores and outer blanks."""
+    """The normal form of a scalar: for text, without case, underscores and outer blanks."""
     if isinstance(value, str):
         return fold(value)
     return str(value).lower() if isinstance(value, bool) else f"{value:.10g}"
@@ -41,7 +41,7 @@ def normal(value: Scalar) -> str:
 
 @lru_cache(maxsize=100_000)
 def fold(text: str) -> str:
-    """Text as it is compared: people say "not received" for not_received."""
+    """The normal form of a text: people say "not received" for not_received."""
     return " ".join(text.casefold().replace("_", " ").split())
 
 
@@ -56,12 +56,12 @@ def is_said(value: Scalar, text: str) -> bool:
 
 
 def with_dates(text: str, now: datetime) -> str:
-    """A text with the days and times it names, as they are written: "tomorrow" is a date."""
+    """The text, followed by the ISO form of each date and time in it, such as "tomorrow"."""
     return "\n".join([text, *(moment for _, moment in dates.find(text, now))])
 
 
 def numbers(text: str) -> Iterator[int | float]:
-    """The numbers a text names, however they are written: 45.50, 1,250, 45-minute."""
+    """The numbers in a text, in forms such as 45.50, 1,250 and 45-minute."""
     for number in re.findall(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w])", text):
         value = float(number.replace(",", ""))
         yield int(value) if value.is_integer() else value
@@ -75,11 +75,11 @@ class Knowledge:
         self.values: dict[str, Scalar] = {}
 
     def hear(self, text: str) -> None:
-        """The user says something."""
+        """Add a message of the user."""
         self.text = f"{self.text}\n{text}"
 
     def learn(self, result: str) -> None:
-        """A call returns something."""
+        """Add the JSON result of a call."""
         for leaf in leaves(msgspec.json.decode(result)):
             self.values.setdefault(normal(leaf), leaf)
 
@@ -90,14 +90,14 @@ class Knowledge:
         )
 
     def copy(self) -> "Knowledge":
-        """The same knowledge, to go its own way."""
+        """An independent copy."""
         twin = Knowledge([self.text])
         twin.values = dict(self.values)
         return twin
 
 
 def spoken_values(session: Session, text: str) -> list[Scalar]:
-    """The values of this world, and the numbers, dates and quotations, that a text names."""
+    """The values in a text: texts of this world, numbers, dates and quotations."""
     found: dict[str, Scalar] = {}
     folded = normal(text)
     for server in session.servers:
@@ -122,7 +122,7 @@ _seeded: dict[str, Words] = {}
 
 
 def _words_of(state: State) -> Words:
-    """The texts of the world a state started from, by their first word; drawn up once."""
+    """An index, by first word, of the texts in the world that a state started from; cached."""
     if state.origin not in _seeded:
         if len(_seeded) == WORLDS:
             del _seeded[next(iter(_seeded))]

@@ -1,8 +1,8 @@
-"""How messages become tokens and tokens messages, for one tokenizer: ids are only ever appended.
+"""Chat template and tokenizer: encodes messages as token ids, decodes sampled ids to messages.
 
-What a model sampled is never tokenised again. The tokens of the world are cut out of the chat
-template's own rendering, so that every model reads the form that it was trained on. What the world
-says is text and nothing else: it cannot end a turn or open one.
+Token ids are only appended. Sampled ids are never tokenised a second time. User messages and tool
+results are rendered by the model's own chat template, so a model reads the format it was trained
+on. Special tokens inside such texts are disarmed: a tool result cannot end a turn or start one.
 """
 
 import re
@@ -29,9 +29,9 @@ class TooLong(Exception):
 
 
 def harmless(tokenizer: Any) -> Callable[[Any], Any]:
-    """Takes the power from special tokens in words, names and schemas: <|im_end|> is < |im_end|>.
+    """Makes a function that disarms special tokens in JSON: <|im_end|> becomes < |im_end|>.
 
-    Marks that a tokenizer knows and does not call special, such as <tool_call>, stay as they are.
+    Added tokens that the tokenizer does not mark as special, such as <tool_call>, stay unchanged.
     """
     added = tokenizer.added_tokens_decoder.values()
     special = {*tokenizer.all_special_tokens, *(each.content for each in added if each.special)}
@@ -48,7 +48,7 @@ def harmless(tokenizer: Any) -> Callable[[Any], Any]:
 
 
 def reader(tokenizer: Any) -> Callable[[Sequence[int]], Reply]:
-    """Reads the message that sampled ids spell, in the dialect of the tokenizer's model."""
+    """Makes a function that parses sampled ids as a message, in the dialect of the model."""
     parse = pick(Path(tokenizer.name_or_path).name, tokenizer.chat_template)
     special = frozenset(tokenizer.all_special_ids)
 
@@ -65,7 +65,7 @@ def reader(tokenizer: Any) -> Callable[[Sequence[int]], Reply]:
 def counted(
     method: Callable[Concatenate["Codec", Given], Made],
 ) -> Callable[Concatenate["Codec", Given], Made]:
-    """Count the seconds of a method."""
+    """Decorator: adds the running time of a method to `Codec.seconds`."""
 
     @wraps(method)
     def count(self: "Codec", /, *args: Given.args, **settings: Given.kwargs) -> Made:
@@ -79,9 +79,9 @@ def counted(
 
 
 class Codec:
-    """A tokenizer with a chat template that shows tools, and the dialect its model writes in.
+    """A tokenizer with a chat template that shows tools, and the parser of its model's tool calls.
 
-    `seconds` is how long rollouts have waited for it.
+    `seconds` is the total time that rollouts have waited for it.
     """
 
     def __init__(self, tokenizer: Any, max_prompt: int) -> None:
@@ -96,7 +96,7 @@ class Codec:
         self.name = Path(tokenizer.name_or_path).name
         self.harmless = harmless(tokenizer)
         self._read = reader(tokenizer)
-        # Rollouts of a group open alike and hear much that is the same: each is put in tokens once.
+        # Rollouts of one group share their prompt and many messages: each is tokenised once.
         self._encode = lru_cache(maxsize=KEPT)(self._tokenise)
         self._opened = lru_cache(maxsize=KEPT)(self._open)
         self._between = lru_cache(maxsize=KEPT)(self._told)
@@ -104,36 +104,39 @@ class Codec:
 
     @counted
     def open(self, system: str, user: str, tools: list[Json]) -> list[int]:
-        """The ids of everything before the first reply."""
+        """The token ids of the prompt: everything before the first reply."""
         ids = self._opened(system, user, msgspec.json.encode(tools))
         if len(ids) > self.max_prompt:
             raise TooLong(
-                f"a prompt of {len(ids)} tokens, and {self.max_prompt} are allowed: "
+                f"the prompt has {len(ids)} tokens, but at most {self.max_prompt} are allowed: "
                 "show fewer tools or allow a longer prompt"
             )
         return list(ids)
 
     @counted
     def reply(self, ids: Sequence[int]) -> Reply:
-        """The message that sampled ids spell, whether the model ended it or was cut off."""
+        """Parses sampled ids as a message, whether the model ended it or was cut off."""
         return self._read(ids)
 
     def say(self, message: Json) -> list[int]:
-        """The ids of a reply as its model should write it, the end of the turn included."""
+        """The ids that a model should sample for this reply, including the end of the turn."""
         if message.get("tool_calls"):
             message = {**message, "tool_calls": [_decoded(call) for call in message["tool_calls"]]}
         prompt = self._render(BEFORE)
         whole = self._render([*BEFORE, message], reply=False)
         if not whole.startswith(prompt):
-            raise ValueError(f"the chat template of {self.name} changes what came before a reply")
+            raise ValueError(
+                f"the chat template of {self.name} renders earlier messages differently once a"
+                " reply follows; use a template that only appends"
+            )
         ids = self._encode(whole[len(prompt) :])
         return list(ids[: _last(ids, self.end) + 1])
 
     @counted
     def after(self, messages: Sequence[Json], ended: bool = True) -> list[int]:
-        """The ids from the end of a reply to the start of the next, with what was said between.
+        """The ids between two replies: the messages after one reply, up to the start of the next.
 
-        The end of the turn comes first where the model did not write it itself.
+        If the model was cut off (not `ended`), they begin with the end-of-turn token.
         """
         ids = self._rest(messages)
         return ids[1:] if ended else ids
@@ -166,7 +169,7 @@ class Codec:
 
 
 def _decoded(call: Json) -> Json:
-    """A call with its arguments as an object, which is what templates write best."""
+    """A tool call with its arguments as an object: most chat templates expect that."""
     function = call["function"]
     arguments = function["arguments"]
     if isinstance(arguments, str):

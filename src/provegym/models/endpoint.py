@@ -1,7 +1,7 @@
-"""Any model behind an OpenAI-compatible chat endpoint.
+"""Client of an OpenAI-compatible chat endpoint, with rate limit and exponential backoff.
 
-The key comes from the environment (PROVEGYM_API_KEY, else OPENAI_API_KEY) and goes nowhere but into
-the request's header: not into a log, a file or an error.
+The API key comes from the environment (PROVEGYM_API_KEY, else OPENAI_API_KEY). It is sent in the
+request's header and never written to a log, a file or an error message.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 
 
 class EndpointError(Exception):
-    """The endpoint did not give a usable answer, however often it was asked.
+    """The endpoint gave no usable answer, after all retries.
 
-    `status` is what it answered last, 0 if it did not answer at all.
+    `status` is the last HTTP status, or 0 if there was no response.
     """
 
     def __init__(self, told: str, status: int = 0) -> None:
@@ -36,7 +36,7 @@ class EndpointError(Exception):
 
 @dataclass(frozen=True)
 class EndpointConfig:
-    """Which model, and how patiently to ask it."""
+    """Which model to ask, how to sample it, and the limits on time, retries and rate."""
 
     url: str
     model: str
@@ -50,7 +50,7 @@ class EndpointConfig:
 
 @dataclass
 class Endpoint:
-    """One connection pool for many rollouts; also the policy of each."""
+    """A policy that asks a chat endpoint; many rollouts share one connection pool."""
 
     config: EndpointConfig
     backoff: float = 1.0
@@ -67,7 +67,7 @@ class Endpoint:
         return self
 
     async def aclose(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         await self._client.aclose()
 
     async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
@@ -75,7 +75,7 @@ class Endpoint:
         return await self._reply(messages, tools, self.config.retries)
 
     async def probe(self) -> Reply:
-        """Ask once for what anybody can answer."""
+        """Send one simple request, without retries, to test the endpoint."""
         return await self._reply(HELLO, [], 0)
 
     async def _reply(self, messages: Sequence[Json], tools: list[Json], retries: int) -> Reply:
@@ -111,7 +111,7 @@ class Endpoint:
                     f"{self.config.url.rstrip('/')}/chat/completions", json=body
                 )
                 if response.status_code == 200:
-                    # Half a surrogate pair, which no file takes, is an error here; json takes it.
+                    # Unlike json, msgspec refuses half a surrogate pair, which no file can hold.
                     return msgspec.json.decode(response.content)
                 status = response.status_code
                 problem = f"status {status}"
@@ -130,7 +130,7 @@ class Endpoint:
         )
 
     async def _wait_for_turn(self) -> None:
-        """Keep to the allowed rate, whoever asks."""
+        """Rate limit: wait until the next request may be sent; all rollouts share the limit."""
         if self.config.per_minute is None:
             return
         now = monotonic()
@@ -139,7 +139,7 @@ class Endpoint:
 
 
 def public(text: str) -> str:
-    """The same without names and passwords in URLs."""
+    """The text without user names and passwords in its URLs."""
     return re.sub(r"//[^/@\s]*@", "//", text)
 
 
@@ -151,7 +151,7 @@ def _seconds(text: str | None) -> float:
 
 
 def _text(content: Any) -> str:
-    """The words of a message: a text, parts of one, or none."""
+    """The text of a message's content, which is a string, a list of parts, or null."""
     if isinstance(content, list):
         return "".join(part["text"] for part in content if part["type"] == "text")
     if content is not None and not isinstance(content, str):

@@ -1,7 +1,7 @@
-"""What a model has read: the keys and values of its layers, with room for what is to come.
+"""A KV cache for a batch, allocated once at its full size.
 
-It stands in for the cache of transformers, which copies itself for every token and cannot be cut
-into rows. Attention reads it as it lies there, without a copy for every head.
+It replaces the cache of transformers, which is copied for every new token and cannot be split into
+rows. With grouped-query attention, heads share its keys and values without a copy for each head.
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from typing import Any
 from provegym.models.optional import need
 
 GROUPED = "provegym_grouped"
-# What stands for plain attention over a cache: torch's, and ours for training.
+# Attention implementations that GROUPED can replace: torch's, and ours for training.
 ALIKE = ("sdpa", "provegym")
 
 
 class Shelf:
-    """Keys and values of a batch, layer by layer, each [rows, heads, room, size]."""
+    """The KV cache: the keys and values of each layer, with shape [rows, heads, room, size]."""
 
     is_compileable = False
 
@@ -27,16 +27,16 @@ class Shelf:
 
     @property
     def is_sliding(self) -> list[bool]:
-        """No layer forgets."""
+        """For transformers: no layer has a sliding window."""
         return [False] * max(1, len(self.keys))
 
     @property
     def size(self) -> int:
-        """How many bytes it takes."""
+        """Its size in bytes."""
         return sum(part.nbytes for part in (*self.keys, *self.values))
 
     def update(self, keys: Any, values: Any, layer: int, *_: Any, **__: Any) -> tuple[Any, Any]:
-        """Put down what a layer has just read; all it knows so far."""
+        """Append new keys and values to a layer; return all keys and values of that layer."""
         if layer == len(self.keys):
             wide = (*keys.shape[:2], self.room, keys.shape[3])
             self.keys.append(keys.new_zeros(wide))
@@ -49,25 +49,25 @@ class Shelf:
         return self.keys[layer][:, :, :end], self.values[layer][:, :, :end]
 
     def get_seq_length(self, layer: int = 0) -> int:
-        """How much a layer has read."""
+        """The number of tokens in the cache of a layer."""
         return self.lengths[layer] if layer < len(self.lengths) else 0
 
     def get_query_offset(self, layer: int = 0) -> int:
-        """Where the next token stands."""
+        """The position of the next token."""
         return self.get_seq_length(layer)
 
     def get_mask_sizes(self, query: int, layer: int = 0) -> tuple[int, int]:
-        """How much there is to look at with so many new tokens, and from where."""
+        """Length and offset of the attention mask for a number of new tokens."""
         return self.get_seq_length(layer) + query, 0
 
     def reorder_cache(self, rows: Any) -> None:
-        """Keep these rows, in this order."""
+        """Keep only these rows, in this order."""
         self.keys = [part[rows] for part in self.keys]
         self.values = [part[rows] for part in self.values]
 
 
 def stack(shelves: Sequence[Shelf], spans: Sequence[tuple[int, int, int]], room: int) -> Shelf:
-    """One span of a row of each shelf as rows of a new one, all with the same end."""
+    """Build a batch: copy a span (row, begin, end) of each cache into a row, aligned at the end."""
     made, width = Shelf(room), max(end - begin for _, begin, end in spans)
     for layer, (keys, values) in enumerate(zip(shelves[0].keys, shelves[0].values, strict=True)):
         shape = (len(spans), keys.shape[1], room)
@@ -82,9 +82,10 @@ def stack(shelves: Sequence[Shelf], spans: Sequence[tuple[int, int, int]], room:
 
 
 def register() -> None:
-    """Tell transformers of an attention that shares keys among heads even where there is a mask.
+    """Register grouped-query attention that shares keys among heads also when there is a mask.
 
-    Its own repeats them for every head first, which on a CPU costs more than attention does.
+    The attention of transformers repeats the keys for every head first. On a CPU that copy takes
+    more time than the attention.
     """
     need("transformers").AttentionInterface.register(GROUPED, _attend)
     masks = need("transformers.masking_utils")

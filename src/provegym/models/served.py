@@ -1,7 +1,7 @@
-"""A model on this machine that answers chat completions: transformers, or vLLM where there is one.
+"""A local model that answers chat completions: with vLLM if it is installed, else transformers.
 
-Requests that wait at the same time are sampled together; vLLM takes new ones at any time. Its
-weights need the extra `train`.
+Waiting requests are sampled as one batch; vLLM adds new requests at any time (continuous
+batching). It needs the extra `train`.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ LONGEST = 32_768
 
 
 class Refused(Exception):
-    """This request cannot be answered, and no other endpoint failed: too long a prompt, say."""
+    """The request is at fault and would fail again, for example because its prompt is too long."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Which model, with which adapter, and how it is sampled."""
+    """Which model to load, with which LoRA adapter, and how to sample it."""
 
     model: str
     adapter: Path | None = None
@@ -40,7 +40,7 @@ class Weights:
 
 
 class Waiting(NamedTuple):
-    """A prompt, how many tokens may follow it, and who waits for them."""
+    """A waiting request: its prompt, the most tokens to sample, and the future of its answer."""
 
     ids: list[int]
     most: int
@@ -49,7 +49,7 @@ class Waiting(NamedTuple):
 
 @dataclass
 class ServedModel:
-    """A model and its tokenizer as something that answers."""
+    """A model and its tokenizer that answer chat requests in batches."""
 
     source: Source
     tokenizer: Any
@@ -64,20 +64,22 @@ class ServedModel:
         self.said = reader(self.tokenizer)
 
     async def __call__(self, body: Json) -> Reply:
-        """What the model says next."""
+        """Answer a chat completion request."""
         ids = self.tokens(body["messages"], body.get("tools") or [])
         room = self.longest - len(ids)
         if room < 1:
-            raise Refused(f"a prompt of {len(ids)} tokens; this model takes {self.longest - 1}")
+            raise Refused(
+                f"the prompt has {len(ids)} tokens, but this model takes at most {self.longest - 1}"
+            )
         answer = asyncio.get_running_loop().create_future()
         self._waiting.append(Waiting(ids, min(self.weights.reply, room), answer))
         if self._sampling is None or self._sampling.done():
             self._sampling = asyncio.create_task(self._sample())
         sampled = await answer
-        return self.said(sampled[:room])  # others of the batch may have had more room
+        return self.said(sampled[:room])  # the batch samples as many tokens as its longest reply
 
     def tokens(self, messages: list[Json], tools: list[Json]) -> list[int]:
-        """A conversation as its chat template shows it; what the model said stays as it is."""
+        """Render a conversation with the chat template; only assistant messages stay unchanged."""
         told = [spoken(message) for message in messages]
         text = self.tokenizer.apply_chat_template(
             [each if each["role"] == "assistant" else self.harmless(each) for each in told],
@@ -88,7 +90,7 @@ class ServedModel:
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     async def _sample(self) -> None:
-        """Sample all that waits and all that comes meanwhile; if it fails, all of them hear why."""
+        """Sample until no request waits; if sampling fails, every request gets the error."""
         await asyncio.sleep(0.01)
         seated: dict[int, Waiting] = {}
         try:
@@ -102,7 +104,7 @@ class ServedModel:
             self._waiting.clear()
 
     async def _sample_round(self, seated: dict[int, Waiting]) -> None:
-        """Seat as many requests as fit in a batch, and answer those that are sampled next."""
+        """Fill the batch with waiting requests, and answer those that are finished next."""
         while self._waiting and len(seated) < self.weights.batch:
             asked = self._waiting.pop(0)
             seat = next(self._seats)
@@ -115,7 +117,7 @@ class ServedModel:
 
 
 def spoken(message: Json) -> Json:
-    """A message as templates take it: words in one text, arguments as objects."""
+    """A message as chat templates expect it: content as one string, arguments as objects."""
     content = message.get("content")
     if isinstance(content, list):
         content = "".join(str(part.get("text", "")) for part in content)
@@ -135,7 +137,7 @@ def _decoded(call: Json) -> Json:
 
 
 def serve(weights: Weights) -> ServedModel:
-    """Load a model."""
+    """Load a model, on the GPU if there is one."""
     torch: Any = need("torch")
     cuda = torch.cuda.is_available()
     if cuda and find_spec("vllm") is not None:
@@ -148,7 +150,7 @@ def serve(weights: Weights) -> ServedModel:
 
 
 def _longest(config: Any) -> int:
-    """How many tokens a model takes, prompt and reply together."""
+    """The context length of a model: the most tokens of prompt and reply together."""
     return min(int(config.max_position_embeddings), LONGEST)
 
 

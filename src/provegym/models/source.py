@@ -1,4 +1,4 @@
-"""Where sampled replies come from: one interface for a batch sampler and for vLLM's engine."""
+"""One interface to ask for sampled replies: from a batch sampler, or from vLLM's engine."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Sampled(NamedTuple):
-    """The tokens a model wrote, and the log-probability of each when it was drawn."""
+    """The sampled token ids, and the log-probability of each when it was sampled."""
 
     ids: list[int]
     logprobs: list[float]
@@ -16,30 +16,30 @@ Generate = Callable[[list[list[int]], int], list[Sampled]]
 
 
 class Source(ABC):
-    """Where replies come from."""
+    """Samples replies; `seat` is the caller's number for a request."""
 
     @abstractmethod
     def ask(self, seat: int, context: list[int], most: int) -> None:
-        """Ask for what follows a context, so many tokens at most."""
+        """Request a continuation of a context, of at most `most` tokens."""
 
     @abstractmethod
     def take(self) -> Mapping[int, Sampled]:
-        """The replies that have come since, by seat; waits for one at least."""
+        """Wait for at least one reply; return all finished replies by seat."""
 
 
 class Rounds(Source):
-    """A function that samples a batch: all that was asked for by then, at once."""
+    """Static batching: samples all pending requests as one batch, with a given function."""
 
     def __init__(self, generate: Generate) -> None:
         self._generate = generate
         self._asked: dict[int, tuple[list[int], int]] = {}
 
     def ask(self, seat: int, context: list[int], most: int) -> None:
-        """Keep it for the next round."""
+        """Keep the request for the next batch."""
         self._asked[seat] = (context, most)
 
     def take(self) -> Mapping[int, Sampled]:
-        """Sample a round; what is too long for one of them is cut by its seat."""
+        """Sample all pending requests; a reply may be longer than asked, and the caller cuts it."""
         asked, self._asked = self._asked, {}
         contexts, mosts = zip(*asked.values(), strict=True)
         return dict(zip(asked, self._generate(list(contexts), max(mosts)), strict=True))

@@ -1,4 +1,4 @@
-"""vLLM in this process: hundreds of conversations at once where there is a GPU."""
+"""vLLM in this process: continuous batching of hundreds of conversations on a GPU."""
 
 import os
 from collections.abc import Mapping
@@ -15,10 +15,9 @@ TOGETHER = 8
 
 
 class Continuous(Source):
-    """An engine of vLLM in this process.
+    """Continuous batching with an engine of vLLM in this process.
 
-    `settings` are vLLM's sampling parameters; log-probabilities are asked for by `logprobs=0`, and
-    are no numbers otherwise.
+    `settings` are vLLM's sampling parameters. Log-probabilities are NaN unless `logprobs=0` is set.
     """
 
     def __init__(self, model: Any, **settings: Any) -> None:
@@ -26,7 +25,7 @@ class Continuous(Source):
         self.passes = 0
         self.make = need("vllm").SamplingParams
         kind = need("vllm.sampling_params").RequestOutputKind.FINAL_ONLY
-        # Text is made of the tokens by the codec, and once is enough.
+        # The codec decodes the tokens, so vLLM need not.
         self.settings = {"detokenize": False, "output_kind": kind, **settings}
 
     def ask(self, seat: int, context: list[int], most: int) -> None:
@@ -35,10 +34,10 @@ class Continuous(Source):
         self.engine.add_request(str(seat), prompt, self.make(max_tokens=most, **self.settings))
 
     def take(self) -> Mapping[int, Sampled]:
-        """Turn the engine until some requests are finished; look only every few passes.
+        """Step the engine until some requests are finished; return only every few steps.
 
-        A pass that also reads new prompts is not one launch of a graph, as one that only goes on
-        is, so what is asked next had better be asked together.
+        A step that also reads new prompts cannot run as one CUDA graph, so new requests should
+        arrive together.
         """
         ended: dict[int, Sampled] = {}
         while self.engine.has_unfinished_requests():
@@ -48,7 +47,7 @@ class Continuous(Source):
             if ended and self.passes % TOGETHER == 0:
                 return ended
         if not ended:
-            raise RuntimeError("vLLM has nothing left to do, and owes replies")
+            raise RuntimeError("take was called, but vLLM has no unfinished requests")
         return ended
 
 
@@ -61,10 +60,10 @@ def _sampled(output: Any) -> Sampled:
 
 
 class Vllm:
-    """An engine that samples one model, and after it others of the same shape; see `source`."""
+    """A vLLM engine for one model, whose weights can be replaced; `source` samples from it."""
 
     def __init__(self, name: str, longest: int, temperature: float, seed: int = 0) -> None:
-        # New weights are handed to the model itself, so it must live in this process.
+        # `wear` writes new weights into the model, so the model must run in this process.
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
         self.name = name
         self.engine: Any = need("vllm").LLM(
@@ -77,7 +76,7 @@ class Vllm:
         self.source = Continuous(self.engine, temperature=temperature)
 
     def wear(self, adapter: Path) -> None:
-        """Take on the weights of the base with an adapter merged in."""
+        """Replace the weights by those of the base model with a LoRA adapter merged in."""
         merged = load(self.name, adapter, "cpu")[0].merge_and_unload()
         weights = [(name, value.data.bfloat16()) for name, value in merged.named_parameters()]
 

@@ -1,1 +1,1 @@
-"""Who plays the assistant: scripts that know the answer, models on this machine, and endpoints."""
+"""Players of the assistant: scripts that know the reference calls, local models, and endpoints."""

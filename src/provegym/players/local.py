@@ -1,6 +1,6 @@
-"""Rollouts of a batch side by side, each with its own world, session and tokens.
+"""Batched rollouts of a local model, each with its own session, tokens, loss mask and logprobs.
 
-Each goes on as soon as its reply is there; the loop that plays them is the one of `rollout`.
+A rollout continues as soon as its reply is sampled. Each one runs the loop in `rollout`.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from provegym.trace import Example, Json, Reply, Rollout
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How long a rollout may get, in tokens, turns and calls (§4.1; the reply's is ours)."""
+    """Limits of a rollout in tokens, turns and calls (§4.1; the limit per reply is our own)."""
 
     prompt: int = 12_384
     completion: int = 16_384
@@ -31,7 +31,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass
 class Trajectory:
-    """A rollout and its tokens; the mask is 1 where the model wrote, 0 where the world did."""
+    """A rollout and its tokens; the loss mask is 1 for sampled tokens and 0 for all others."""
 
     example: Example
     prompt: list[int]
@@ -43,7 +43,7 @@ class Trajectory:
 
 @dataclass
 class Seat:
-    """The policy of one rollout: keeps its tokens, and waits for replies to be sampled."""
+    """The policy of one rollout: collects its tokens, and waits for sampled replies."""
 
     codec: Codec
     limits: Limits
@@ -56,11 +56,11 @@ class Seat:
 
     @property
     def room(self) -> int:
-        """How many tokens are left."""
+        """The number of completion tokens left."""
         return self.limits.completion - len(self.completion)
 
     async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
-        """What the model says next; a reply over the cap on tokens ends the rollout."""
+        """The next reply of the model; a reply beyond the token limit ends the rollout."""
         self._hear(messages, tools)
         over = self.limits.completion + 1
         if self.full:
@@ -75,7 +75,7 @@ class Seat:
         return reply
 
     def _hear(self, messages: Sequence[Json], tools: list[Json]) -> None:
-        """Append what was said since the last reply, all of it or, without room, nothing."""
+        """Append the messages since the last reply; if they do not all fit, append nothing."""
         if not self.prompt:
             system, user = messages
             self.prompt = self.codec.open(system["content"], user["content"], tools)
@@ -96,7 +96,7 @@ class Seat:
         self.logprobs += logprobs
 
     def trajectory(self, rollout: Rollout) -> Trajectory:
-        """The finished rollout with its tokens; an empty reply for want of room was never said."""
+        """The finished rollout with its tokens, without the empty reply that a full seat gives."""
         messages = rollout.messages[:-1] if self.full else rollout.messages
         rollout = replace(rollout, messages=messages, tokens=sum(self.mask))
         return Trajectory(
@@ -105,7 +105,7 @@ class Seat:
 
 
 class Playing:
-    """One rollout, stopped wherever it needs a reply: whoever has one makes it go on."""
+    """One rollout as a coroutine that pauses whenever it needs a sampled reply."""
 
     def __init__(
         self, example: Example, codec: Codec, limits: Limits, scheme: Scheme = PAPER
@@ -116,12 +116,12 @@ class Playing:
 
     @property
     def question(self) -> tuple[list[int], int]:
-        """The tokens that the next reply follows, and how many it may have."""
+        """The context of the next reply, and the largest number of tokens to sample."""
         seat = self.seat
         return seat.prompt + seat.completion, min(seat.limits.reply, seat.room)
 
     def go_on(self, sampled: Sampled | None = None) -> Trajectory | None:
-        """Start, or take the reply that was asked for; all of the rollout, where that ends it."""
+        """Start, or continue with a sampled reply; returns the trajectory once it has ended."""
         try:
             self._play.send(sampled)
         except StopIteration as end:
@@ -136,7 +136,7 @@ def run(
     limits: Limits,
     scheme: Scheme = PAPER,
 ) -> list[Trajectory]:
-    """Play every example once, all of them side by side; a repeated one is another rollout."""
+    """Play all examples concurrently, once each; a repeated example gives another rollout."""
     source = source if isinstance(source, Source) else Rounds(source)
     plays = [Playing(example, codec, limits, scheme) for example in examples]
     done: dict[int, Trajectory] = {}
@@ -156,19 +156,19 @@ def run(
 
 @coroutine
 def _sample(seat: Seat) -> Generator[Seat, Sampled, Sampled]:
-    """Wait for the reply."""
+    """Pause until `Playing.go_on` sends the sampled reply."""
     return (yield seat)
 
 
 def opening(example: Example, codec: Codec) -> list[int]:
-    """The tokens that a rollout of an example starts from."""
+    """The prompt tokens of an example."""
     tools = Toolbox.of(example).openai()
     return codec.open(example.system, example.turns[0].text, tools)
 
 
 @dataclass(frozen=True)
 class Local:
-    """A model that is played here, a batch of rollouts at a time."""
+    """A player with a model in this process, which plays a batch of rollouts at a time."""
 
     name: str
     generate: Generate | Source
@@ -177,7 +177,7 @@ class Local:
     batch: int = 64
 
     def takes(self, example: Example) -> bool:
-        """Whether the prompt of an example is not too long for it."""
+        """Whether the prompt of an example fits the limit."""
         try:
             return bool(opening(example, self.codec))
         except TooLong:

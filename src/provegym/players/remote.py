@@ -1,4 +1,4 @@
-"""Scripts and endpoints as players, here or on other processes and machines."""
+"""Players for scripts and endpoints, in this process or in worker processes and machines."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -19,9 +19,9 @@ Play = Callable[[Sequence[Example]], Iterator[Rollout]]
 
 @dataclass(frozen=True)
 class Remote:
-    """A script, or an endpoint that is asked over the network, some rollouts at a time.
+    """A player with a script or an endpoint; it plays several rollouts concurrently.
 
-    It can be sent to other processes: each connects to the endpoint by itself, with its own key.
+    It can be sent to other processes: each makes its own connection, with its own API key.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Remote:
     caps: Caps = PAPER_CAPS
 
     def greet(self) -> None:
-        """Ask an endpoint once; a script needs no asking."""
+        """Send one test request if the policy is an endpoint."""
         if not isinstance(self.policy, EndpointConfig):
             return
         try:
@@ -65,16 +65,16 @@ async def _greet(endpoint: Endpoint) -> None:
 
 
 def greet(play: Play, workers: Workers) -> None:
-    """Find out at once whether anybody answers, from where it is going to be played."""
+    """Test the endpoint before a run, from the machines that will play the rollouts."""
     if isinstance(play, Remote):
         list(workers.map(partial(map, Remote.greet), [play]))
 
 
 @dataclass(frozen=True)
 class Lines:
-    """A player to be sent elsewhere: examples and rollouts travel as lines, to the last byte.
+    """Wraps a player for other processes: examples and rollouts are sent as lines of JSON.
 
-    Pickled, a field that is left out because it is the default would come back as another object.
+    With pickle their JSON could differ: a default is left out by identity, which pickle loses.
     """
 
     play: Play
@@ -85,7 +85,7 @@ class Lines:
 
 
 def played(examples: Sequence[Example], play: Play, workers: Workers) -> Iterator[Rollout]:
-    """The rollouts, in the order of the examples, whoever does the work."""
+    """The rollouts in the order of the examples, with any kind of workers."""
     for each in workers.map(Lines(play), [line(example) for example in examples]):
         yield msgspec.json.decode(each, type=Rollout)
 

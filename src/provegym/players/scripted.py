@@ -1,7 +1,7 @@
-"""Scripts that read an example's right calls and play them, well or badly on purpose.
+"""Scripted policies that know an example's reference calls: an oracle, and deliberate mistakes.
 
-The oracle must be paid the maximum and the no-op the floor; the others do what a reward must not
-pay for: padding, wrong order, wrong values, guessing instead of asking.
+The oracle must earn the maximum reward, and the no-op the minimum. The others test the reward with
+typical mistakes: extra calls, wrong order, wrong values, guessing instead of asking.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ Plan = list[list[list[int | ToolCall]]]
 
 
 class Script:
-    """Plays a plan: per user turn the messages, per message step numbers or ready-made calls."""
+    """Plays a plan: a list of messages for each user turn, each of step numbers or fixed calls."""
 
     def __init__(self, example: Example, plan: Plan, path: int = 0) -> None:
         self.example = example
@@ -26,7 +26,7 @@ class Script:
         self.sent: list[int | None] = []
 
     async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
-        """The next message of the plan, or words where the turn's calls are done."""
+        """The next message of the plan, or a text once the turn's calls are made."""
         turn = sum(message["role"] == "user" for message in messages) - 1
         if turn >= len(self.plan) or not self.plan[turn]:
             return Reply(text=self._words(turn))
@@ -41,7 +41,7 @@ class Script:
         return f"Which {asks.replace('_', ' ')} do you have in mind?" if asks else "Done."
 
     def _done(self, messages: Sequence[Json]) -> list[Call]:
-        """Earlier calls with their results, as far as ids are to be taken from them."""
+        """Earlier calls with their results, from which references are resolved."""
         results = [message["content"] for message in messages if message["role"] == "tool"]
         ran = Checks(shown=True, fits=True, ran=True)
         return [
@@ -76,7 +76,7 @@ def by_turn(example: Example, order: Callable[[list[int]], Sequence[int]] = list
 
 
 def oracle(example: Example) -> Script:
-    """The right calls, in order, one per message."""
+    """Makes the reference calls in order, one per message."""
     return Script(example, by_turn(example))
 
 
@@ -86,12 +86,12 @@ def noop(example: Example) -> Script:
 
 
 def shuffler(example: Example) -> Script:
-    """The right calls of each turn in reverse order."""
+    """Makes the reference calls of each turn in reverse order."""
     return Script(example, by_turn(example, lambda steps: steps[::-1]))
 
 
 def spammer(example: Example) -> Script:
-    """Each right call with two valid reads beside it that nobody asked for."""
+    """Adds two valid but needless reads to each reference call."""
     tools = Toolbox.of(example).tools
     reads = [n for n, t in tools.items() if not t.writes and not t.input_schema.get("required")]
     junk = [tool_call(name, {}) for name in reads[:2]]
@@ -99,7 +99,7 @@ def spammer(example: Example) -> Script:
 
 
 def guesser(example: Example) -> Script:
-    """The right tools with other values that would be admissible."""
+    """Calls the reference tools with other valid values."""
     toolbox = Toolbox.of(example)
     plan: Plan = []
     for turn in by_turn(example):
@@ -111,7 +111,7 @@ def guesser(example: Example) -> Script:
 
 
 def eager(example: Example) -> Script:
-    """Guesses where it should ask, then does it again when it has been told."""
+    """Guesses a value where it should ask, then makes the right call once the user has answered."""
     toolbox = Toolbox.of(example)
     plan = by_turn(example)
     for number, turn in enumerate(example.turns[:-1]):
@@ -132,7 +132,7 @@ def guess(step: Step, toolbox: Toolbox) -> Json:
 
 
 def other_value(value: Any, schema: Json) -> Any:
-    """A value that fits the same schema and is not the same, as far as there is one."""
+    """A different value that fits the same schema, if there is one."""
     if "enum" in schema:
         return next((v for v in schema["enum"] if v not in (value, None)), value)
     if isinstance(value, bool):

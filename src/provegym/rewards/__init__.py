@@ -1,4 +1,4 @@
-"""What a rollout is paid: pure functions of what it did and what was right."""
+"""The programmatic reward of a rollout: pure functions of its calls and of the reference steps."""
 
 from provegym.rewards.components import COMPONENTS, WEIGHTS
 from provegym.rewards.total import BEST, PAPER, Scheme, paid, rescore, score

@@ -1,9 +1,10 @@
-"""Which call serves which step: the best one-to-one alignment, found exactly.
+"""Aligns calls with reference steps: the best one-to-one assignment, found by branch and bound.
 
-A call may serve a step if it names the step's tool and has all its argument keys, or equals one of
-its alternatives. A write serves only a step of its own turn; a read may also serve a later one.
-Among all alignments the one is taken that is best by, in this order: steps served with everything
-they need before them, steps served, equal arguments, calls that ran, earliest positions.
+A call may serve a step if it names the step's tool and has all its argument keys, or if it equals
+one of the step's alternatives. A write serves only a step of its own turn; a read may also serve
+a step of a later turn. Alignments are compared by, in this order: the number of steps served after
+everything they need, the number of steps served, equal arguments, calls that ran, and how early
+the calls are.
 """
 
 from collections.abc import Sequence
@@ -20,12 +21,12 @@ MOST_NODES = 20_000
 NOWHERE = 1_000_000
 DIGITS = 9
 PAGE = 10
-# What may hold a reference, or is one.
+# The types of values that are a reference or may contain one.
 RESOLVED = (dict, list, Ref)
 
 
 class Alignment(NamedTuple):
-    """Per step the call that serves it, whether in order, and the share of equal arguments."""
+    """For each step: the call that serves it, whether in order, the share of equal arguments."""
 
     served: tuple[int | None, ...]
     in_order: tuple[bool, ...]
@@ -38,7 +39,7 @@ Gains = tuple[int, int, float, int]
 
 
 def align(steps: Sequence[Step], calls: Sequence[Call]) -> Alignment:
-    """The best alignment; greedy, and flagged so, where there are too many to try."""
+    """The best alignment; if there are too many to try, a greedy one with `greedy` set."""
     candidates = [_candidates(step, calls) for step in steps]
     chosen = _without_choice(candidates)
     greedy = False
@@ -51,14 +52,14 @@ def align(steps: Sequence[Step], calls: Sequence[Call]) -> Alignment:
 
 
 def describe(steps: Sequence[Step], calls: Sequence[Call], served: list[int | None]) -> Alignment:
-    """What an assignment of calls to steps is worth, step by step."""
+    """Evaluate an assignment of calls to steps, step by step."""
     in_order = tuple(in_place(at, steps, calls, served) for at in range(len(steps)))
     shares = tuple(share(at, steps, calls, served) for at in range(len(steps)))
     return Alignment(tuple(served), in_order, shares)
 
 
 def rank(alignment: Alignment, calls: Sequence[Call]) -> Key:
-    """What alignments are compared by; larger is better."""
+    """The sort key that compares alignments; larger is better."""
     used = [call for call in alignment.served if call is not None]
     return (
         sum(alignment.in_order),
@@ -72,9 +73,10 @@ def rank(alignment: Alignment, calls: Sequence[Call]) -> Key:
 def in_place(
     at: int, steps: Sequence[Step], calls: Sequence[Call], served: Sequence[int | None]
 ) -> bool:
-    """Whether a step is served, and everything it needs is served before it.
+    """Whether a step is served after every step it needs.
 
-    A value can only be used from an earlier message; state is there as soon as the call has run.
+    A step that needs a value must come in a later message than the call that returns the value.
+    A step that only needs a changed state may come later in the same message.
     """
     mine = served[at]
     if mine is None:
@@ -91,7 +93,7 @@ def in_place(
 def share(
     at: int, steps: Sequence[Step], calls: Sequence[Call], served: Sequence[int | None]
 ) -> float:
-    """The share of a step's arguments that the call serving it gives equal values for."""
+    """The share of a step's arguments that have equal values in the call that serves it."""
     mine = served[at]
     if mine is None:
         return 0.0
@@ -108,9 +110,10 @@ def share(
 
 
 def resolve(value: Any, calls: Sequence[Call], served: Sequence[int | None]) -> tuple[bool, Any]:
-    """A gold value with ids of created records taken from the model's own calls.
+    """A gold value whose references are replaced by ids from the results of the model's calls.
 
-    The literal counts only where the step that made the record is unserved.
+    If no call serves the step that creates the record, the literal of the reference is used.
+    The first item of the result is False if a reference cannot be resolved.
     """
     if isinstance(value, list):
         parts = [resolve(part, calls, served) for part in value]
@@ -144,7 +147,7 @@ def _candidates(step: Step, calls: Sequence[Call]) -> list[int]:
 
 
 def can_serve(call: Call, step: Step) -> bool:
-    """Whether a call may serve a step: right turn, and the step's call or an alternative to it."""
+    """Whether a call may serve a step: it fits the turn, and the step or an alternative of it."""
     given = call.arguments
     if given is None or call.turn > step.turn or (call.writes and call.turn < step.turn):
         return False
@@ -154,14 +157,14 @@ def can_serve(call: Call, step: Step) -> bool:
 
 
 def _is_alternative(call: Call, step: Step) -> bool:
-    """Whether a call equals one of the other calls that serve a step."""
+    """Whether a call equals one of a step's alternatives."""
     others = [other for other in step.alternatives if other.tool == call.tool]
     given = call.arguments or {}
     return any(equal(other.arguments, _unpaged(given, other.arguments)) for other in others)
 
 
 def _unpaged(given: Json, wanted: Json) -> Json:
-    """The arguments of a call without those that say nothing: wide pages, and null."""
+    """The arguments without those that change nothing: wide pages, a zero offset, and null."""
     limit, skipped = given.get("limit"), []
     if isinstance(limit, int) and limit >= PAGE and "limit" not in wanted:
         skipped.append("limit")
@@ -171,7 +174,7 @@ def _unpaged(given: Json, wanted: Json) -> Json:
 
 
 def _without_choice(candidates: list[list[int]]) -> list[int | None] | None:
-    """The alignment where no step has two candidates and no call two steps: the common case."""
+    """The only alignment, or None if a step has two candidates or a call fits two steps."""
     chosen: list[int | None] = []
     for options in candidates:
         if len(options) > 1 or (options and options[0] in chosen):
@@ -181,7 +184,7 @@ def _without_choice(candidates: list[list[int]]) -> list[int | None] | None:
 
 
 class _Search:
-    """Branch and bound over the steps in their order, in which every need comes first."""
+    """Branch and bound over the steps in order; every step comes after the steps it needs."""
 
     def __init__(
         self, steps: Sequence[Step], calls: Sequence[Call], candidates: list[list[int]]
@@ -195,7 +198,7 @@ class _Search:
             self.ahead.insert(0, _add(self.ahead[0], self._most(at)))
 
     def best(self) -> list[int | None] | None:
-        """The best alignment, or None if the search grew too long."""
+        """The best alignment, or None after more than MOST_NODES nodes."""
         self._branch(0, (0, 0, 0.0, 0))
         return None if self.nodes > MOST_NODES or self.top is None else self.top[1]
 
@@ -222,7 +225,7 @@ class _Search:
         return int(placed), 1, equal_share, int(self.calls[call].checks.ran)
 
     def _most(self, at: int) -> Gains:
-        """The most a step can add, whichever call serves it and whatever its needs resolve to."""
+        """An upper bound of what a step can add, whichever call serves it."""
         if not self.candidates[at]:
             return 0, 0, 0.0, 0
         most = 1.0
@@ -237,7 +240,7 @@ class _Search:
         return found
 
     def _promising(self, at: int, so_far: Gains) -> bool:
-        """Whether serving everything that is left as well as can be could still beat the best."""
+        """Whether the upper bound of this branch reaches the best alignment found so far."""
         if self.top is None:
             return True
         placed, served, shares, ran = _add(so_far, self.ahead[at])
@@ -247,14 +250,14 @@ class _Search:
         return bound >= (*best[:4], best[4][:at])
 
     def greedy(self) -> list[int | None]:
-        """Each step in turn takes the call that is best for it alone."""
+        """Greedy alignment: each step in turn takes the best free call."""
         self.served = [None] * len(self.steps)
         for at, options in enumerate(self.candidates):
             free = [call for call in options if call not in self.served[:at]]
-            self.served[at] = max(free, key=lambda call: self._taste(at, call), default=None)
+            self.served[at] = max(free, key=lambda call: self._value(at, call), default=None)
         return list(self.served)
 
-    def _taste(self, at: int, call: int) -> tuple[float, ...]:
+    def _value(self, at: int, call: int) -> tuple[float, ...]:
         self.served[at] = call
         placed, _, equal_share, ran = self._gain(at, call)
         self.served[at] = None

@@ -1,6 +1,6 @@
-"""The five parts of the reward (§3.3), each a pure function with its weight beside the formula.
+"""The components of the reward (§3.3): pure functions, each with its weight beside the formula.
 
-A new part is one more function here: its name is its key in recipes and logs.
+To add a component, write a function here; its name is its key in recipes and logs.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ BETA = 0.5
 
 
 class Case(NamedTuple):
-    """What a path's score is computed from."""
+    """What a component is computed from: one reference path, the calls and their alignment."""
 
     steps: Sequence[Step]
     calls: Sequence[Call]
@@ -35,7 +35,7 @@ MOST: dict[str, float] = {}
 
 
 def component(weight: float, most: float = 1.0) -> Callable[[Component], Component]:
-    """Make a function a part of the reward; `most` is the largest value it has."""
+    """Decorator: registers a component of the reward; `most` is its largest possible value."""
 
     def register(function: Component) -> Component:
         COMPONENTS[function.__name__] = function
@@ -48,7 +48,7 @@ def component(weight: float, most: float = 1.0) -> Callable[[Component], Compone
 
 @component(weight=0.5)
 def validity(case: Case) -> float:
-    """Mean over the calls of three equal thirds: shown, fits the schema, ran."""
+    """The mean over the calls of three equal checks: tool shown, arguments fit the schema, ran."""
     if not case.calls:
         return 0.0
     busy = {step.turn for step in case.steps}
@@ -56,7 +56,7 @@ def validity(case: Case) -> float:
 
 
 def call_validity(call: Call, busy: set[int]) -> float:
-    """The thirds of one call; a write in a turn with nothing to do is a guess and worth nothing."""
+    """The share of checks one call passes; 0 for a write in a turn that has no steps."""
     if call.writes and call.turn not in busy:
         return 0.0
     checks = call.checks
@@ -65,20 +65,20 @@ def call_validity(call: Call, busy: set[int]) -> float:
 
 @component(weight=0.5)
 def coverage(case: Case) -> float:
-    """The share of steps served with everything they need before them."""
+    """The share of steps that are served after every step they need."""
     return sum(case.alignment.in_order) / len(case.steps)
 
 
 @component(weight=0.15, most=0.0)
 def efficiency(case: Case) -> float:
-    """Minus the excess over a budget that grows with the task."""
+    """A penalty for calls beyond a budget that grows with the number of steps."""
     budget = len(case.steps) + ceil(case.beta * len(case.steps))
     return 0.0 - ALPHA * max(0, len(case.calls) - budget) / budget
 
 
 @component(weight=0.2)
 def name(case: Case) -> float:
-    """The share of calls whose tool occurs in the right ones."""
+    """The share of calls whose tool occurs in the reference steps or their alternatives."""
     if not case.calls:
         return 0.0
     busy = {step.turn for step in case.steps}
@@ -91,7 +91,7 @@ def name(case: Case) -> float:
 
 @component(weight=0.1)
 def argument(case: Case) -> float:
-    """Over the served steps, the mean share of their arguments with equal values."""
+    """The mean, over the served steps, of the share of arguments with equal values."""
     pairs = zip(case.alignment.served, case.alignment.shares, strict=True)
     shares = [share for call, share in pairs if call is not None]
     return fsum(shares) / len(shares) if shares else 0.0
@@ -99,9 +99,9 @@ def argument(case: Case) -> float:
 
 @component(weight=0)
 def outcome(case: Case) -> float:
-    """How far the task was done: the final diff's agreement with the right one, and the answers.
+    """The Jaccard similarity of the final diffs, times the share of questions answered.
 
-    Ours, and off by default.
+    This component is not in the paper. Its weight is 0 by default.
     """
     answering = [at for at, step in enumerate(case.steps) if step.answers]
     answered = sum(_is_answered(case, at) for at in answering)

@@ -1,11 +1,14 @@
-"""When two JSON values count as the same: as a careful reader would take them."""
+"""Equality of JSON arguments, tolerant of case, outer blanks, number types and time zones."""
 
 from datetime import datetime
 from typing import Any
 
 
 def equal(gold: Any, given: Any) -> bool:
-    """Booleans strict, 1 is 1.0, text without outer blanks and case, times by instant."""
+    """Whether two values are equal: 1 equals 1.0, text ignores case, times compare by instant.
+
+    A boolean equals only the same boolean. Outer blanks of a text are ignored.
+    """
     if isinstance(gold, bool) or isinstance(given, bool):
         return gold is given
     if isinstance(gold, str):
@@ -34,7 +37,7 @@ def _same_text(gold: str, given: str) -> bool:
 
 
 def _instant(text: str) -> datetime | None:
-    """A moment with a zone; a bare date or a local time is only text."""
+    """A time with a zone, or None: dates and local times are compared as text."""
     if len(text) < 16 or text[4] != "-" or text[10] not in "t ":
         return None
     try:

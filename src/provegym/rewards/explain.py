@@ -1,4 +1,4 @@
-"""A reward in words: what each call was worth and which step it served."""
+"""Explains a reward in words: the checks each call passed and the step it served."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from provegym.trace import Call, Reward, Rollout, Step
 
 
 def explain(rollout: Rollout) -> Iterator[str]:
-    """One line per call, and one per step that nobody served."""
+    """One line per call, and one per step that no call served."""
     reward = rollout.reward
     if reward is None:
         return
@@ -34,7 +34,7 @@ def explain(rollout: Rollout) -> Iterator[str]:
 
 
 def _misplaced(at: int, calls: Sequence[Call], steps: Sequence[Step], reward: Reward) -> str:
-    """What to say of a call that is right in another turn, and does not repeat what was done."""
+    """A note for a call that would be right in another turn and repeats no earlier call."""
     call, held = calls[at], {pair.step: pair.call for pair in reward.served}
     for number, step in enumerate(steps):
         if held.get(number, at) < at:
@@ -48,7 +48,7 @@ def _misplaced(at: int, calls: Sequence[Call], steps: Sequence[Step], reward: Re
 
 
 def checks(call: Call) -> str:
-    """The three thirds of a call's validity."""
+    """The three checks of a call: tool name, schema, execution."""
     if call.error == "malformed":
         return "malformed"
     marks = [
@@ -61,6 +61,6 @@ def checks(call: Call) -> str:
 
 
 def summary(reward: Reward) -> str:
-    """The total and its parts in one line."""
+    """The total reward and its components in one line."""
     parts = ", ".join(f"{name} {value:.3f}" for name, value in reward.parts.items())
     return f"{reward.total:.3f}" + (f" ({parts})" if parts else "")

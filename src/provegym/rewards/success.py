@@ -1,4 +1,4 @@
-"""Whether a rollout did what was asked: the same world in the end, and every question answered."""
+"""Task success: the final state equals the reference's, and every question was answered."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,11 @@ from provegym.trace import Rollout
 
 
 def succeeded(rollout: Rollout) -> bool:
-    """Equal final diff, every answering read made with equal arguments, and asking where due."""
+    """Whether a rollout succeeded, by three conditions.
+
+    The final diff equals the reference's, every read that answers a question was made with equal
+    arguments, and the assistant asked for each missing argument. Without steps: no call was made.
+    """
     example = rollout.example
     if rollout.ended in ("policy_error", "server_bug"):
         return False
@@ -33,7 +37,7 @@ def succeeded(rollout: Rollout) -> bool:
 
 
 def _asked(rollout: Rollout, turn: int, slot: str) -> bool:
-    """Whether a turn ended with words about the missing slot, and without a write."""
+    """Whether a turn ended with a question about the missing argument, and without a write."""
     if any(call.writes for call in rollout.calls if call.turn == turn):
         return False
     heard = -1
@@ -46,21 +50,21 @@ def _asked(rollout: Rollout, turn: int, slot: str) -> bool:
 
 
 def same_outcome(one: Sequence[Change], two: Sequence[Change]) -> bool:
-    """Whether two diffs are equal but for the ids of the records they created."""
+    """Whether two diffs are equal, apart from the ids of created records."""
     return masked(one) == masked(two)
 
 
 def agreement(gold: Sequence[Change], given: Sequence[Change], drift: Sequence[str] = ()) -> float:
-    """The share of changes two diffs have in common, of all that either has.
+    """The Jaccard similarity of two diffs as multisets of changes.
 
-    What time alone would have changed is nobody's doing and does not count.
+    Changes in `drift` are left out: they happen by the passing of time alone.
     """
     one, two = (fingerprints(changes) - Counter(drift) for changes in (gold, given))
     return (one & two).total() / total if (total := (one | two).total()) else 1.0
 
 
 def fingerprints(changes: Sequence[Change]) -> Counter[str]:
-    """The changes of a diff in short."""
+    """The changes of a diff as hashes."""
     found: Counter[str] = Counter()
     for change, count in masked(changes).items():
         found[blake2b(change, digest_size=8).hexdigest()] += count
@@ -68,9 +72,9 @@ def fingerprints(changes: Sequence[Change]) -> Counter[str]:
 
 
 def masked(changes: Sequence[Change]) -> Counter[bytes]:
-    """The changes of a diff, with the ids of created records replaced by what sets them apart.
+    """The changes of a diff; ids of created records are replaced by a rank of their contents.
 
-    Records inside a record, such as the lines of an order, count in any order.
+    The order of records inside a record, such as the lines of an order, does not matter.
     """
     made = {change.key: f"<new {change.table}>" for change in changes if change.before is None}
     plain = {c.key: _mask(c.after, made) for c in changes if c.before is None}

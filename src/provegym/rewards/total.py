@@ -1,4 +1,4 @@
-"""The reward of a rollout: the weighted sum of its parts on the path that pays best."""
+"""The reward of a rollout: the weighted sum of its components, on the path with the highest sum."""
 
 from collections.abc import Mapping, Sequence
 from math import fsum
@@ -12,19 +12,19 @@ from provegym.trace import Call, Example, Path, Reward, Rollout, Served
 
 
 class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a recipe may change the reward: weights, β, and whether only the first path counts."""
+    """What a recipe may change: weights, β, and `strict`: only the first path, no alternatives."""
 
     weights: Mapping[str, float] = {}
     beta: float = BETA
     strict: bool = False
 
     def weight(self, part: str) -> float:
-        """The recipe's weight of a part, or the paper's."""
+        """The recipe's weight of a component, or else the paper's."""
         return self.weights.get(part, WEIGHTS[part])
 
     @property
     def best(self) -> float:
-        """What the right calls are paid, and the most that any calls are."""
+        """The maximum reward, which the reference calls earn."""
         return fsum(self.weight(part) * most for part, most in MOST.items())
 
 
@@ -35,7 +35,7 @@ BEST = PAPER.best
 def score(
     example: Example, calls: Sequence[Call], scheme: Scheme = PAPER, outcome: Sequence[Change] = ()
 ) -> Reward:
-    """What these calls, and the diff they left, are paid on this example; the best path counts."""
+    """The reward of these calls and their final diff on an example; the best path counts."""
     if not any(path.steps for path in example.paths):
         return Reward(total=0.0 if calls else 1.0)
     best: Reward | None = None
@@ -50,12 +50,12 @@ def score(
 
 
 def paid(rollout: Rollout) -> float:
-    """What a rollout was paid; nothing, if it went wrong."""
+    """The reward of a rollout, 0 if it failed and has none."""
     return rollout.reward.total if rollout.reward else 0.0
 
 
 def rescore(rollout: Rollout, scheme: Scheme = PAPER) -> Rollout:
-    """The rollout with its reward computed anew from what it recorded."""
+    """The rollout with its reward computed again from its recorded calls and diff."""
     reward = score(rollout.example, rollout.calls, scheme, rollout.outcome)
     return msgspec.structs.replace(rollout, reward=reward)
 
@@ -76,6 +76,6 @@ def _score_path(case: Case, scheme: Scheme, number: int) -> Reward:
         for step, call in enumerate(served)
         if call is not None
     )
-    # Exact sums: plain ones differ in the last bit from one Python to the next.
+    # fsum: the last bit of a plain sum differs between versions of Python.
     total = fsum(weight * parts[part] for part, weight in weights.items())
     return Reward(total=total, parts=parts, path=number, served=pairs, greedy=greedy)
