@@ -76,7 +76,7 @@ class Quotas:
 
 
 def spread(part: CorpusPart) -> list[str]:
-    """The server of each example. One with many proven edges gets up to twice as many as another."""
+    """The server of each example. A server with more proven edges gets up to twice as many."""
     pairs = {name: len(cached(servers.load(name)).pairs()) or 1 for name in part.servers}
     middle = median(pairs.values())
     weights = {n: min(MOST_WEIGHT, max(LEAST_WEIGHT, sqrt(p / middle))) for n, p in pairs.items()}
