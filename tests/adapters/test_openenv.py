@@ -122,7 +122,7 @@ def test_what_goes_wrong_is_one_line(found: Json) -> None:
         "no example 'banking/pay-and-freze' here; did you mean 'banking/pay-and-freeze'?" in unknown
     )
     assert "unexpected keyword argument 'exampel'" in unasked
-    assert empty == "/dev/null holds no examples"
+    assert empty == "/dev/null holds no examples; name a JSONL file or a folder of them"
     assert fourth == list(read(DATA, Example))[3].turns[0].text
     assert unreachable == (
         "no OpenEnv server answers at http://127.0.0.1:1;"

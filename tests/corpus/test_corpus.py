@@ -359,7 +359,7 @@ def says(wanted: Order) -> str:
 def test_a_folder_asked_for_differently_is_refused(copy: Path, change: dict[str, object]) -> None:
     before = shards(copy)
     assert says(order(copy, **change)) == (
-        f"{copy} holds a corpus that was asked for differently; choose another"
+        f"{copy} holds a corpus made with other options; choose another folder"
     )
     assert shards(copy) == before
 
@@ -415,7 +415,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("servers", [("banking",), ("payments",)])
 def test_a_split_needs_servers_on_both_sides(servers: tuple[str, ...]) -> None:
-    with pytest.raises(BadFile, match="name some of both"):
+    with pytest.raises(BadFile, match="name some of them and some other servers"):
         _ = order(Path("x"), servers=servers).parts
 
 
@@ -428,7 +428,7 @@ def test_a_mistake_is_one_line_of_the_command(
     assert ended.value.code == 2
     told = capsys.readouterr().err.strip()
     assert told == (
-        f"provegym: {copy} holds a corpus that was asked for differently; choose another"
+        f"provegym: {copy} holds a corpus made with other options; choose another folder"
     )
 
 
@@ -458,8 +458,8 @@ def test_a_size_that_cannot_be_filled_says_how_far_it_got_and_why(
     monkeypatch.setattr(sys, "argv", arguments[2:])
     told = (
         "provegym: 0 of 9 train examples were found, then 2 rounds gave no more"
-        " (24 no goal found); payments, maps could not give theirs:"
-        " ask for fewer, or for more servers"
+        " (24 no goal found); too few came from payments, maps:"
+        " ask for fewer examples, or name more servers"
     )
     for _ in range(2):
         with pytest.raises(SystemExit) as ended:

@@ -126,7 +126,7 @@ def test_a_failed_attempt_is_played_and_not_to_be_learnt() -> None:
 def test_what_should_fail_and_works_is_reported() -> None:
     works = msgspec.structs.replace(too_much(), tool="list_accounts", arguments={})
     example = failing_pay(works)
-    with pytest.raises(BadFile, match="list_accounts works, and is there to fail"):
+    with pytest.raises(BadFile, match="list_accounts works, but must fail"):
         transcript(example)
     step = Step(turn=0, tool="close_account", arguments={"account_id": "acc_0"}, writes=True)
     with pytest.raises(BadFile, match=r"close_account fails: .*not_found.*provegym verify"):

@@ -96,7 +96,7 @@ def test_a_model_that_is_not_here_is_estimated_and_said_to_be(
         ({"limits": Limits(prompt=6000, completion=20)}, "limits.completion (20), and can never"),
         (
             {"limits": Limits(prompt=9000, completion=9000)},
-            "come to 18,000 tokens, and {folder} knows 8,192 positions",
+            "allow 18,000 tokens, and {folder} has 8,192 positions",
         ),
         ({"grpo": Grpo(use_vllm=True)}, "vLLM is not installed here"),
         (
@@ -168,9 +168,9 @@ def test_the_adapter_that_is_trained_is_the_one_that_is_shown(folder: Path, tmp_
     check(recipe)
     check(msgspec.structs.replace(recipe, model=msgspec.structs.replace(model, lora=held)))
     for change, sentence in (
-        ({"r": 64}, "r is 64, and 2 there"),
-        ({"alpha": 7}, "alpha is 7, and 6 there"),
-        ({"targets": ("q_proj",)}, r"targets is \['q_proj'\], and \['q_proj', 'v_proj'\] there"),
+        ({"r": 64}, "r is 64, not 2"),
+        ({"alpha": 7}, "alpha is 7, not 6"),
+        ({"targets": ("q_proj",)}, r"targets is \['q_proj'\], not \['q_proj', 'v_proj'\]"),
     ):
         other = msgspec.structs.replace(model, lora=msgspec.structs.replace(held, **change))
         with pytest.raises(TrainError, match=sentence) as caught:

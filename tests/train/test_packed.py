@@ -102,7 +102,7 @@ def test_a_prompt_stands_in_the_row_once() -> None:
 def test_attention_of_another_sort_is_refused() -> None:
     bounds = {"cu_seq_lens_q": torch.tensor([0, 4]), "max_length_k": 4, "sliding_window": 2}
     some = torch.zeros(1, 2, 4, 8)
-    with pytest.raises(ValueError, match="unset packed"):
+    with pytest.raises(ValueError, match="set packed = false"):
         attend(None, some, some, some, None, **bounds)
 
 

@@ -113,7 +113,7 @@ def test_an_attempt_that_succeeds_is_found() -> None:
     works = put(tried, tool=step.tool, arguments=literals(step.arguments))
     objects(
         claiming(example, attempts=(works,)),
-        f"trying {step.tool} comes to success, not to {tried.error}",
+        f"trying {step.tool} ends in success, not in {tried.error}",
     )
 
 
@@ -123,7 +123,7 @@ def test_an_attempt_that_fails_for_another_reason_is_found() -> None:
     other = "denied" if tried.error != "denied" else "rejected"
     objects(
         claiming(example, attempts=(put(tried, error=other),)),
-        f"trying {tried.tool} comes to {tried.error}, not to {other}",
+        f"trying {tried.tool} ends in {tried.error}, not in {other}",
     )
 
 
@@ -142,7 +142,7 @@ def test_a_feasible_goal_that_is_called_infeasible_is_found() -> None:
     claim = Claim(turn=goal.step.turn, tool=goal.step.tool, arguments=goal.arguments)
     objects(
         claiming(example, infeasible=claim),
-        f"{goal.step.tool} comes to success, so it is not infeasible",
+        f"{goal.step.tool} ends in success, so it is not infeasible",
         f"turn {goal.step.turn} is infeasible, and no read of it shows why",
     )
 

@@ -108,7 +108,7 @@ BROKEN: list[tuple[str, Callable[[Example], Example], str]] = [
         lambda e: put(e, toolbox=ToolboxSpec(distractors=("nothing",))),
         "there is no tool 'nothing'",
     ),
-    ("a forgotten road", lambda e: with_step(e, 0, alternatives=()), "could also go by"),
+    ("a forgotten road", lambda e: with_step(e, 0, alternatives=()), "could also be solved by"),
     ("another outcome", lambda e: put(e, outcome=()), "is not what the first path leaves behind"),
     (
         "a path that fails",

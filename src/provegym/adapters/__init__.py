@@ -1,1 +1,1 @@
-"""ProveGym in other people's frameworks, one file each."""
+"""Adapters for other frameworks: TRL, verifiers, OpenEnv, NeMo Gym, one module each."""

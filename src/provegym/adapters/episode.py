@@ -1,4 +1,4 @@
-"""One example as an episode that another framework's loop drives, a message at a time."""
+"""A step-by-step episode: another framework's loop plays one example, message by message."""
 
 from collections.abc import Generator, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -9,10 +9,10 @@ from provegym.trace import Example, Json, Reply, Rollout
 
 
 class Episode:
-    """The loop of `rollout`, stopped wherever the assistant is to speak.
+    """The coroutine of `rollout`, suspended whenever the assistant must reply.
 
-    It is its own policy: whoever drives it says what the assistant says. What ends a rollout of
-    ours ends it, and its reward is that of the rollout it leaves.
+    The caller passes the assistant's replies to `say`. The episode ends under the same rules as a
+    rollout; `rollout` then holds the record and its reward.
     """
 
     def __init__(self, example: Example) -> None:
@@ -23,14 +23,14 @@ class Episode:
         self._go_on(None)
 
     async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
-        """Wait for what `say` is told."""
+        """Suspend the loop until `say` passes a reply."""
         self.messages, self.tools = messages, tools
         return await _wait()
 
     def say(self, reply: Reply) -> Sequence[Json]:
-        """The assistant's next message; what tools and user say to it."""
+        """Pass the assistant's next message; return the messages of tools and user after it."""
         if self.rollout is not None:
-            raise RuntimeError("the episode is over: open the next one")
+            raise RuntimeError("the episode is over: make a new Episode")
         heard = len(self.messages) + 1
         self._go_on(reply)
         return self.messages[heard:]
@@ -49,7 +49,7 @@ def _wait() -> Generator[None, Reply, Reply]:
 
 
 def check(package: str, wanted: str) -> None:
-    """Raise, in a sentence, unless a package is installed in the version an adapter is for."""
+    """Raise an ImportError unless a package is installed in the version an adapter supports."""
     cure = f"pip install '{package}=={wanted}.*'"
     try:
         found = version(package)

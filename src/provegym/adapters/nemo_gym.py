@@ -1,8 +1,9 @@
-"""ProveGym in NeMo Gym 0.4: a resources server whose rows carry their examples.
+"""The adapter for NeMo Gym 0.4: a resources server. Each dataset row holds its example.
 
-For `gymnasium_agent` it is an environment: the agent sends each message of the model, and is told
-what tools and user say to it. `simple_agent` knows no user beside the prompt: it can play examples
-of one user turn, by a tool's name at a time, and has what was said scored in the end.
+For `gymnasium_agent` the server is an environment: the agent sends each message of the model and
+receives the messages of tools and user. `simple_agent` has no user after the prompt, so it can play
+examples with one user turn only: it calls each tool by its route, and the replies are scored at the
+end.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,29 +36,29 @@ SESSIONS = 10_000
 
 
 class SeedRequest(BaseSeedSessionRequest):
-    """What `simple_agent` begins with: a row."""
+    """The request with which `simple_agent` begins: a row."""
 
     example: dict[str, Any]
 
 
 class VerifyRequest(BaseVerifyRequest):
-    """What `simple_agent` ends with: a row, and all that was said."""
+    """The request with which `simple_agent` ends: a row and all messages."""
 
     example: dict[str, Any]
 
 
 class Paid(BaseVerifyResponse):
-    """The reward and its parts, which stand at the top as well, where NeMo Gym averages them."""
+    """The reward and its parts. The parts are also top-level fields, which NeMo Gym averages."""
 
     model_config = ConfigDict(extra="allow")
     reward_components: dict[str, float]
 
 
 class GymServer(GymnasiumServer):
-    """Sessions, each with a world of its own; they live in one process."""
+    """A server with many sessions in one process, each with a world of its own."""
 
     def setup_webserver(self) -> FastAPI:
-        """The routes of both agents; a tool is a route for the second."""
+        """The routes of both agents. Each tool is a route for `simple_agent`."""
         app = super().setup_webserver()
         app.post("/seed_session")(self.seed_session)
         app.post("/verify")(self.verify)
@@ -65,7 +66,7 @@ class GymServer(GymnasiumServer):
         return app
 
     async def reset(self, metadata: Json, session_id: str | None = None) -> tuple[None, Json]:
-        """Open the row's example, whose first user turn the prompt holds."""
+        """Open the example of a row. The prompt already holds its first user turn."""
         self._keep(session_id, Episode(_example(metadata)))
         return None, {}
 
@@ -101,13 +102,13 @@ class GymServer(GymnasiumServer):
         return BaseSeedSessionResponse()
 
     async def call(self, tool: str, request: Request) -> Response:
-        """Run a tool in the session's world; its errors are results, for the model to read."""
+        """Run a tool in the session's world. Errors are results for the model."""
         player = self._session(request.session[SESSION_ID_KEY], Player)
         asked = ToolCall(name=tool, arguments=(await request.body()).decode())
         return Response(player.run(asked, 0).result, media_type="application/json")
 
     async def verify(self, request: Request, body: VerifyRequest) -> Paid:
-        """Play what was said once more, message by message, and pay it."""
+        """Replay the model's messages in our own loop, and return the reward."""
         await self.close_session(request.session[SESSION_ID_KEY])
         replies = [_reply(items, 0) for items in _messages(body.response.output)]
         played = play_replies(_example({"example": body.example}), replies, name="agent")
@@ -116,7 +117,7 @@ class GymServer(GymnasiumServer):
         return Paid(**body.model_dump(), **paid)
 
     def _keep(self, key: str | None, session: Episode | Player) -> None:
-        """Keep a session until its end, or until many others were opened since."""
+        """Store a session; if there are too many, drop the oldest."""
         while len(self.session_state) >= SESSIONS:
             del self.session_state[next(iter(self.session_state))]
         self.session_state[key] = session
@@ -129,7 +130,7 @@ class GymServer(GymnasiumServer):
 
 
 def rows(examples: Iterable[Example], agent: str = "provegym_agent") -> Iterator[Json]:
-    """The lines of NeMo Gym's dataset: the prompt, the tools shown, the example, who plays it."""
+    """The rows of NeMo Gym's dataset: the prompt, the tools shown, the example, the agent."""
     for example in examples:
         tools = [
             {"type": "function", "strict": False, **tool["function"]}
@@ -164,13 +165,13 @@ def _calls(items: Sequence[Any]) -> list[Any]:
 
 
 def _reply(items: Sequence[Any], tokens: int) -> Reply:
-    """A message of the model; its words are the agent's to keep, its calls are ours."""
+    """The calls of a message of the model. Its text is not needed."""
     calls = (ToolCall(name=each.name, arguments=each.arguments) for each in _calls(items))
     return Reply(calls=tuple(calls), tokens=tokens)
 
 
 def _messages(items: Iterable[Any]) -> Iterator[list[Any]]:
-    """The model's messages in all that was said: the results of calls stand between them."""
+    """The model's messages in a response, which are separated by the results of calls."""
     said: list[Any] = []
     for item in items:
         if item.type != "function_call_output":

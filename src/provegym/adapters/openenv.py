@@ -1,8 +1,8 @@
-"""ProveGym in OpenEnv 0.10: an MCP environment, its server and its client.
+"""The adapter for OpenEnv 0.10: an MCP environment, its server and its client.
 
 Every session has a world of its own. `list_tools` and `call_tool`, as steps or as MCP requests,
-reach the tools its example shows; a message without calls ends the user's turn, and the last such
-message the episode.
+reach the tools that its example shows. A message without calls ends the user's turn. After the last
+user turn, it ends the episode.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ class ProveGymEnvironment(MCPEnvironment):
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, example: str = ""
     ) -> Heard:
-        """Open an example by its id, or the one a seed counts to, on a world as it was drawn."""
+        """Open an example, by its id or by `seed` as an index, on a fresh world."""
         names = list(self.examples)
         example = example or names[(seed or 0) % len(names)]
         if example not in self.examples:
@@ -84,11 +84,11 @@ class ProveGymEnvironment(MCPEnvironment):
         return Heard(messages=list(self.episode.messages))
 
     async def reset_async(self, **asked: Any) -> Heard:
-        """Open an example; nothing in it waits."""
+        """Open an example. This never blocks."""
         return self.reset(**asked)
 
     def step(self, action: Any, timeout_s: float | None = None, **_: Any) -> Observation:
-        """Take an action; once the episode is over, its end again."""
+        """Take an action. After the end of the episode, return its end again."""
         if action.type == "list_tools":
             return ListToolsObservation(tools=[_listed(each) for each in self.tools()])
         if action.type == "call_tool":
@@ -99,7 +99,7 @@ class ProveGymEnvironment(MCPEnvironment):
         return Heard(messages=list(heard), **self._end())
 
     async def step_async(self, action: Any, timeout_s: float | None = None, **_: Any) -> Any:
-        """Take an action; nothing in it waits."""
+        """Take an action. This never blocks."""
         return self.step(action)
 
     def _step_impl(self, action: Any, timeout_s: float | None = None, **_: Any) -> Any:
@@ -107,21 +107,21 @@ class ProveGymEnvironment(MCPEnvironment):
 
     @property
     def state(self) -> State:
-        """Which episode is on, and how far it has come."""
+        """The current episode and its number of steps."""
         return State(episode_id=self.name, step_count=self.steps, **self._end())
 
     def tools(self) -> list[Json]:
-        """The tools shown, as OpenAI has them; before a reset there are none."""
+        """The tools shown, in OpenAI's format; none before a reset."""
         return [each["function"] for each in self.episode.tools] if self.episode else []
 
     def call(self, name: str, arguments: Json) -> str:
-        """Make a message of one call; the text of its result."""
+        """Send a message with one call; return the text of its result."""
         asked = ToolCall(name=name, arguments=msgspec.json.encode(arguments).decode())
         heard = self.say(Reply(calls=(asked,)))
         return str(heard[0]["content"]) if heard else OVER
 
     def say(self, reply: Reply) -> Sequence[Json]:
-        """Say something, and hear what is said to it; after the end, nothing."""
+        """Send a reply; return the messages after it. After the end there are none."""
         if self.episode is None:
             raise RuntimeError("no example is open: call reset(example=ID) first")
         if self.episode.rollout is not None:
@@ -130,7 +130,7 @@ class ProveGymEnvironment(MCPEnvironment):
         return self.episode.say(reply)
 
     def _end(self) -> Json:
-        """Whether it is over, and with what reward; a server's bug has none, but a reason."""
+        """Whether the episode is over, and its reward. There is none after a bug of a server."""
         rollout = self.episode.rollout if self.episode else None
         if rollout is None:
             return {"done": False}
@@ -160,35 +160,35 @@ class Tools(Provider):
         return [WorldTool(world=self.world, **each) for each in self.world.tools()]
 
     async def _get_tool(self, name: str, version: Any = None) -> Tool:
-        # Of any name: a call to a tool that does not exist is the assistant's, and counts.
+        # Any name is accepted: a call of an unknown tool is an error of the assistant, and counts.
         return WorldTool(world=self.world, name=name, description="", parameters={})
 
 
 class WorldTool(Tool):
-    """A tool that leaves checking its arguments to the world, which tells the assistant."""
+    """A tool whose arguments the world checks, so that errors reach the assistant as results."""
 
     world: Any = Field(exclude=True)
 
     async def run(self, arguments: Json) -> ToolResult:
-        """Call it; an error of the tool is a result."""
+        """Call the tool. An error is a result as well."""
         text = self.world.call(self.name, arguments)
         return ToolResult(content=text, structured_content=msgspec.json.decode(text))
 
 
 class Client(MCPToolClient):
-    """OpenEnv's client for tools, which also sends messages."""
+    """OpenEnv's tool client, extended by messages."""
 
     async def message(self, text: str = "", calls: Sequence[Mapping[str, str]] = ()) -> Any:
-        """Send all the assistant says at once: words, calls, or both."""
+        """Send one message of the assistant: text, calls, or both."""
         return await self.step(AssistantAction(text=text, calls=[dict(each) for each in calls]))
 
     async def call_tool(self, name: str, /, **arguments: Any) -> Any:
-        """Make a message of one call; one of its arguments may be called `name`, too."""
+        """Send a message with one call. An argument may be called `name`, too."""
         asked = AssistantAction(type="call_tool", tool_name=name, arguments=arguments)
         return (await self.step(asked)).observation.result
 
     async def list_tools(self, use_cache: bool = False) -> Any:
-        """The tools of the open example; the next one shows others, so none are kept."""
+        """The tools of the open example. They are not cached, as the next example has others."""
         return await super().list_tools(use_cache=use_cache)
 
     async def _connect_async(self) -> Any:
@@ -201,10 +201,10 @@ class Client(MCPToolClient):
 
 
 def app(data: Path, sessions: int = 256) -> FastAPI:
-    """OpenEnv's server over the examples of a file or folder, with so many sessions at most."""
+    """OpenEnv's server for the examples of a file or folder, with at most `sessions` sessions."""
     examples = {example.id: example for example in read(data, Example)}
     if not examples:
-        raise BadFile(f"{data} holds no examples")
+        raise BadFile(f"{data} holds no examples; name a JSONL file or a folder of them")
     return create_fastapi_app(
         partial(ProveGymEnvironment, examples), AssistantAction, Heard, sessions
     )

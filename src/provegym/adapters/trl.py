@@ -1,10 +1,10 @@
-"""ProveGym in TRL 1.16: environments for the `environment_factory` of its GRPOTrainer.
+"""The adapter for TRL 1.16: environments for the `environment_factory` of GRPOTrainer.
 
-TRL ends a conversation at the first reply without a call, so it plays examples with one user turn;
-`provegym train` plays them all. Its tools are the methods of a class: there is one for every
-toolbox, and each row of the dataset names its own. The schemas TRL builds from signatures lack
-bounds, formats, patterns and defaults, which hold all the same, and come in the order of their
-names. A call of a tool that is not shown is answered in TRL's words, and paid as such.
+TRL ends a conversation at the first reply without a call, so it can play examples with one user
+turn only; `provegym train` plays all. TRL takes the methods of a class as tools, so there is one
+class for every toolbox, and each row of the dataset names its class. TRL builds schemas from
+signatures, sorted by name. They lack bounds, formats, patterns and defaults, but calls are still
+checked against these. TRL itself answers a call of a tool that is not shown; it counts as an error.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,7 +38,7 @@ TYPES: dict[str, Any] = {
 class Environment:
     """A world for one rollout at a time, of an example with one user turn.
 
-    A class made from it has a toolbox's tools as methods.
+    Its subclasses have the tools of a toolbox as methods.
     """
 
     _player: Player
@@ -51,9 +51,9 @@ class Environment:
 
 
 def first_turn(example: Example) -> Example | None:
-    """An example that ends after its first user turn.
+    """The example cut after its first user turn.
 
-    None where that turn needs no call, or breaks the contract of a verified example by itself.
+    None if that turn needs no call, or if the cut example does not pass verification.
     """
     paths: list[Path] = []
     for path in example.paths:
@@ -70,7 +70,7 @@ def first_turn(example: Example) -> Example | None:
 
 
 def environments(examples: Iterable[Example]) -> dict[str, type[Environment]]:
-    """The `environment_factory` for these examples: a class for every toolbox, by its name."""
+    """The `environment_factory` for these examples: one class for every toolbox, by name."""
     toolboxes = {_name(example): example for example in examples}
     return {name: _environment(example) for name, example in toolboxes.items()}
 
@@ -92,7 +92,7 @@ def reward(
     log_metric: Callable[[str, float], None],
     **_: Any,
 ) -> list[float | None]:
-    """What our own loop pays for these replies; nothing counts that a server's bug ended."""
+    """The rewards of these replies, replayed in our own loop; None if a server's bug ended one."""
     paid = [
         play_replies(
             msgspec.json.decode(told, type=Example),
@@ -104,7 +104,7 @@ def reward(
     parts = [each.parts for each in paid if each and each.parts]
     for name in parts[0] if parts else ():
         log_metric(f"provegym/{name}", sum(each[name] for each in parts) / len(parts))
-    # TRL keeps environments for ever, one for every rollout that ever ran beside others.
+    # TRL never frees environments, and has one for every rollout that runs at the same time.
     for environment in environments:
         del environment._player
     return [each.total if each else None for each in paid]
@@ -120,7 +120,7 @@ def _one_turn(example: Example) -> Example:
 
 
 def _name(example: Example) -> str:
-    """Examples that show all tools of a server, and no other, share a class."""
+    """The name of an example's class. Examples with exactly the tools of a server share one."""
     return example.server if example.toolbox == ToolboxSpec() else example.id
 
 
@@ -173,7 +173,7 @@ def _hint(schema: Json) -> Any:
 
 
 def _describe(schema: Json) -> str:
-    """What an argument is for; what a list of objects holds has no place but here."""
+    """The description of an argument. The schema of a list's objects is added to it."""
     items = schema.get("items", {})
     shape = f" Each: {msgspec.json.encode(items).decode()}" if "properties" in items else ""
     return f"{schema.get('description', '')}{shape}"

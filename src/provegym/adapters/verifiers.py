@@ -1,9 +1,8 @@
-"""ProveGym in verifiers 0.4: a taskset, its toolset and the environment that speaks for the user.
+"""The adapter for verifiers 0.4: a taskset, a toolset, and an environment with a scripted user.
 
 The package's name is the taskset's id: `vf-eval provegym --env.taskset.data examples.jsonl`. Every
-rollout has a world of its own in one tool server, which shows it the tools of its example. What it
-is paid is the reward of the rollout that its replies make in our own loop; that rollout is recorded
-with the trace.
+rollout has a world of its own in one tool server, which shows the tools of its example. For the
+reward, the replies are replayed in our own loop; that rollout is recorded with the trace.
 """
 
 from collections import OrderedDict
@@ -26,9 +25,9 @@ SESSIONS = 10_000
 
 
 class GymConfig(vf.TasksetConfig):
-    """Which examples: a JSONL file, or a folder of them."""
+    """The source of the examples: a JSONL file, or a folder of them."""
 
-    # verifiers' command line wants a default for everything.
+    # The command line of verifiers needs a default for every field.
     data: Path = Path("examples.jsonl")
     tools: vf.SharedToolsetConfig = vf.SharedToolsetConfig()
 
@@ -40,7 +39,7 @@ class GymData(vf.TaskData):
 
 
 class GymState(vf.State):
-    """What the tool server must know of a rollout: whose it is, and which user turn is on."""
+    """The state of a rollout for the tool server: its id, its user turn and its example."""
 
     rollout: str = ""
     turn: int = 0
@@ -61,9 +60,9 @@ class GymTask(vf.Task[GymData, GymState]):
 
     @vf.intercept
     async def use_our_words(self, request: vf.Request) -> vf.Request | None:
-        """Answer a call that is none, or of a tool that is not shown, as our own loop does."""
+        """Answer a malformed call, or a call of a tool that is not shown, as our own loop does."""
         answer = request.messages[-1]
-        # An empty answer is a question of verifiers: may this call run?
+        # With an empty answer, verifiers asks whether this call may run.
         if not isinstance(answer, vf.ToolMessage) or not answer.content:
             return None
         calls = [call for said in request.messages[:-1] for call in _calls(said)]
@@ -78,7 +77,7 @@ class GymTask(vf.Task[GymData, GymState]):
 
     @vf.stop
     async def calls_spent(self, trace: vf.Trace) -> bool:
-        """Whether it has made more calls than a rollout may."""
+        """Whether a rollout has made more calls than allowed."""
         return sum(len(_calls(said)) for said in trace.messages) > PAPER_CAPS.calls
 
     async def finalize(self, trace: vf.Trace) -> None:
@@ -92,12 +91,12 @@ class GymTask(vf.Task[GymData, GymState]):
 
     @vf.reward
     async def total(self, trace: vf.Trace) -> float:
-        """What the rollout is paid."""
+        """The reward of the rollout."""
         return _paid(trace).total
 
     @vf.metric
     async def parts(self, trace: vf.Trace) -> Mapping[str, float]:
-        """The five parts; there are none where the right thing is to call nothing."""
+        """The five components of the reward; none where the right behaviour is to make no call."""
         return _paid(trace).parts
 
 
@@ -111,7 +110,7 @@ class GymToolset(vf.Toolset[vf.SharedToolsetConfig, GymState]):
         self._players: OrderedDict[str, Player] = OrderedDict()
 
     def register(self, mcp: Any) -> None:
-        """Take the place of a fixed list of tools."""
+        """Replace the fixed list of tools by one per rollout."""
         mcp.list_tools = self._with_state(self.list_tools)
         mcp.call_tool = self._with_state(self.call_tool)
 
@@ -135,7 +134,7 @@ class GymToolset(vf.Toolset[vf.SharedToolsetConfig, GymState]):
             player.open()
         player = self._players[state.rollout]
         self._players.move_to_end(state.rollout)
-        # Nothing but the system text and user turns is said to this player: it only runs calls.
+        # This player only runs calls. Its messages are the system text and the user turns.
         while len(player.messages) <= state.turn + 1:
             player.hear(len(player.messages) - 1)
         return player
@@ -146,7 +145,7 @@ class GymTaskset(vf.Taskset[GymTask, GymConfig]):
 
     @classmethod
     def toolsets(cls, config: GymConfig) -> list[vf.Toolset]:
-        """One server for all rollouts of a worker."""
+        """One tool server for all rollouts of a worker."""
         return [GymToolset(config.tools)]
 
     def load(self) -> Iterator[GymTask]:
@@ -163,7 +162,7 @@ class GymTaskset(vf.Taskset[GymTask, GymConfig]):
 
 
 class GymEnvConfig(vf.EnvConfig):
-    """Who plays: a chat loop on this machine, within the paper's caps."""
+    """The agent: a chat loop on this machine, with the paper's limits."""
 
     agent: vf.AgentConfig = vf.AgentConfig(
         harness={"id": "null"},
@@ -174,10 +173,10 @@ class GymEnvConfig(vf.EnvConfig):
 
 
 class GymEnv(vf.Env[GymEnvConfig]):
-    """The agent, and a user who says what the example tells them to."""
+    """The agent and a scripted user, who says the turns of the example."""
 
     async def run(self, task: GymTask, agents: vf.Agents) -> None:
-        """Every user turn, each until the agent answers without a call."""
+        """Play every user turn until the agent answers without a call."""
         async with agents.agent.interaction(task) as talk:
             segment = await talk.turn()
             turns = task.example.turns[: PAPER_CAPS.user_turns]
@@ -189,7 +188,7 @@ class GymEnv(vf.Env[GymEnvConfig]):
 
 
 def _calls(message: vf.Message) -> tuple[ToolCall, ...]:
-    """The calls of a message, where it makes any."""
+    """The calls of a message."""
     if not isinstance(message, vf.AssistantMessage):
         return ()
     return tuple(

@@ -1,1 +1,1 @@
-"""One conversation: planned on a live world, said by a user, with its reference calls."""
+"""Synthesis of one conversation: planned on a live world, with user turns and reference calls."""

@@ -1,9 +1,9 @@
-"""A conversation while it is made, as a value: its example so far, its live world and its plan.
+"""An immutable draft of a conversation: its example so far, its live world and its plan.
 
-A draft never changes. Each operation returns another draft, and the world is forked before a call,
-so a try that fails is undone by keeping the old draft. Two things are shared by all drafts of a
-conversation and do move on, so that no draw is repeated: the random generator, and the fuzzer,
-which learns which arguments work.
+Each operation returns another draft, and the world is forked (copy-on-write) before a call. So a
+failed try is undone by keeping the old draft. All drafts of a conversation share two mutable
+objects, so that no draw is repeated: the random generator, and the fuzzer, which learns which
+arguments work.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ TAKING, BARE = 0.75, 0.4
 
 
 class Cast(NamedTuple):
-    """What is decided before a conversation begins."""
+    """The settings of a conversation, fixed before it begins."""
 
     level: str = "complete"
     knobs: tuple[str, ...] = ()
@@ -54,12 +54,12 @@ class Cast(NamedTuple):
 
 @dataclass(frozen=True)
 class Draft:
-    """A conversation on one scene, along one chain of tools, as far as it has come.
+    """An unfinished conversation on one scene, along one chain of tools.
 
-    `wanted` are the tools of the chain that the user is still to ask for; `avoid` is a lookup that
-    this conversation does without; `due` says from which turn on something is to happen once.
-    `results` holds the last call of each tool: its arguments and what it returned. The last five
-    fields are the plan of the turn at hand.
+    `wanted` are the tools of the chain that the user has yet to ask for. `avoid` is a lookup that
+    this conversation does not use. `due` maps events that happen once to their earliest turn.
+    `results` holds the last call of each tool: its arguments and its result. The last five fields
+    are the plan of the current turn.
     """
 
     scene: Scene
@@ -83,7 +83,7 @@ class Draft:
 
     @classmethod
     def begin(cls, scene: Scene, key: str, chain: Chain, cast: Cast) -> Self:
-        """The empty draft of a conversation; all its chance comes from the key."""
+        """The empty draft of a conversation. The key seeds its random generator."""
         chance = Random(key)
         session = Session([scene.server], scene.seed)
         persona = chance.choice(list(PERSONAS))
@@ -138,41 +138,41 @@ class Draft:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """What the user has said."""
+        """The user's turns so far."""
         return self.example.turns
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The right calls so far."""
+        """The reference calls so far."""
         return self.example.paths[0].steps
 
     @property
     def persona(self) -> str:
-        """The manner in which the user speaks."""
+        """The style in which the user speaks."""
         return self.example.provenance.persona
 
     @property
     def has_asked(self) -> bool:
-        """Whether the user has asked for something before, small talk aside."""
+        """Whether the user has asked for something before; small talk does not count."""
         return any(level != "aside" for level in self.example.provenance.levels)
 
     def has_time(self, more: int) -> bool:
-        """Whether so many more user turns may be said."""
+        """Whether `more` user turns are still allowed."""
         return len(self.turns) + more <= self.cast.turns[1]
 
     def is_due(self, what: str) -> bool:
-        """Whether it is time for something that is to happen once."""
+        """Whether an event that happens once may happen now."""
         return len(self.turns) >= self.due.get(what, MOST_LENGTH)
 
     def tools(self, *, writes: bool) -> list[Tool]:
-        """The server's tools that are shown and write, or only read."""
+        """The server's writes, or its reads, without the hidden ones."""
         hidden = self.example.toolbox.hidden
         return [
             t for t in self.server.tools.values() if t.writes == writes and t.name not in hidden
         ]
 
     def without_due(self, what: str) -> Self:
-        """The draft in which something is no longer due."""
+        """The draft after an event that happens once."""
         return replace(self, due={name: turn for name, turn in self.due.items() if name != what})
 
     def hide(self, tools: Sequence[str]) -> Self:
@@ -184,7 +184,7 @@ class Draft:
         return replace(self, example=example, toolbox=Toolbox.of(example))
 
     def speak_as(self, voice: Voice) -> Self:
-        """The draft with a user who knows more, or other things."""
+        """The draft with another voice: a user with other knowledge."""
         return replace(self, planner=replace(self.planner, voice=voice))
 
     def note(self, **changes: Any) -> Self:
@@ -193,7 +193,7 @@ class Draft:
         return replace(self, example=put(self.example, provenance=provenance))
 
     def open_turn(self, minutes: int) -> Self:
-        """Time passes; what there is to speak of is looked at again if it may have changed."""
+        """Begin a turn: time passes, and the entities are surveyed again if they may differ."""
         session = self.session.fork()
         session.advance(minutes)
         voice = replace(self.voice, now=session.now)
@@ -203,16 +203,16 @@ class Draft:
         return replace(opened.speak_as(voice), level=self.next_level())
 
     def next_level(self) -> str:
-        """How much the user says next: the cast decides the first turn, chance the others."""
+        """The information level of the next turn: from the cast at first, then random."""
         level = self.level
         if self.has_asked:
             level = self.chance.choices(list(LEVELS), list(LEVELS.values()))[0]
         return "complete" if level == "missing" and not self.has_time(2) else level
 
     def candidates(self) -> tuple[list[Tool], Self]:
-        """Tools for the next goal: the chain's next, or else those that follow from what was done.
+        """Tools for the next goal: the chain's next, else tools that depend on earlier calls.
 
-        A tool of the chain is tried once: the draft that comes with it no longer wants it.
+        A tool of the chain is tried once: the returned draft no longer wants it.
         """
         beyond = self.scene.beyond if self.avoid else frozenset()
         for at, name in enumerate(self.wanted):
@@ -231,7 +231,7 @@ class Draft:
         return tools, replace(self, wanted=())
 
     def learn(self, tool: str, arguments: Json, session: Session) -> Self:
-        """Call a tool on a session: its result is known, and what it makes can be spoken of."""
+        """Call a tool on a session. The user then knows its result and the records it made."""
         value = session.call(tool, arguments).value
         voice = self.voice.see(value)
         writes = self.server.tools[tool].writes
@@ -245,7 +245,7 @@ class Draft:
         return replace(self.speak_as(voice), results=results, has_written=has_written)
 
     def call(self, tool: str, arguments: Json, answers: tuple[str, ...] = ()) -> Self:
-        """Make one of the turn's right calls."""
+        """Make a reference call of this turn."""
         step = Step(turn=len(self.turns) - 1, tool=tool, arguments=arguments, answers=answers)
         session = self.session.fork()
         made = replace(self.learn(tool, arguments, session), session=session)
@@ -254,7 +254,7 @@ class Draft:
         return replace(made, example=example, planner=replace(made.planner, results=results))
 
     def say(self, said: Sequence[Said], asks: str | None = None) -> Self:
-        """The user's turn, in the manner of this persona."""
+        """Add the user's turn, in the style of the persona."""
         slots = [slot for each in said for slot in each.slots]
         text = join(said, self.chance)
         text = styled(text, self.persona, slots, self.chance, later=bool(self.turns))
@@ -271,7 +271,7 @@ class Draft:
         return made.note(relations=(*made.example.provenance.relations, *relations))
 
     def answer(self, goal: Goal) -> Self:
-        """The scripted user's answer to the question that had to be asked."""
+        """Add the user's answer to the assistant's question."""
         said = goal.said
         kind = self._kind_of_answer(goal)
         text, slots = style_answer(said.answer, kind, self.persona, self.chance), [said.answer]
@@ -280,7 +280,7 @@ class Draft:
         return self.add_turn(Turn(text=text), "answer", slots, said.answer_names)
 
     def _kind_of_answer(self, goal: Goal) -> str:
-        """Whether what was left out is a name, a number, a date or a text."""
+        """Whether the missing value is a name, a number, a date or a text."""
         missing = str(goal.said.missing)
         part = self.server.tools[goal.tool].input_schema["properties"][missing]
         value = goal.arguments[missing]
@@ -298,7 +298,7 @@ class Draft:
         slots: Sequence[str] = (),
         names: Sequence[tuple[str, str]] = (),
     ) -> Self:
-        """Add what the user says, and what stands in it."""
+        """Add a user turn, with its slots and names in the provenance."""
         made = self.example.provenance
         noted = self.note(
             slots=(*made.slots, tuple(slots)),
@@ -308,7 +308,7 @@ class Draft:
         return replace(noted, example=put(noted.example, turns=(*self.turns, turn)))
 
     def remember(self) -> Self:
-        """The turn is over: what it was about can be spoken of with a pronoun from now on."""
+        """End the turn. From now on the user may refer to its entities with a pronoun."""
         voice = self.voice
         for goal in self.goals:
             for leaf in map(str, leaves(goal.arguments)):
@@ -320,7 +320,7 @@ class Draft:
 
 
 def _due(cast: Cast, chance: Random) -> dict[str, int]:
-    """What is to happen once, and from which turn on."""
+    """The events that happen once, with their earliest turn."""
     due = {}
     if "irrelevance" in cast.knobs:
         due["aside"] = chance.randrange(2)
@@ -330,7 +330,7 @@ def _due(cast: Cast, chance: Random) -> dict[str, int]:
 
 
 def _asked_for(server: AnyServer, chain: Chain, chance: Random) -> tuple[str, ...]:
-    """What of a chain a user would ask for: changes, the end, and some questions on the way."""
+    """The tools of a chain that a user asks for: its writes, its last tool, and some reads."""
     goals = []
     for name in chain.tools[:-1]:
         tool = server.tools[name]

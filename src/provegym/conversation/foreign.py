@@ -1,8 +1,8 @@
-"""Conversations on anybody's server, of which nothing is known but its schemas and what it answers.
+"""Conversations on a foreign MCP server, from its schemas and its results alone.
 
-Its user asks for tools by their names and says every value, texts in quotes; goals are calls that
-worked when the server was explored, or are like them. What it says of itself is data: names of
-tools and arguments are put into the user's words, and no description is.
+The user asks for tools by name and says every value; texts are in quotes. Goals are calls that
+worked when the server was explored, or similar calls. Texts of the server are untrusted data: the
+user's words contain names of tools and arguments, but no descriptions.
 """
 
 import re
@@ -45,23 +45,23 @@ EVERY = 3
 REPEATED, FOLLOWS = 0.7, 0.5
 LOOKS = 24
 LONGEST, MOST_PARTS, MOST_FIELDS = 80, 2, 6
-# How the fuzzer spells what it makes up; nobody would say it, nor look for it.
+# Texts that the fuzzer makes up. A user would neither say nor search for them.
 MADE_UP = re.compile(r"quiet\d+|Quiet Harbour \d+|(?<![^/_@:. -])(?:7\d{3})+$")
 
 
 @cache
 def phrases() -> dict[str, list[str]]:
-    """The words that a server's names are put into."""
+    """The phrase templates of `foreign.toml`."""
     return tomllib.loads(files(__package__).joinpath("foreign.toml").read_text("utf-8"))
 
 
 def in_words(name: str) -> str:
-    """A tool's or an argument's name as it is said: createEntities → create entities."""
+    """The name of a tool or an argument in words: createEntities → create entities."""
     return " ".join(re.findall(r"\w+", folded(name).replace("_", " "))) or "that"
 
 
 def asks_of(server: AnyServer) -> dict[str, Any]:
-    """How people may ask for the tools of a server, from names alone, shaped as an asks.toml."""
+    """Phrase templates for the tools of a server, made from names alone, as in an asks.toml."""
     ways = {
         name: [_way(tool, frame) for frame in phrases()["frames"]]
         for name, tool in server.tools.items()
@@ -70,7 +70,7 @@ def asks_of(server: AnyServer) -> dict[str, Any]:
 
 
 def _way(tool: Tool, frame: str) -> str:
-    """A way of asking: the required arguments in a row, then the optional ones."""
+    """A phrase template for a tool: the required arguments first, then the optional ones."""
     schema = tool.input_schema
     needed = [f"{{{name}}}" for name in schema["required"]]
     spare = "".join(f"[, {{{n}}}]" for n in schema["properties"] if n not in schema["required"])
@@ -82,7 +82,7 @@ def _way(tool: Tool, frame: str) -> str:
 
 
 class ForeignVoice(Voice):
-    """A user who says of each value what it is for, and puts texts in quotes."""
+    """A user who says each value with the name of its argument, and quotes texts."""
 
     def phrase(self, tool: Tool, argument: str, value: Any) -> Phrase | None:
         """A value with the name of its argument, or None if it cannot be said."""
@@ -130,17 +130,17 @@ def _together(parts: list[Phrase | None]) -> Phrase | None:
 
 
 class ForeignPlanner(Planner):
-    """Draws goals from what worked when the server was explored; each try may cost a start."""
+    """Draws goals from calls that worked during exploration, as a try may restart the server."""
 
     @property
     def seen(self) -> Observer:
-        """What was learnt by exploring the server."""
+        """The exploration of the server."""
         return explored(self.server)
 
     def draw(
         self, session: Session, tool: Tool, level: str, fixed: Json, shows: Sequence[str] = ()
     ) -> Goal | None:
-        """A call that works, and that some read shows the effect of if it writes, and words."""
+        """Draw a goal: a call that works (some read must show the effect of a write), and words."""
         for _ in range(TRIES):
             arguments = self.arguments(tool, fixed, spare=level == "complete")
             answers: tuple[str, ...] = ()
@@ -162,7 +162,7 @@ class ForeignPlanner(Planner):
         return None
 
     def arguments(self, tool: Tool, fixed: Json, *, spare: bool) -> Json:
-        """Arguments that worked before, or such as a borrower draws from what reads have shown."""
+        """Arguments that worked before, or arguments drawn from the results of reads."""
         if self.chance.random() < REPEATED:
             given = self.chance.choice(self.seen.worked[tool.name]).arguments
             required = tool.input_schema["required"]
@@ -173,7 +173,7 @@ class ForeignPlanner(Planner):
         return {**(self._named_anew(given) if tool.writes else given), **fixed}
 
     def _named_anew(self, value: Any) -> Any:
-        """The value, with names that people might choose in the place of what was made up."""
+        """The value with natural names in the place of texts that the fuzzer made up."""
         if isinstance(value, dict):
             return {name: self._named_anew(part) for name, part in value.items()}
         if isinstance(value, list):
@@ -191,7 +191,7 @@ class ForeignPlanner(Planner):
 
 @lru_cache(maxsize=4)
 def usable(server: AnyServer) -> tuple[str, ...]:
-    """The tools that can be goals: reads that told something, writes that some read showed."""
+    """The tools that can be goals: reads with an answer, and writes whose effect a read shows."""
     seen = explored(server)
     return tuple(tool.name for tool in server.tools.values() if _is_usable(seen, tool))
 
@@ -209,7 +209,7 @@ def _is_usable(seen: Observer, tool: Tool) -> bool:
 
 
 def has_effect(seen: Observer, session: Session, tool: str, arguments: Json) -> bool:
-    """Whether a write succeeds, and some read says something else after it than before."""
+    """Whether a write succeeds and changes the result of some read."""
     looks = _looks(seen, arguments)
     before = [session.call(*look).text for look in looks]
     twin = session.fork()
@@ -219,7 +219,7 @@ def has_effect(seen: Observer, session: Session, tool: str, arguments: Json) -> 
 
 
 def _looks(seen: Observer, arguments: Json) -> list[tuple[str, Json]]:
-    """Reads that may show what a call changes: of its own texts, and some that worked."""
+    """Reads that may show the effect of a call: with its own texts, and some that worked."""
     reads = [tool for tool in seen.tools.values() if not tool.writes]
     texts = [leaf for leaf in leaves(arguments) if isinstance(leaf, str)]
     looks: list[tuple[str, Json]] = []
@@ -238,9 +238,9 @@ def _is_made_up(value: Any) -> bool:
 
 
 def _shorter(value: Any) -> Any:
-    """The value with one element for a list of records, and at most two for any other.
+    """The value with one element for a list of records, and at most two for any other list.
 
-    What was made up has no place beside what is there.
+    Texts that the fuzzer made up are removed from a list that has others.
     """
     if isinstance(value, dict):
         return {name: _shorter(part) for name, part in value.items()}
@@ -253,9 +253,9 @@ def _shorter(value: Any) -> Any:
 
 
 def answer_pointers(result: Json, arguments: Json) -> tuple[str, ...]:
-    """The parts of a result that say more than what was asked with, each as a whole.
+    """JSON pointers to the top-level parts of a result that hold new values.
 
-    Of a list all of it is the answer: a read that shows only some of it is no other road.
+    A list is an answer as a whole, so a read that shows only some of it is no other solution.
     """
     given = {normal(leaf) for leaf in leaves(arguments)}
     telling = (
@@ -268,7 +268,7 @@ def answer_pointers(result: Json, arguments: Json) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ForeignDraft(Draft):
-    """A conversation on a server without tables, whose clock is out of reach."""
+    """A draft on a foreign server: its tables cannot be read, its clock cannot be set."""
 
     @classmethod
     def begin(cls, scene: Scene, key: str, chain: Chain, cast: Cast) -> Self:
@@ -285,11 +285,11 @@ class ForeignDraft(Draft):
         )
 
     def next_level(self) -> str:
-        """How much the user says in the next turn; nothing needed is ever left out."""
+        """The information level of the next turn. No required value is ever left out."""
         return self.chance.choice(LEVELS) if self.has_asked else self.level
 
     def candidates(self) -> tuple[list[Tool], Self]:
-        """Tools that can be goals: the chain's next, else those that depend on what was called."""
+        """Tools for the next goal: the chain's next, else tools that depend on earlier calls."""
         follows = [edge.target for edge in self.scene.edges if edge.source in self.results]
         rest = list(usable(self.server))
         self.chance.shuffle(rest)
@@ -300,7 +300,7 @@ class ForeignDraft(Draft):
         return tools, replace(self, wanted=self.wanted[1:])
 
     def learn(self, tool: str, arguments: Json, session: Session) -> Self:
-        """Call a tool on a session: what it returned is known."""
+        """Call a tool on a session. The user then knows its result."""
         value = session.call(tool, arguments).value
         results = {**self.results, tool: (arguments, value)}
         has_written = self.has_written or self.server.tools[tool].writes
@@ -308,12 +308,12 @@ class ForeignDraft(Draft):
         return replace(seen, results=results, has_written=has_written)
 
     def remember(self) -> Self:
-        """The turn is over; things keep their names."""
+        """End the turn. Entities keep their names; there are no pronouns."""
         return replace(self, goals=(), road=())
 
 
 def converse(draft: Draft) -> Draft | None:
-    """Play a conversation to its end by the states there are, but for asides and give-ups."""
+    """Run the state machine to its end, without asides and refusals; None if dropped."""
     at = "query"
     while at not in ("end", "dropped"):
         at, draft = _query(draft) if at == "query" else STATES[at](draft)
@@ -326,7 +326,7 @@ def _query(draft: Draft) -> tuple[str, Draft]:
 
 
 def shape(place: Place) -> Shape:
-    """The shape of a candidate; knobs that cannot be turned on this server are left alone."""
+    """Draw the shape of a candidate, with only the knobs that this server allows."""
     server, chance = servers.load(place.server), Random(f"shape {place.key}")
     kind = chance.choices(KINDS, [SHARES[kind] for kind in KINDS])[0]
     parts = [p for tool in server.tools.values() for p in tool.input_schema["properties"].values()]
@@ -336,12 +336,12 @@ def shape(place: Place) -> Shape:
 
 
 def others(server: AnyServer) -> tuple[str, ...]:
-    """The servers of ours that have no tool of the same name as one of this server's."""
+    """The servers of ours that share no tool name with this server."""
     return tuple(n for n in servers.names() if not servers.load(n).tools.keys() & server.tools)
 
 
 def candidate(place: Place, shape: Shape) -> Example | None:
-    """The example of a place, not yet completed and verified; None if nothing was found to do."""
+    """Make a candidate, not yet completed and verified; None if no suitable goal was found."""
     server = servers.load(place.server)
     cast = Cast(shape.level, shape.knobs, others=others(server))
     chain = chain_of(server, place.number)
@@ -353,7 +353,7 @@ def candidate(place: Place, shape: Shape) -> Example | None:
 
 
 def _small_talk(draft: Draft) -> Example:
-    """What is said to anybody, whatever tools there are."""
+    """An example of small talk, which needs no tool."""
     text = styled(draw_aside("smalltalk", draft.chance), draft.persona, [], draft.chance)
     made = put(draft.example.provenance, slots=((),), levels=("aside",), why="smalltalk")
     turns = (Turn(text=text),)
@@ -366,7 +366,7 @@ def _chains(server: AnyServer) -> tuple[ChainSampler, list[Chain]]:
 
 
 def chain_of(server: AnyServer, number: int) -> Chain:
-    """The chain a candidate follows: now and then one of the graph's, else a tool by itself."""
+    """The chain a candidate follows: every third time a chain of the graph, else one tool."""
     sampler, drawn = _chains(server)
     if number % EVERY or not sampler.edges:
         return Chain((usable(server)[number % len(usable(server))],), ())

@@ -1,4 +1,4 @@
-"""The goals of a turn: one or two that work now, and the lookups they need."""
+"""Goal sampling for one turn: draws one or two calls that work now, and the lookups they need."""
 
 from dataclasses import replace
 
@@ -23,9 +23,9 @@ SAME = (
 
 
 def plan_turn(draft: Draft, tries: int) -> tuple[bool, Draft]:
-    """A draft whose goals can be reached, drawn in so many tries, or the old one.
+    """Plan a turn in at most `tries` tries; return whether it worked, and the draft.
 
-    A try that fails is forgotten, but for the tools of the chain that were tried in vain.
+    A failed try leaves no trace, except that its tools of the chain are not tried again.
     """
     for _ in range(tries):
         planned = look_up(draw_goals(draft))
@@ -36,7 +36,7 @@ def plan_turn(draft: Draft, tries: int) -> tuple[bool, Draft]:
 
 
 def draw_goals(draft: Draft) -> Draft:
-    """One goal or two for this turn: along the chain, then on from what was done."""
+    """Draw one or two goals: from the chain first, then tools that depend on earlier calls."""
     scratch = draft.session.fork()
     count = _how_many(draft)
     for _ in range(count):
@@ -54,7 +54,7 @@ def draw_goals(draft: Draft) -> Draft:
 
 
 def _how_many(draft: Draft) -> int:
-    """One goal, or two: now and then, and where the chain has more than there are turns left."""
+    """The number of goals: two by chance, or if the chain is longer than the turns left."""
     if draft.level == "missing":
         return 1
     two = draft.chance.random() < TWO_GOALS
@@ -63,7 +63,7 @@ def _how_many(draft: Draft) -> int:
 
 
 def look_up(draft: Draft) -> Draft:
-    """The draft with the lookups that its goals need, or without goals if some cannot be found."""
+    """The draft with the lookups that its goals need; without goals if a lookup is impossible."""
     if not draft.goals:
         return draft
     tools = draft.chain.tools
@@ -74,7 +74,7 @@ def look_up(draft: Draft) -> Draft:
 
 
 def _draw_goal(draft: Draft, session: Session) -> tuple[Goal | None, Draft]:
-    """A goal that the conversation has not had, and the draft after looking for one."""
+    """A goal that is new in this conversation, or None, and the draft after the search."""
     taken = {goal.tool for goal in draft.goals}
     tools, draft = draft.candidates()
     for tool in tools:
@@ -89,12 +89,12 @@ def _draw_goal(draft: Draft, session: Session) -> tuple[Goal | None, Draft]:
 
 
 def _was_asked(draft: Draft, goal: Goal) -> bool:
-    """Whether the same question stands earlier in the conversation."""
+    """Whether the conversation already has the same call."""
     return any(s.tool == goal.tool and s.arguments == goal.arguments for s in draft.steps)
 
 
 def _same_again(draft: Draft, session: Session) -> Goal | None:
-    """The first goal again, about another thing of the same kind."""
+    """The first goal once more, for another entity of the same kind."""
     goal = draft.goals[0]
     if not draft.server.tools[goal.tool].writes:
         return None

@@ -1,7 +1,6 @@
-"""Grounding: the live world that several conversations share, and what of it can be spoken of.
+"""Grounding (§3.2): the live world of a conversation, with the entities that a user can name.
 
-A scene is looked at once and serves a handful of conversations; then comes another world (§3.2).
-What of it a chain is about follows from the chain itself: each goal takes what its edges hand on.
+A scene is prepared once and shared by a handful of conversations; then comes another world.
 """
 
 from collections import defaultdict
@@ -17,7 +16,7 @@ from provegym.language.things import Survey, survey
 
 
 class Scene(NamedTuple):
-    """The world a conversation plays in, as far as several conversations share it."""
+    """A prepared world, shared by several conversations."""
 
     server: AnyServer
     seed: int
@@ -29,7 +28,7 @@ class Scene(NamedTuple):
 
 
 def scene(name: str, world: int) -> Scene:
-    """The world several candidates share, looked at once."""
+    """The scene of a world, from a cache."""
     return _scene(servers.load(name), world)
 
 
@@ -47,9 +46,9 @@ def _scene(server: AnyServer, world: int) -> Scene:
 
 @cache
 def hub_of(server: AnyServer) -> tuple[str, frozenset[str]]:
-    """The lookup that feeds most tools, and the tools that are hard to have without it.
+    """The hub of a server, the lookup that feeds most tools, and the tools that depend on it.
 
-    Those it feeds, and those of which some argument is fed by nothing else.
+    These are the tools it feeds, and tools with an argument that only such tools feed.
     """
     feeders: dict[tuple[str, str], set[str]] = defaultdict(set)
     fed: dict[str, set[str]] = defaultdict(set)
@@ -57,7 +56,7 @@ def hub_of(server: AnyServer) -> tuple[str, frozenset[str]]:
         source = server.tools[edge.source]
         if edge.kind == "explicit" and not source.writes:
             feeders[edge.target, edge.argument].add(edge.source)
-            # It is the natural lookup of the things that its results are, not of those beside.
+            # A lookup feeds the ids of its own records, not the ids of records they refer to.
             if edge.pointer.endswith("/id") and not source.input_schema["required"]:
                 fed[edge.source].add(edge.target)
     hub = max(fed, key=lambda name: len(fed[name]), default="")
@@ -69,5 +68,5 @@ def hub_of(server: AnyServer) -> tuple[str, frozenset[str]]:
 
 @lru_cache(maxsize=4)
 def explored(server: AnyServer) -> Observer:
-    """What was learnt by calling a server that shows no tables."""
+    """The exploration of a foreign server, whose tables cannot be read."""
     return Observer(server).explore()

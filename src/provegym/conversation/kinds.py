@@ -1,7 +1,7 @@
-"""The kinds of examples and how each is made; a candidate is a pure function of seed and number.
+"""The kinds of examples: multi-turn, clarification, abstention, irrelevance, and how each is made.
 
-What shape a candidate has (kind, knobs, information level) is drawn first and costs nothing, so
-that a corpus can pass over shapes it needs no more of.
+A candidate is a pure function of seed and number. Its shape (kind, knobs, information level) is
+drawn first, which is cheap, so that a corpus can skip shapes it has enough of.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ WHYS = ("no_tool", "hidden", "missing", "knowledge", "beyond")
 
 
 class Shape(NamedTuple):
-    """What a candidate is to be, before it is drawn."""
+    """The kind, knobs and information level of a candidate, fixed before it is made."""
 
     kind: str
     knobs: tuple[str, ...]
@@ -38,7 +38,7 @@ class Shape(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a candidate is drawn: its server and world, its number there, and who else there is."""
+    """Where a candidate is drawn: its server, world and number, and the other servers."""
 
     server: str
     world: int
@@ -54,7 +54,7 @@ class Place(NamedTuple):
 
 
 def shape(place: Place) -> Shape:
-    """The shape of a candidate; its knobs and level stand in the paper's proportions."""
+    """Draw the shape of a candidate, with the paper's shares of kinds, knobs and levels."""
     chance = Random(f"shape {place.key}")
     kind = chance.choices(list(SHARES), list(SHARES.values()))[0]
     level = chance.choices(list(LEVELS), list(LEVELS.values()))[0]
@@ -78,7 +78,7 @@ def rank(place: Place) -> int:
 
 
 def chain_of(name: str, index: int) -> Chain:
-    """The chain a candidate follows: the next of the graph's, and now and then a tool by itself."""
+    """The chain a candidate follows: the next chain of the graph, or every sixth time one tool."""
     server = servers.load(name)
     alone, at = divmod(index, ALONE_EVERY)
     if at == 0:
@@ -92,12 +92,12 @@ def chain_of(name: str, index: int) -> Chain:
 
 @cache
 def _chains(name: str) -> tuple[ChainSampler, list[Chain]]:
-    """The chains drawn so far for a server, and who draws the next."""
+    """The sampler of a server's chains, and the chains drawn so far."""
     return ChainSampler(cached(servers.load(name)), 0), []
 
 
 def multi_turn(place: Place, shape: Shape) -> Example | None:
-    """Two or three turns, each with goals that work on the world the turns before left."""
+    """Two or three turns. Their goals work on the world as earlier turns left it."""
     cast = Cast(
         level=shape.level, knobs=shape.knobs, others=_strangers(place), held_out=place.held_out
     )
@@ -107,7 +107,7 @@ def multi_turn(place: Place, shape: Shape) -> Example | None:
 
 
 def clarification(place: Place, shape: Shape) -> Example | None:
-    """A conversation with a request that would be right if the tools for it were shown."""
+    """A conversation with a request whose tools are hidden."""
     alone = Random(f"alone {place.key}").random() < ALONE
     return _hidden(place, shape.knobs, "clarification", (1, 1) if alone else (2, 3))
 
@@ -115,7 +115,7 @@ def clarification(place: Place, shape: Shape) -> Example | None:
 def _hidden(
     place: Place, knobs: tuple[str, ...], kind: str, turns: tuple[int, int]
 ) -> Example | None:
-    """A conversation in which one write is hidden, and asked for in one turn."""
+    """A conversation in which one write is hidden and one turn asks for it."""
     server = servers.load(place.server)
     writes = [tool.name for tool in server.tools.values() if tool.writes]
     hidden = writes[place.number % len(writes)]
@@ -131,7 +131,7 @@ def _hidden(
 
 
 def abstention(place: Place, shape: Shape) -> Example | None:
-    """A request for which there is nothing to call: five reasons, by turns."""
+    """A request for which no call is right, for one of five reasons."""
     chance = Random(f"abstention {place.key}")
     why = chance.choice(WHYS)
     if why == "hidden":
@@ -144,7 +144,7 @@ def abstention(place: Place, shape: Shape) -> Example | None:
 
 
 def _asks_back(place: Place, shape: Shape) -> Example | None:
-    """A request with a needed parameter missing, and nothing more said."""
+    """A request without a required argument, and no further turn."""
     server = servers.load(place.server)
     writes = [tool.name for tool in server.tools.values() if tool.writes]
     chain = Chain((writes[place.number % len(writes)],), ())
@@ -171,7 +171,7 @@ def _asks_back(place: Place, shape: Shape) -> Example | None:
 
 
 def _elsewhere(place: Place, shape: Shape, kind: str) -> Example | None:
-    """A request that belongs to another kind of server altogether."""
+    """A request for an unrelated server whose tools are not shown."""
     chance = Random(f"elsewhere {place.key}")
     other = chance.choice(_strangers(place))
     writes = [tool.name for tool in servers.load(other).tools.values() if tool.writes]
@@ -199,7 +199,7 @@ def _elsewhere(place: Place, shape: Shape, kind: str) -> Example | None:
 
 
 def irrelevance(place: Place, shape: Shape) -> Example | None:
-    """Small talk, or something that nobody here can do."""
+    """Small talk, or a request for an unrelated server."""
     chance = Random(f"irrelevance {place.key}")
     if chance.random() < 0.5:
         return _elsewhere(place, shape, "irrelevance")
@@ -208,7 +208,7 @@ def irrelevance(place: Place, shape: Shape) -> Example | None:
 
 
 def _nothing_fits(place: Place, shape: Shape, kind: str, text: str, why: str) -> Example:
-    """One turn that no tool here is for, in the manner of a persona."""
+    """One turn that no tool here serves, in the style of a persona."""
     draft = _begin_alone(place, shape, _strangers(place))
     text = styled(text, draft.persona, [], draft.chance, later=False)
     asked = put(draft.example.provenance, slots=((),), levels=("aside",), why=why)
@@ -216,7 +216,7 @@ def _nothing_fits(place: Place, shape: Shape, kind: str, text: str, why: str) ->
 
 
 def _begin_alone(place: Place, shape: Shape, others: tuple[str, ...]) -> Draft:
-    """The empty draft of a conversation in which nothing is called."""
+    """The empty draft of a conversation without calls."""
     chain = Chain((next(iter(servers.load(place.server).tools)),), ())
     return Draft.begin(_scene(place), place.key, chain, Cast(knobs=shape.knobs, others=others))
 
@@ -235,5 +235,5 @@ KINDS: dict[str, Callable[[Place, Shape], Example | None]] = {
 
 
 def candidate(place: Place, shape: Shape) -> Example | None:
-    """The example of a place, not yet completed and verified; None if its world has none."""
+    """Make a candidate, not yet completed and verified; None if no suitable goal was found."""
     return KINDS[shape.kind](place, shape)

@@ -1,4 +1,4 @@
-"""What a goal takes from the calls before it: arguments to begin with, by the proven edges."""
+"""Data flow along proven edges: arguments of a goal that come from results of earlier calls."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -20,8 +20,11 @@ Results = Mapping[str, tuple[Json, Any]]
 def links(
     tool: Tool, chain: Chain, edges: Iterable[Dependency], results: Results, voice: Voice
 ) -> Iterator[Json]:
-    """Arguments to begin with, the most telling first: taken from what was called before, with
-    what the edges of the chain were proven with; then taken alone; then none."""
+    """Partial arguments for a goal, best first.
+
+    First, values from earlier calls together with the enum values that proved the chain's edges.
+    Then values from earlier calls alone. At last, none.
+    """
     parts = tool.input_schema["properties"]
     leading = [e for e in (*chain.edges, *edges) if e.target == tool.name and e.source in results]
     proven: Json = {}
@@ -46,7 +49,7 @@ def _shared(edges: Iterable[Dependency], parts: Json, results: Results, voice: V
 
 
 def _taken(edge: Dependency, parts: Json, made: tuple[Json, Any], voice: Voice) -> Json:
-    """What an edge hands on from the call that was made: the value it proves, or the things."""
+    """The arguments that an edge passes on from an earlier call."""
     arguments, result = made
     proven = edge.with_source[-1].arguments
     if edge.kind == "implicit":
@@ -61,14 +64,14 @@ def _taken(edge: Dependency, parts: Json, made: tuple[Json, Any], voice: Voice) 
 
 
 def _of_kind(proven: object, result: Json, voice: Voice) -> list[Scalar]:
-    """The things of the kind that an edge hands on, wherever in a result they stand."""
+    """The entities of the kind that an edge passes on, anywhere in a result."""
     noun = noun_of(voice.server, proven)
     held = [leaf for leaf in leaves(result) if noun_of(voice.server, leaf) == noun]
     return [leaf for leaf in held if str(leaf) in voice.things and voice.is_known(str(leaf))]
 
 
 def _same(edge: Dependency, proven: Json, arguments: Json) -> Json:
-    """What two calls have in common by the edge between them, from the first as it was made."""
+    """The arguments that two calls of an implicit edge share, with the values of the first call."""
     source = next(r.arguments for r in reversed(edge.with_source[:-1]) if r.tool == edge.source)
     shared: Json = {}
     for name, value in proven.items():
@@ -82,13 +85,13 @@ def _same(edge: Dependency, proven: Json, arguments: Json) -> Json:
 
 
 def _parts(text: str) -> tuple[str, str, str]:
-    """A text, and if it is a path what it lies in and what it is called there."""
+    """A text, and if it is a path its folder and its last part."""
     inside, _, last = text.rpartition("/")
     return text, inside, last if inside else ""
 
 
 def _is_choice(part: Json | None) -> bool:
-    """Whether an argument is chosen from few values, rather than names something."""
+    """Whether an argument is an enum or a boolean."""
     return part is not None and (
         "enum" in part or "boolean" in (part.get("type"), *part.get("type", ()))
     )

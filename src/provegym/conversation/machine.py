@@ -1,8 +1,8 @@
-"""The state machine of a conversation (§3.2, step 3), as it is played on a live world.
+"""The state machine of a conversation (§3.2, step 3), run on a live world.
 
 query → turn → execution → response → continuation. A state is one function from a draft to the name
-of the next state and the next draft. Where it may lead is its return type, from which the picture
-in the docs is drawn.
+of the next state and the next draft. Its return type lists the next states; the picture in the docs
+is drawn from it.
 """
 
 from collections.abc import Callable
@@ -29,14 +29,14 @@ STATES: dict[str, State] = {}
 
 
 def state(function: State) -> State:
-    """Make a function a state of the machine."""
+    """Register a function as a state of the machine."""
     STATES[function.__name__] = function
     return function
 
 
 @state
 def query(draft: Draft) -> tuple[Literal["turn", "aside", "unserved", "refusal", "dropped"], Draft]:
-    """Some time passes; the user has something in mind that works, or cannot work, now."""
+    """Time passes. A goal is drawn that works now, or one that a rule refuses."""
     draft = draft.open_turn(draft.chance.choice(MINUTES) if draft.turns else 0)
     if draft.is_due("aside"):
         return "aside", draft.without_due("aside")
@@ -53,7 +53,7 @@ def query(draft: Draft) -> tuple[Literal["turn", "aside", "unserved", "refusal",
 
 @state
 def turn(draft: Draft) -> tuple[Literal["asking", "execution", "dropped"], Draft]:
-    """The calls that serve the goals are known: the fewest lookups, then the goals themselves."""
+    """The calls are planned: as few lookups as possible, then the goals themselves."""
     calls = len(draft.road) + len(draft.goals)
     asks = draft.goals[0].said.missing is not None
     length = len(draft.steps) + calls + len(draft.turns) + 1 + asks
@@ -66,7 +66,7 @@ def turn(draft: Draft) -> tuple[Literal["asking", "execution", "dropped"], Draft
 
 @state
 def asking(draft: Draft) -> tuple[Literal["execution"], Draft]:
-    """The user left something out; the assistant must ask, and the user answers."""
+    """The user leaves a value out. The assistant must ask for it, and the user answers."""
     goal = draft.goals[0]
     asked = draft.say([goal.said], asks=goal.said.missing)
     return "execution", asked.answer(goal)
@@ -74,7 +74,7 @@ def asking(draft: Draft) -> tuple[Literal["execution"], Draft]:
 
 @state
 def execution(draft: Draft) -> tuple[Literal["recovery", "response"], Draft]:
-    """The calls are made; now and then something else is tried first, and fails."""
+    """The calls are made. Sometimes another call is tried first, and fails."""
     first = len(draft.steps)
     for read in draft.road:
         draft = draft.call(read.tool, read.arguments)
@@ -91,7 +91,7 @@ def execution(draft: Draft) -> tuple[Literal["recovery", "response"], Draft]:
 
 @state
 def recovery(draft: Draft) -> tuple[Literal["response"], Draft]:
-    """What was tried and refused is kept for the transcript: the gold has only what worked."""
+    """A failed attempt goes into the transcript, and not into the reference calls."""
     tried = draft.chance.choice(draft.tried)
     noted = draft.note(attempts=(*draft.example.provenance.attempts, tried))
     return "response", replace(noted, tried=())
@@ -99,7 +99,7 @@ def recovery(draft: Draft) -> tuple[Literal["response"], Draft]:
 
 @state
 def refusal(draft: Draft) -> tuple[Literal["response", "dropped"], Draft]:
-    """The goal cannot be reached; a lookup shows why, and the assistant gives up and explains."""
+    """A rule refuses the goal. A lookup shows why, and the assistant gives up and explains."""
     refused = draft.refused
     assert refused is not None
     if len(draft.steps) + len(refused.road) + len(draft.turns) + 1 > MOST_LENGTH:
@@ -115,14 +115,14 @@ def refusal(draft: Draft) -> tuple[Literal["response", "dropped"], Draft]:
 
 @state
 def aside(draft: Draft) -> tuple[Literal["response"], Draft]:
-    """The user says something that no tool is for."""
+    """The user says something that needs no tool."""
     text = draw_aside(draft.chance.choice(ASIDES), draft.chance)
     return "response", draft.add_turn(Turn(text=text, minutes=draft.minutes), "aside")
 
 
 @state
 def unserved(draft: Draft) -> tuple[Literal["response", "dropped"], Draft]:
-    """The user asks for what only hidden tools could do; the assistant has to say so."""
+    """The user asks for something that only hidden tools can do. The assistant says so."""
     tool = draft.server.tools[draft.cast.hidden[0]]
     goal = draft.planner.draw(draft.session, tool, "complete", {})
     if goal is None:
@@ -137,13 +137,13 @@ def unserved(draft: Draft) -> tuple[Literal["response", "dropped"], Draft]:
 
 @state
 def response(draft: Draft) -> tuple[Literal["continuation"], Draft]:
-    """The assistant answers; what its calls returned is known, and can be spoken of."""
+    """The assistant answers. From now on the user knows the results of its calls."""
     return "continuation", draft.remember()
 
 
 @state
 def continuation(draft: Draft) -> tuple[Literal["query", "end"], Draft]:
-    """The user goes on, less and less likely, or is done."""
+    """The user is done, or goes on by chance, up to a limit of turns."""
     least, most = draft.cast.turns
     count = len(draft.turns)
     if draft.due or count < least:
@@ -155,7 +155,7 @@ def continuation(draft: Draft) -> tuple[Literal["query", "end"], Draft]:
 
 
 def converse(draft: Draft) -> Draft | None:
-    """Play a conversation to its end; None if it was dropped on the way."""
+    """Run the machine to its end; None if the conversation was dropped."""
     at = "query"
     while at not in ("end", "dropped"):
         at, draft = STATES[at](draft)

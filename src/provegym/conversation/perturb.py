@@ -1,6 +1,6 @@
-"""Robustness knobs (§3.2, step 4): what makes an example harder than it need be.
+"""Perturbations that make an example harder (§3.2, step 4): distractor tools, missing enums.
 
-A knob of the toolbox is one function; the share of examples it is turned on in stands beside it.
+A knob of the toolbox is one function. Its decorator names the share of examples that have it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ SHARES = {"irrelevance": 0.05}
 
 
 def knob(share: float) -> Callable[[Turn], Turn]:
-    """Make a function a knob of the toolbox."""
+    """Register a function as a knob of the toolbox."""
 
     def register(function: Turn) -> Turn:
         KNOBS[function.__name__], SHARES[function.__name__] = function, share
@@ -28,7 +28,7 @@ def knob(share: float) -> Callable[[Turn], Turn]:
 
 
 def strangers(name: str, among: Iterable[str]) -> list[str]:
-    """The other servers that could not serve a server's requests, nor it theirs."""
+    """The other servers that are not kin of a server."""
     return [other for other in among if other != name and not are_kin(name, other)]
 
 
@@ -41,7 +41,7 @@ def are_kin(one: str, other: str) -> bool:
 def distractors(
     spec: ToolboxSpec, server: AnyServer, others: Sequence[str], chance: Random
 ) -> ToolboxSpec:
-    """Show three to eight live tools of other servers beside the right ones."""
+    """Show three to eight working tools of other servers as well."""
     tools = [tool for other in others for tool in servers.load(other).tools]
     return put(spec, distractors=tuple(chance.sample(tools, chance.randint(3, 8))))
 
@@ -50,7 +50,7 @@ def distractors(
 def stripped(
     spec: ToolboxSpec, server: AnyServer, others: Sequence[str], chance: Random
 ) -> ToolboxSpec:
-    """Take some value lists out of the schemas; the descriptions still tell them."""
+    """Remove some enums from the schemas. The descriptions still name their values."""
     listed = [
         f"{tool.name}.{argument}"
         for tool in server.tools.values()
@@ -63,7 +63,7 @@ def stripped(
 def perturb(
     server: AnyServer, knobs: Iterable[str], others: Sequence[str], chance: Random
 ) -> ToolboxSpec:
-    """A toolbox with these knobs turned."""
+    """A toolbox with these knobs applied."""
     spec = ToolboxSpec()
     for name in knobs:
         if name in KNOBS:

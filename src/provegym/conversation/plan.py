@@ -1,7 +1,7 @@
-"""Planning backwards: goals that work on the live world, then the fewest lookups (§3.2).
+"""Backward planning (§3.2): draws goals that work on the live world, then the fewest lookups.
 
-The user voices goals, never lookups. What a goal takes and the user does not say must be found by
-reads; the seeker gives the shortest roads, and completion and the contract do the rest.
+The user asks for goals, never for lookups. A value that a goal needs and the user does not say must
+come from a read. A search finds the shortest sequence of reads (a road).
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -28,7 +28,7 @@ PAGING = ("total", "offset", "next_offset", "id")
 
 
 class Borrower(Fuzzer):
-    """Draws texts that are there in the world, and none that it makes up."""
+    """A fuzzer that takes texts from the world and makes up as few as possible."""
 
     def arguments(self, tool: Tool) -> Json:
         """Arguments that fit the tool's schema, none of them extreme."""
@@ -44,9 +44,9 @@ class Borrower(Fuzzer):
 
 
 class Goal(NamedTuple):
-    """A call that works now, how the user asks for it, and what answers if it is a question.
+    """A call that works now, the user's words for it, and JSON pointers to its answer, if a read.
 
-    `unknown` are the keys it takes that nothing had shown when it was drawn.
+    `unknown` are the keys among its arguments that no earlier result has shown.
     """
 
     tool: str
@@ -57,7 +57,7 @@ class Goal(NamedTuple):
 
 
 def borrower(server: AnyServer, chance: Random, pool: Pool) -> Borrower:
-    """A fuzzer for one conversation, which knows what a world holds."""
+    """A fuzzer for one conversation that draws from the records of its world."""
     fuzzer = Borrower(server, f"plan {chance.random()}")
     fuzzer.pool = pool
     return fuzzer
@@ -65,9 +65,9 @@ def borrower(server: AnyServer, chance: Random, pool: Pool) -> Borrower:
 
 @dataclass(frozen=True)
 class Planner:
-    """Draws goals for one conversation and plans what an assistant must look up for them.
+    """Draws goals for one conversation and plans the lookups that they need.
 
-    `results` are those of the calls made so far. The fuzzer learns from every call it tries.
+    `results` holds the results of the calls so far. The fuzzer learns from every call it tries.
     """
 
     server: AnyServer
@@ -83,9 +83,10 @@ class Planner:
     def draw(
         self, session: Session, tool: Tool, level: str, fixed: Json, shows: Sequence[str] = ()
     ) -> Goal | None:
-        """Arguments for which a tool succeeds, and changes the world if it writes, and words.
+        """Draw a goal: a call that succeeds (and changes the world if it writes), and its words.
 
-        At first only those whose result shows something at certain pointers, for a goal to come.
+        In the first half of the tries, the result must hold values at the pointers `shows`, which a
+        later goal needs.
         """
         tries = LINKED_TRIES if fixed else TRIES
         for number in range(tries):
@@ -112,10 +113,10 @@ class Planner:
         return None
 
     def unknown(self, arguments: Json) -> tuple[str, ...] | None:
-        """The keys among arguments that nothing has shown so far.
+        """The keys among arguments that no result has shown so far.
 
-        None if one was shown in passing only and cannot be spoken of by what it is to another:
-        then it is neither known nor to be looked up.
+        None if a key was shown only as a field of another record, and no phrase such as "its owner"
+        names it. Such a key is not known to the user, and a lookup for it would not be necessary.
         """
         voice = self.voice
         keys = [v for v in leaves(arguments) if isinstance(v, str) and not voice.is_known(v)]
@@ -125,15 +126,15 @@ class Planner:
         return None if any(voice.relation(k) is None for k in passing) else tuple(hidden)
 
     def put(self, tool: Tool, arguments: Json, level: str) -> Said | None:
-        """A request in words, at the level of information that was drawn."""
+        """The words of a request, at an information level."""
         if level == "missing":
             return self.voice.ask_short(tool, arguments)
         return self.voice.ask(tool, arguments)
 
     def arguments(self, tool: Tool, fixed: Json, *, spare: bool) -> Json:
-        """Arguments as a user would give them: made up where people do, else from the world.
+        """Arguments as a user would give them: free texts are made up, others are from the world.
 
-        A request with spare words says more than it must, and never nothing at all.
+        With `spare`, some optional arguments are given too; at least one if none is required.
         """
         required = tool.input_schema["required"]
         drawn = self.fuzzer.arguments(tool)
@@ -149,7 +150,7 @@ class Planner:
         return {**given, **fixed}
 
     def _named(self, value: object) -> object:
-        """The value, or another thing of its kind that people have a name for."""
+        """The value, or another entity of its kind that has a name."""
         noun = noun_of(self.server, value)
         if noun is None or value in self.voice.things or value in self.voice.shown:
             return value
@@ -157,7 +158,7 @@ class Planner:
         return self.chance.choice(keys) if keys else value
 
     def _telling(self, session: Session, tool: Tool, arguments: Json, outcome: Outcome) -> Json:
-        """The arguments without the optional ones that change nothing."""
+        """The arguments without the optional ones that have no effect."""
         for name in [n for n in arguments if n not in tool.input_schema["required"]]:
             rest = {n: v for n, v in arguments.items() if n != name}
             one, two = session.fork(), session.fork()
@@ -173,7 +174,7 @@ class Planner:
     def lookups(
         self, session: Session, goals: Iterable[Goal], toolbox: Toolbox, likes: tuple[str, ...]
     ) -> Road | None:
-        """The shortest road of reads to what goals take and the user does not say."""
+        """The shortest sequence of reads that yields the values which the user does not say."""
         goals = list(goals)
         text = " ".join(f"{goal.said.text} {goal.said.answer}" for goal in goals)
         said = spoken_values(session, text)
@@ -202,7 +203,7 @@ class Planner:
         return ranked[0][2] if ranked else None
 
     def _oddity(self, session: Session, road: Road, hidden: Collection[str]) -> tuple[int, int]:
-        """How odd a road is: reads that show a thing only in passing, or are not asked by name."""
+        """Sort key: how many reads do not return a hidden record, then how few have arguments."""
         keys = {"id", *kinds(self.server).chosen}
         strange = 0
         for read in road:
@@ -212,14 +213,14 @@ class Planner:
         return strange, -sum(bool(read.arguments) for read in road)
 
     def _marks(self, thing: Thing, said: set[str]) -> list[Scalar]:
-        """What was said that shows which thing is meant: its own fields, or its relations'."""
+        """The said values that identify an entity: its own fields, or those of related ones."""
         others = self.voice.survey.related.get(thing.key, ())
         about = [thing.fields, *(other.fields for other in others)]
         return [leaf for fields in about for leaf in leaves(fields) if normal(leaf) in said]
 
 
 def _is_plain(read: Read, toolbox: Toolbox, said: set[str]) -> bool:
-    """Whether a read filters by what was said or found, not by guessing among listed values."""
+    """Whether a read has no boolean argument and no enum value that the user did not say."""
     parts = toolbox.schemas[read.tool]["properties"]
     return all(
         not isinstance(value, bool) and ("enum" not in parts[name] or normal(value) in said)
@@ -228,9 +229,10 @@ def _is_plain(read: Read, toolbox: Toolbox, said: set[str]) -> bool:
 
 
 def answer_pointers(result: Json, arguments: Json, question: str) -> tuple[str, ...]:
-    """Where a result says what was asked for: plain fields that were not asked with.
+    """JSON pointers to the answer in a result: scalar fields whose values were not in the question.
 
-    Those that the question speaks of, else all; of a list, how many there are and what is first.
+    Fields that the question mentions come alone, else all. For a list: its total and a field of its
+    first item.
     """
     given = {normal(leaf) for leaf in leaves(arguments)}
     items = result.get("items")

@@ -1,7 +1,7 @@
-"""Failures and what becomes of them (§3.2): corrected arguments, another tool, or giving up.
+"""Error recovery (§3.2): corrected arguments, another tool, or giving up.
 
-The failed call is a teacher's: it stays in the transcript and out of the gold. Giving up has a read
-for its gold, one that shows why the goal cannot be reached.
+A failed call is part of the teacher's transcript and not of the reference calls. Where the
+assistant must give up, the reference call is a read that shows why the goal cannot be reached.
 """
 
 from collections.abc import Iterator
@@ -22,23 +22,23 @@ SOUGHT = 3
 def attempts(
     planner: Planner, session: Session, goal: Goal, first: int, at: int
 ) -> Iterator[Attempt]:
-    """What somebody might try before the goal and be refused: words for a value, or another tool.
+    """Plausible failing calls before a goal: words in the place of a value, or another tool.
 
-    A name in the place of an id is tried before the turn's lookups (its step `first`), all else
-    right before the goal (step `at`).
+    A name in the place of an id is tried before the turn's lookups (its step `first`). Any other
+    attempt is made right before the goal (step `at`).
     """
     tool = planner.server.tools[goal.tool]
     for arguments, early in _misreadings(planner, tool, goal):
         if error := session.fork().call(goal.tool, arguments).error:
             before = first if early else at
             yield Attempt(before=before, tool=goal.tool, arguments=arguments, error=error)
-    if tool.writes:  # a question is no reason to change anything
+    if tool.writes:  # nobody tries a write to answer a question
         for name, arguments in _nearby(planner, session, goal):
             yield Attempt(before=at, tool=name, arguments=arguments, error="rejected")
 
 
 def _misreadings(planner: Planner, tool: Tool, goal: Goal) -> Iterator[tuple[Json, bool]]:
-    """The goal's arguments with words in the place of a value, and whether it is a name."""
+    """The goal's arguments with words in the place of a value, and whether they are a name."""
     for name, value in goal.arguments.items():
         if name in goal.said.derived:
             yield {**goal.arguments, name: goal.said.derived[name]}, False
@@ -51,7 +51,7 @@ def _misreadings(planner: Planner, tool: Tool, goal: Goal) -> Iterator[tuple[Jso
 
 
 def _nearby(planner: Planner, session: Session, goal: Goal) -> Iterator[tuple[str, Json]]:
-    """Other writes that take the same things and are refused by a rule."""
+    """Other writes with the same arguments that a rule refuses."""
     tried = 0
     for other in planner.server.tools.values():
         required = other.input_schema["required"]
@@ -74,7 +74,7 @@ class GiveUp(NamedTuple):
 
 
 def draw_refused(planner: Planner, session: Session, tool: Tool, toolbox: Toolbox) -> GiveUp | None:
-    """A request that is refused for a reason which a lookup shows."""
+    """A request that a rule refuses for a reason that a lookup shows."""
     sought = 0
     for _ in range(TRIES):
         arguments = planner.arguments(tool, {}, spare=False)
@@ -100,7 +100,7 @@ def draw_refused(planner: Planner, session: Session, tool: Tool, toolbox: Toolbo
 def _reason(
     session: Session, goal: Goal, road: tuple[Read, ...], message: str
 ) -> tuple[int, tuple[str, ...]] | None:
-    """Which read of a road shows a value that the refusal speaks of, beside the thing itself."""
+    """The first read whose result shows a value of the error message, in the goal's record."""
     keys = {normal(leaf) for leaf in leaves(goal.arguments)}
     for number, read in enumerate(road):
         result = session.fork().call(read.tool, read.arguments).value
@@ -121,7 +121,7 @@ def _reason(
 
 
 def _tells(name: str, value: Any) -> bool:
-    """Whether a field may tell why: what a thing is called does not."""
+    """Whether a field can explain a refusal. Names and ids cannot."""
     if name in ("name", "title") or name.endswith(("_name", "_id")):
         return False
     return isinstance(value, int | float | str) and not isinstance(value, bool) and value != ""

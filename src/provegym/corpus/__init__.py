@@ -1,1 +1,1 @@
-"""A corpus: which conversations it keeps, its files, its figures, and its export to trainers."""
+"""A corpus of examples: selection, deduplication, JSONL files, statistics, export to trainers."""

@@ -1,4 +1,4 @@
-"""The card of a corpus: its README, with what a reader and `datasets.load_dataset` need to know."""
+"""The dataset card of a corpus: a README for people and for `datasets.load_dataset`."""
 
 import shlex
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from provegym.corpus.figures import figures
 from provegym.templates import fill
 from provegym.trace import BadFile, Example, read
 
-# Whatever is nested is free-form: `datasets` calls that json, and has it from version 4.7 on.
+# Nested columns have the type `json`, which `datasets` knows from version 4.7 on.
 COLUMNS = {
     "schema": "int64",
     "id": "string",
@@ -30,13 +30,13 @@ KEPT = "kept"
 
 
 class AskedFor(Protocol):
-    """What was asked for: any dataclass whose fields are the command's options."""
+    """A dataclass whose fields are the options of `provegym synth`."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
 def card(folder: Path, funnel: Mapping[str, int], order: AskedFor) -> str:
-    """The README of the corpus in a folder, made by an order, with what became of candidates."""
+    """The README of a corpus. `funnel` counts the candidates kept and dropped, by reason."""
     shards = {split: sorted(folder.glob(f"{split}-*.jsonl")) for split in SPLITS}
     known = {
         split: figures(example for shard in found for example in read(shard, Example))
@@ -44,7 +44,9 @@ def card(folder: Path, funnel: Mapping[str, int], order: AskedFor) -> str:
         if found
     }
     if not known:
-        raise BadFile(f"{folder} has no shards such as {SPLITS[0]}-00000.jsonl to write a card of")
+        raise BadFile(
+            f"{folder} has no shard such as {SPLITS[0]}-00000.jsonl; name the folder of a corpus"
+        )
     ours = set(servers.names())
     foreign = sorted({name for split in known.values() for name in split["servers"]} - ours)
     return fill(
@@ -62,7 +64,7 @@ def card(folder: Path, funnel: Mapping[str, int], order: AskedFor) -> str:
 
 
 def command(order: AskedFor) -> str:
-    """The command that makes a corpus, from the options it was made with."""
+    """The command line that makes this corpus again."""
     parts = ["provegym synth"]
     for field in fields(order):
         value = getattr(order, field.name)

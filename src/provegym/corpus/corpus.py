@@ -1,8 +1,8 @@
-"""From candidates to a corpus: verified, counted out, in one ordered pass that can be resumed.
+"""Synthesis of a corpus with parallel workers: deterministic, and resumable after a crash.
 
-Workers draw and verify candidates, a few on one world at a time, in rounds over the servers that
-are still to give some. Keeping them is decided one after the other, so the same seed gives the same
-bytes whatever the number of workers, and after a kill as well.
+Synthesis runs in rounds. In each round, workers draw and verify a few candidates on one world of
+every server whose quota is not full. One process then decides, in a fixed order, which candidates
+to keep. So one seed always gives the same bytes, whatever the number of workers or interruptions.
 """
 
 import os
@@ -33,7 +33,8 @@ from provegym.workers import Workers, local
 
 PER_ROUND, PIECE = 8, 2
 SHAPES = 4_000
-# A round has a world of every server for each so many examples: as many cores as there are worlds.
+# A larger corpus uses more worlds per server and round, so that more cores can work:
+# one world per WIDE examples.
 WIDE = 20_000
 IDLE_ROUNDS = 25
 SHARD = 4_000
@@ -43,10 +44,10 @@ MIXES = {"paper": SHARES, "multi_turn": {"multi_turn": 1}}
 
 @dataclass(frozen=True)
 class Order:
-    """What corpus to make: so many examples of these servers (all, if none is named).
+    """The options of a corpus: its size, and its servers (all servers if none is named).
 
-    A mix is the paper's, or conversations alone. Split by servers, four are held out, and as many
-    examples as a tenth of the training part come from them, on worlds of their own.
+    `mix` is the paper's mix of kinds, or multi-turn conversations alone. With `split`, four servers
+    are held out. The held-out part is a tenth of the training part, on worlds of its own.
     """
 
     size: int
@@ -67,7 +68,10 @@ class Order:
         train = tuple(name for name in chosen if name not in HELD_OUT)
         apart = tuple(name for name in chosen if name in HELD_OUT)
         if not train or not apart:
-            raise BadFile(f"split by servers holds out {', '.join(HELD_OUT)}; name some of both")
+            raise BadFile(
+                f"split by servers holds out {', '.join(HELD_OUT)};"
+                " name some of them and some other servers"
+            )
         held_out = max(len(apart), self.size // 10)
         seen = tuple(name for name in servers.names() if name not in HELD_OUT)
         return (
@@ -77,7 +81,7 @@ class Order:
 
 
 class DrawJob(NamedTuple):
-    """Some candidates to draw on one world of one server, of shapes that are still wanted."""
+    """A job for a worker: draw candidates of wanted shapes on one world of one server."""
 
     part: CorpusPart
     server: str
@@ -88,7 +92,7 @@ class DrawJob(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A candidate that keeps the contract, or why there is none."""
+    """A verified example, or the reason why the candidate was dropped."""
 
     shape: Shape
     example: Example | None
@@ -100,13 +104,13 @@ Drawn = tuple[list[Made], int]
 
 
 def draw(job: DrawJob) -> Drawn:
-    """Candidates of wanted shapes, verified, and the number to go on from."""
+    """Draw and verify candidates; return them and the number of the next candidate."""
     aims, number = aim(job)
     return [attempt(each) for each in aims], number
 
 
 def aim(job: DrawJob) -> tuple[list[Aim], int]:
-    """The next places whose shapes are wanted, and the number to go on from."""
+    """Find the next places whose shapes are wanted, and the number of the next candidate."""
     held_out = job.part.name == "heldout"
     span = ALL_WORLDS - TRAIN_WORLDS if held_out else TRAIN_WORLDS
     world = job.round % span + (TRAIN_WORLDS if held_out else 0)
@@ -123,13 +127,13 @@ def aim(job: DrawJob) -> tuple[list[Aim], int]:
 
 
 def attempt(aim: Aim) -> Made:
-    """What becomes of a candidate."""
+    """Make one candidate and check it."""
     place, wanted = aim
     return judge(wanted, candidate(place, wanted))
 
 
 def judge(wanted: Shape, example: Example | None) -> Made:
-    """A candidate held to the filters that need no other: its errors and the contract."""
+    """Apply the filters that look at one candidate alone: its error rate and the contract."""
     if example is None:
         return Made(wanted, None, "no goal found")
     example, gold = complete_and_replay(example)
@@ -140,13 +144,13 @@ def judge(wanted: Shape, example: Example | None) -> Made:
 
 
 def _error_rate(example: Example) -> float:
-    """The share of a teacher's calls that fail: those it tried first, of all it made."""
+    """The share of a teacher's calls that failed."""
     failed = len(example.provenance.attempts)
     return failed / (failed + len(example.paths[0].steps))
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """How far a corpus has come, and what it was asked for."""
+    """A checkpoint of the synthesis: its progress, and the options that decide its bytes."""
 
     asked: str
     part: int
@@ -160,7 +164,7 @@ class Saved(msgspec.Struct, frozen=True):
 
 
 class Corpus:
-    """A corpus while it is made."""
+    """The synthesis of a corpus, with its progress."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -178,12 +182,12 @@ class Corpus:
 
     @property
     def asked(self) -> str:
-        """What was asked for, as far as it decides the bytes."""
+        """The options that decide the bytes of the corpus, as JSON."""
         parts = [(part.name, part.size, part.servers, dict(part.mix)) for part in self.order.parts]
         return msgspec.json.encode((self.order.seed, parts)).decode()
 
     def make(self, bar: Progress, workers: Workers | None = None) -> dict[str, Counter[str]]:
-        """Make the corpus, or go on with it; return what became of its candidates, by part."""
+        """Make or resume the corpus; count, by part, candidates kept and dropped by reason."""
         self._prove(bar)
         self._begin()
         self._resume()
@@ -205,31 +209,31 @@ class Corpus:
         return self.funnel
 
     def _goes_on(self) -> bool:
-        """Whether there is more to find; what some servers cannot give, others may in the end."""
+        """Whether to run another round. After idle rounds, any server may fill another's quota."""
         if self.idle == IDLE_ROUNDS and len(self.part.servers) > 1 and not self.quotas.free:
             self.quotas.free, self.idle = True, 0
         return self.kept < self.part.size and self.idle < IDLE_ROUNDS
 
     def missing(self) -> str:
-        """What could not be made, and why, in a sentence; nothing if all was."""
+        """A message that says how many examples are missing and why; empty if none is."""
         if self.kept == self.part.size and self.at + 1 == len(self.order.parts):
             return ""
         left = self.quotas.left
         short = [name for name in self.part.servers if any(left[name, kind] > 0 for kind in SHARES)]
         return (
             f"{self.kept} of {self.part.size} {self.part.name} examples were found, then"
-            f" {IDLE_ROUNDS} rounds gave no more ({self._reasons()}); {', '.join(short)} could not"
-            " give theirs: ask for fewer, or for more servers"
+            f" {IDLE_ROUNDS} rounds gave no more ({self._reasons()}); too few came from"
+            f" {', '.join(short)}: ask for fewer examples, or name more servers"
         )
 
     def _reasons(self) -> str:
-        """Why candidates of this part were dropped: the three commonest reasons."""
+        """The three most frequent reasons why candidates of this part were dropped."""
         dropped = self.funnel[self.part.name].copy()
         dropped.pop("kept", None)
         return ", ".join(f"{count} {why}" for why, count in dropped.most_common(3))
 
     def _prove(self, bar: Progress) -> None:
-        """The graphs are built once, before the workers need them."""
+        """Build the dependency graphs before the workers need them."""
         names = dict.fromkeys(name for part in self.order.parts for name in part.servers)
         task = bar.add_task("proving edges", total=len(names))
         for name in names:
@@ -238,8 +242,8 @@ class Corpus:
         bar.remove_task(task)
 
     def _run(self, workers: Workers) -> None:
-        """One round: some candidates from every server that is to give more."""
-        wanted = deepcopy(self.quotas)  # what is kept in this round must not change its own draws
+        """Run one round: draw some candidates from every server whose quota is not full."""
+        wanted = deepcopy(self.quotas)  # an example kept in this round must not change its draws
         wide = max(1, self.part.size // WIDE)
         jobs = [
             DrawJob(
@@ -268,7 +272,7 @@ class Corpus:
         self._save()
 
     def _draw(self, jobs: list[DrawJob], workers: Workers) -> Iterator[Drawn]:
-        """What each job comes to; few are cut into pieces, to keep all workers busy."""
+        """Run the jobs. Few jobs are cut into small batches, to keep all workers busy."""
         aimed = list(workers.map(partial(map, aim), jobs, batch=1))
         aims = [each for some, _ in aimed for each in some]
         pieces = PIECE if len(jobs) <= len(self.part.servers) else PER_ROUND
@@ -295,7 +299,7 @@ class Corpus:
         return self.order.out / f"{self.part.name}-{self.kept // SHARD:05d}.jsonl"
 
     def _save(self) -> None:
-        """Write down how far it is; what it counts is in the files by then."""
+        """Write a checkpoint. The examples that it counts are on disk already."""
         shards = sorted(self.order.out.glob(f"{self.part.name}-*.jsonl"))
         size = sum(shard.stat().st_size for shard in shards)
         saved = Saved(
@@ -312,7 +316,7 @@ class Corpus:
         write_atomically(self.state, msgspec.json.encode(saved))
 
     def _resume(self) -> None:
-        """Go on where it was left: what was written after the last note is drawn again."""
+        """Resume from the checkpoint. Examples written after it are cut off and drawn again."""
         try:
             self.order.out.mkdir(parents=True, exist_ok=True)
             if not self.state.exists():
@@ -327,7 +331,7 @@ class Corpus:
             raise BadFile(f"{self.state}: {problem}; remove the folder to start anew") from None
         if saved.asked != self.asked:
             raise BadFile(
-                f"{self.order.out} holds a corpus that was asked for differently; choose another"
+                f"{self.order.out} holds a corpus made with other options; choose another folder"
             )
         self._restore(saved)
 
@@ -362,7 +366,7 @@ def shape_of(example: Example) -> Shape:
 
 
 def _cut(folder: Path, name: str, size: int) -> None:
-    """Cut the shards of a part to so many bytes in all."""
+    """Truncate the shards of a part to `size` bytes in all."""
     for shard in sorted(folder.glob(f"{name}-*.jsonl")):
         kept = min(size, shard.stat().st_size)
         os.truncate(shard, kept)

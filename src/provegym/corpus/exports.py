@@ -1,7 +1,7 @@
-"""A corpus in the forms that trainers read, one line after the other: TRL, verl, SFT, OpenAI.
+"""Export of a corpus to the formats of trainers: TRL (GRPO and SFT), verl, OpenAI fine-tuning.
 
-A form is one function from an example to a row, found by decorator. Rows go to JSON lines, or to
-Parquet where the output's name says so.
+A form is a function from an example to a row, registered with a decorator. Rows are streamed to
+JSON lines, or to Parquet if the name of the output ends in `.parquet`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ Columns = dict[str, Any]
 
 
 class Form(NamedTuple):
-    """How a row is made, and the types of its columns in Parquet; none if it is JSON lines only."""
+    """An export format: a function that makes a row, and its Parquet column types (or none)."""
 
     make: Make
     columns: Columns
@@ -36,7 +36,7 @@ FORMS: dict[str, Form] = {}
 
 
 def form(**columns: Any) -> Callable[[Make], Make]:
-    """Make a function a form of export."""
+    """Register a function as a form of export."""
 
     def register(function: Make) -> Make:
         FORMS[function.__name__] = Form(function, columns)
@@ -53,9 +53,9 @@ def trl(example: Example, index: int, split: str) -> Json:
 
 @form(messages=[JSON], tools="string", learn=["bool"])
 def sft(example: Example, index: int, split: str) -> Json:
-    """TRL's SFT, conversational with tools; `learn` says which messages the loss is for.
+    """TRL's SFT, conversational with tools; `learn` is a loss mask over messages.
 
-    Chat templates write arguments out themselves, so they are objects here. `tools` is JSON text,
+    Arguments are objects here, because chat templates serialise them. `tools` is JSON text,
     because a column has one type and schemas differ.
     """
     messages, learn = transcript(example)
@@ -75,9 +75,9 @@ def sft(example: Example, index: int, split: str) -> Json:
     agent_name="string",
 )
 def verl(example: Example, index: int, split: str) -> Json:
-    """verl's datasets: `agent_name` is the loop that plays the example in `extra_info`.
+    """verl's datasets: `agent_name` is the agent loop that plays the example in `extra_info`.
 
-    verl itself shows the prompt only in its reports. The loop writes its own, with the tools.
+    verl shows `prompt` in its reports only. The agent loop writes its own prompt, with the tools.
     """
     return {
         "data_source": f"provegym/{example.server or 'imported'}",
@@ -97,14 +97,14 @@ def verl(example: Example, index: int, split: str) -> Json:
 
 @form()
 def openai(example: Example, index: int, split: str) -> Json:
-    """OpenAI's fine-tuning files; what is not to be learnt has weight 0."""
+    """OpenAI's fine-tuning files. Assistant messages outside the loss have weight 0."""
     messages, learn = transcript(example)
     told = [
         message if right or message["role"] != "assistant" else {**message, "weight": 0}
         for message, right in zip(messages, learn, strict=True)
     ]
     tools = Toolbox.of(example).openai()
-    # A file with an empty list of tools is refused.
+    # OpenAI refuses a file with an empty list of tools.
     shown = {"tools": tools, "parallel_tool_calls": True} if tools else {}
     return {"messages": told, **shown}
 
@@ -117,7 +117,8 @@ def native(example: Example) -> str:
 def from_row(row: Mapping[str, Any]) -> Example:
     """An example from a row of `datasets`, where a field that equals its default is null.
 
-    Its reader may be one bit off in a float; to fifteen digits, all that a world has, it is right.
+    Its reader may change the last bit of a float, so floats are rounded to 15 digits. No world has
+    more.
     """
     held = {name: _exact(value) for name, value in row.items() if value is not None}
     return msgspec.convert(held, Example)
@@ -132,7 +133,7 @@ def _exact(value: Any) -> Any:
 
 
 def _with_objects(message: Json) -> Json:
-    """A message whose calls have their arguments as objects."""
+    """The message with the arguments of its calls as objects, not as JSON text."""
     if not message.get("tool_calls"):
         return message
     calls = [
@@ -144,7 +145,7 @@ def _with_objects(message: Json) -> Json:
 
 
 def shards(source: Path, split: str) -> list[Path]:
-    """The files of one split of a corpus; a file, or a folder without shards, is all one split."""
+    """The files of one split of a corpus. A file, or a folder without shards, is one split."""
     if not source.exists():
         raise BadFile(f"{source}: there is no such file or folder")
     if not source.is_dir():
@@ -152,7 +153,7 @@ def shards(source: Path, split: str) -> list[Path]:
     named = sorted(source.glob(SHARD))
     found = [path for path in named if path.name.startswith(f"{split}-")]
     if named and not found:
-        raise BadFile(f"{source} has no {split} shards, only {named[0].name} and the like")
+        raise BadFile(f"{source} has no {split} shards, only shards such as {named[0].name}")
     files = found or sorted(source.glob("*.jsonl"))
     if not files:
         raise BadFile(f"{source} holds no .jsonl file")
@@ -168,7 +169,7 @@ def export(source: Path, out: Path, name: str, split: str = "train") -> Iterator
 def write_rows(
     examples: Iterable[Example], out: Path, name: str, split: str = "train"
 ) -> Iterator[int]:
-    """Write examples in a form, as `export` does; the file appears under its name when whole."""
+    """Write examples in a form, as `export` does. The file appears only when it is complete."""
     make, columns = FORMS[name]
     parquet = out.suffix == ".parquet"
     if parquet and not columns:

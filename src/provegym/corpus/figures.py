@@ -1,4 +1,4 @@
-"""What a corpus is like, in numbers, counted in one pass, with the goals some of them have."""
+"""Statistics of a corpus, counted in one pass: kinds, knobs, tool coverage, diversity, goals."""
 
 import re
 from collections import Counter, defaultdict
@@ -22,9 +22,9 @@ Pairs = set[tuple[str, str]]
 def figures(
     examples: Iterable[Example], pairs_of: Callable[[str], Pairs] | None = None
 ) -> dict[str, Any]:
-    """Counts and shares of a corpus; under `goals` those that have one, with whether it is met.
+    """Counts and shares of a corpus. `goals` holds the figures with a goal, and if it is met.
 
-    `pairs_of` gives the proven edges of a server; by default its graph is asked.
+    `pairs_of` gives the proven edges of a server; by default they come from its graph.
     """
     tally = Tally()
     for example in examples:
@@ -49,7 +49,7 @@ def proven_pairs(name: str) -> Pairs:
 
 
 class Tally:
-    """The counts of a corpus while it is read."""
+    """The running counts while a corpus is read."""
 
     def __init__(self) -> None:
         self.kinds: Counter[str] = Counter()
@@ -82,7 +82,7 @@ class Tally:
             self._follow(example, steps)
 
     def _hear(self, example: Example) -> None:
-        """Count what the user says, and how."""
+        """Count the openings, ids and distinct texts of the user's turns."""
         slots = example.provenance.slots
         for number, turn in enumerate(example.turns):
             words = tuple(re.findall(r"[\w']+", turn.text.casefold()))
@@ -92,7 +92,7 @@ class Tally:
             self.masked.add(hash(mask(turn.text, slots[number] if number < len(slots) else ())))
 
     def _follow(self, example: Example, steps: Sequence[Step]) -> None:
-        """Count what is called, and what it needs."""
+        """Count the tools, sequences, chains and edges of an example."""
         self.sequences[example.server][tuple(step.tool for step in steps)] += 1
         self.gold[example.server].update({step.tool for step in steps})
         lengths = Counter(step.turn for step in steps)
@@ -108,9 +108,9 @@ class Tally:
 
 
 def handed_on(example: Example) -> Pairs:
-    """Which tools hand something on to which: a value that is taken, or the state that is needed.
+    """The data flow between tools, as pairs: the second tool uses a value or state of the first.
 
-    Whatever would have served a step as well hands on the same.
+    The alternatives of a step count as sources too.
     """
     steps = example.paths[0].steps
     pairs: Pairs = set()
@@ -135,7 +135,7 @@ def handed_on(example: Example) -> Pairs:
 
 
 def mask(text: str, slots: Sequence[str]) -> str:
-    """What the user says with the slots' values blanked out, longest first."""
+    """The text of a turn with the slots' values blanked out, longest first."""
     for phrase in sorted(slots, key=len, reverse=True):
         text = text.replace(phrase, "_") if phrase else text
     return text.casefold()
@@ -206,7 +206,7 @@ def _shares(counts: Counter[str]) -> dict[str, float]:
 
 
 def _knob(tally: Tally, name: str) -> dict[str, float]:
-    """How often a knob was turned: of all examples, and of those with a task."""
+    """The share of examples with a knob: of all examples, and of those with a task."""
     counts = tally.knobs.get(name, Counter())
     talks = sum(tally.kinds[kind] for kind in TALKS)
     turned = sum(counts[kind] for kind in TALKS)
@@ -214,18 +214,18 @@ def _knob(tally: Tally, name: str) -> dict[str, float]:
 
 
 def _dominance(tally: Tally, counts: Mapping[str, Counter[Any]]) -> float:
-    """The largest share of a server's examples that one thing occurs in."""
+    """The largest share of a server's examples that contain one tool or one sequence."""
     shares = (max(count.values()) / tally.servers[name] for name, count in counts.items())
     return max(shares, default=0.0)
 
 
 def _spread(tally: Tally) -> float:
-    """How many times as many examples the largest server has as the smallest."""
+    """The ratio of the largest server's examples to the smallest server's."""
     sizes = [count for name, count in tally.servers.items() if name]
     return max(sizes, default=1) / min(sizes, default=1)
 
 
 def _commonest(tally: Tally, name: str) -> Json:
-    """The sequence of calls that most of a server's examples have, and how many do."""
+    """The most frequent sequence of tools in a server's examples, and its share."""
     tools, count = tally.sequences[name].most_common(1)[0]
     return {"tools": list(tools), "share": count / tally.servers[name]}

@@ -1,7 +1,7 @@
-"""A corpus of one foreign server: as every other, but counted out loosely and a few at a time.
+"""Synthesis of a corpus from one foreign MCP server, in small rounds and in one process.
 
-What such a server can give is not known before, so only the kinds of examples are exact: knobs and
-information levels come as they are drawn.
+Nobody knows before what a foreign server can offer. So only the counts of kinds are exact; knobs
+and information levels have the shares that come by chance.
 """
 
 from collections.abc import Iterator
@@ -25,15 +25,15 @@ from provegym.workers import Workers
 
 PER_ROUND = 2
 SMALLEST = 100
-# Starts of a server, for the writes that are tried: per tool to explore it, and per example.
+# How often the server is started to try writes: per tool that is explored, and per example.
 TO_EXPLORE, TO_MAKE = 15, 10
-# Seconds beside them, for calls.
+# Seconds for calls, beside the starts.
 PER_TOOL, PER_EXAMPLE = 1.0, 0.5
 
 
 @dataclass(frozen=True)
 class ForeignOrder(Order):
-    """What corpus to make, and of whose server: the command's options."""
+    """The options of a corpus from a foreign server."""
 
     mcp: str = ""
     allow_writes: bool = False
@@ -44,13 +44,13 @@ class ForeignOrder(Order):
 
     @property
     def parts(self) -> tuple[CorpusPart, ...]:
-        """One part: nothing is held out of a single world."""
+        """One training part. A foreign server has one world, so nothing is held out."""
         mix = {kind: share for kind, share in MIXES[self.mix].items() if kind in KINDS}
         return (CorpusPart("train", self.size, self.servers, mix),)
 
 
 class Loose(Quotas):
-    """Exact by kind alone."""
+    """Quotas that count only the kinds of examples."""
 
     def wants(self, server: str, shape: Shape) -> bool:
         """Whether another one of this kind is wanted."""
@@ -58,15 +58,15 @@ class Loose(Quotas):
 
 
 class LooseKeeper(Keeper):
-    """As strict as for a larger corpus: a server may have few tools."""
+    """Deduplication as for at least 100 examples, because a server may have few tools."""
 
     def objection(self, example: Example, of_server: int) -> str:
-        """Why an example is not kept, or nothing."""
+        """Why an example is not kept; empty if it is."""
         return super().objection(example, max(of_server, SMALLEST))
 
 
 def draw(job: DrawJob) -> Drawn:
-    """A few candidates of wanted kinds, verified, and the number to go on from."""
+    """Draw and verify a few candidates; return them and the number of the next candidate."""
     made: list[Made] = []
     number = job.first
     while len(made) < PER_ROUND and job.quotas.open(job.server):
@@ -79,7 +79,7 @@ def draw(job: DrawJob) -> Drawn:
 
 
 class ForeignCorpus(Corpus):
-    """A corpus of a server that is connected, while it is made."""
+    """The synthesis of a corpus from a connected foreign server."""
 
     def __init__(self, order: ForeignOrder, server: ForeignServer) -> None:
         servers.add(server, asks_of(server))
@@ -93,11 +93,11 @@ class ForeignCorpus(Corpus):
 
     @property
     def asked(self) -> str:
-        """What was asked for, and of which state of the server."""
+        """The options that decide the bytes of the corpus, and the version of the server."""
         return msgspec.json.encode((super().asked, self.server.version)).decode()
 
     def _prove(self, bar: Progress) -> None:
-        """Explore the server, and stop where none of its tools ever worked."""
+        """Explore the server; raise an error if nothing can be asked of it."""
         task = bar.add_task("exploring", total=None)
         if not usable(self.server):
             raise HostError(self._nothing_works())
@@ -117,11 +117,11 @@ class ForeignCorpus(Corpus):
         return f"none of the {len(self.server.tools)} tools of {name} ever worked: {why}"
 
     def _draw(self, jobs: list[DrawJob], workers: Workers) -> Iterator[Drawn]:
-        """In this process, to which the server is connected."""
+        """Draw in this process, because the server is connected to it."""
         return map(draw, jobs)
 
     def missing(self) -> str:
-        """What could not be made, and why, in a sentence; nothing if all was."""
+        """A message that says how many examples are missing and why; empty if none is."""
         if self.kept == self.part.size:
             return ""
         asked = usable(self.server)
@@ -134,7 +134,7 @@ class ForeignCorpus(Corpus):
 
 
 def expected(server: ForeignServer, size: int, start: float) -> str:
-    """Roughly how long a corpus may take, in words, where a start takes so many seconds."""
+    """A rough estimate of the time for a corpus, in words. `start` is the seconds per start."""
     writes = sum(tool.writes for tool in server.tools.values())
     starts = TO_EXPLORE * writes + (TO_MAKE * size if writes else 0)
     seconds = starts * start + PER_TOOL * len(server.tools) + PER_EXAMPLE * size

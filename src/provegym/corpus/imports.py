@@ -1,7 +1,7 @@
-"""Abstention data of others: When2Call's and xLAM-irrelevance's originals as examples.
+"""Import of public abstention data sets, When2Call and xLAM-irrelevance, as examples.
 
-Neither may be shipped, so a user brings the file. Their tools are shown by schema alone and cannot
-be called; what pays is not to call them.
+Their licences forbid us to ship them, so the user brings the file. A model sees the schemas of
+their tools and cannot call them. It is rewarded for making no call.
 """
 
 import re
@@ -29,11 +29,11 @@ Row = tuple[str, str, list[Any]]
 
 
 class _Wrong(Exception):
-    """A field is not what it must be; said as "field: what was expected"."""
+    """A field is wrong. The message reads "field: what was expected"."""
 
 
 def when2call(row: Json) -> Row | None:
-    """NVIDIA's When2Call, its SFT or its preference file; None where the answer is a call.
+    """A row of NVIDIA's When2Call, SFT or preference file; None if the answer is a call.
 
     The fields: `tools`, `messages` and, in the preference file, `chosen_response`.
     """
@@ -51,7 +51,7 @@ def when2call(row: Json) -> Row | None:
 
 
 def xlam_irrelevance(row: Json) -> Row | None:
-    """xLAM-irrelevance: `query`, with `tools` and `answers` as JSON text; the answer is no call."""
+    """A row of xLAM-irrelevance: `query`, and as JSON text `tools` and `answers` (empty)."""
     if _list(row, "answers"):
         raise _Wrong("answers: must be empty, as no tool fits")
     return _text(row, "query"), "", _list(row, "tools")
@@ -119,8 +119,8 @@ def _example(key: str, row: Row) -> Example:
 def schema(tool: Json) -> Json:
     """A tool as name, description and JSON schema.
 
-    The originals write types as Python does, and either a schema or bare arguments; what must be
-    given stands in a list of its own, or is all that has neither a default nor the mark "optional".
+    The originals name types as Python does, and have either a schema or bare arguments. Required
+    arguments are listed; without a list, all that have no default and no mark "optional".
     """
     given = tool.get("parameters") or {}
     bare = "properties" not in given and given.get("type") not in ("dict", "object")
@@ -141,7 +141,7 @@ def schema(tool: Json) -> Json:
 
 
 def argument(part: Any) -> Json:
-    """The JSON schema of an argument; a type we do not know is left open."""
+    """The JSON schema of an argument. An unknown type is left out."""
     part = _object(part, "tools: parameters")
     kept = {key: part[key] for key in ("description", "default", "enum") if key in part}
     name = str(part.get("type") or "").casefold().removeprefix("typing.").removeprefix("optional[")
@@ -166,7 +166,7 @@ def _object(value: Any, field: str) -> Json:
 
 
 def _list(row: Json, field: str) -> list[Any]:
-    """A list, or JSON text of one; a tool within may be JSON text as well."""
+    """A list, given as a list or as JSON text. Its elements may be JSON text as well."""
     value = row.get(field)
     try:
         if isinstance(value, str):
@@ -186,7 +186,7 @@ def _text(row: Json, field: str) -> str:
 
 
 def write_examples(source: str, path: Path, out: Path) -> tuple[int, int]:
-    """Write the examples of an original file; how many there are, and how many rows were left."""
+    """Write the examples of an original file; return how many rows were kept and left out."""
     kept = left = 0
     try:
         with atomic_path(out) as part, part.open("wb") as file:

@@ -1,4 +1,4 @@
-"""Deduplication: no near copy, no sequence of tools and no single tool too often.
+"""Near-duplicate removal by Jaccard similarity, with caps on frequent tools and tool sequences.
 
 Two examples are near copies if the Jaccard similarity of their sets of calls is at least 0.70.
 """
@@ -17,7 +17,7 @@ MOST_TOOL = 0.68
 
 
 class Keeper:
-    """Remembers what was kept, and objects to what is too like it."""
+    """Remembers the examples that were kept, and says why another one is too similar to them."""
 
     def __init__(self) -> None:
         self.sets: list[frozenset[str]] = []
@@ -27,7 +27,7 @@ class Keeper:
         self.tools: Counter[str] = Counter()
 
     def objection(self, example: Example, of_server: int) -> str:
-        """Why an example is not kept, where its server gives so many in all; or nothing."""
+        """Why an example is not kept; empty if it is. `of_server` is its server's quota."""
         if _words(example) in self.texts:
             return "the same words twice"
         steps = example.paths[0].steps
@@ -41,9 +41,10 @@ class Keeper:
         return "a near copy" if self._is_near_copy(_calls(example)) else ""
 
     def _is_near_copy(self, calls: frozenset[str]) -> bool:
-        # A near copy lacks at most so many of these calls, so it has one of any that are more.
-        lacks = len(calls) - ceil(NEAR_COPY * len(calls) - 1e-9)
-        rarest = sorted(calls, key=lambda call: len(self.holders.get(call, ())))[: lacks + 1]
+        # Prefix filter: a near copy lacks at most `missing` of these calls. So it shares at least
+        # one of the `missing + 1` rarest, and only examples that hold one of those are compared.
+        missing = len(calls) - ceil(NEAR_COPY * len(calls) - 1e-9)
+        rarest = sorted(calls, key=lambda call: len(self.holders.get(call, ())))[: missing + 1]
         near = {number for call in rarest for number in self.holders.get(call, ())}
         return any(
             len(calls & self.sets[number]) / len(calls | self.sets[number]) >= NEAR_COPY
@@ -63,13 +64,13 @@ class Keeper:
         self.tools.update({step.tool for step in example.paths[0].steps})
 
     def next_part(self) -> None:
-        """Count sequences and tools anew; what was kept stays known."""
+        """Reset the counts of sequences and tools. The kept examples stay known."""
         self.sequences.clear()
         self.tools.clear()
 
 
 def _calls(example: Example) -> frozenset[str]:
-    """An example's calls as they are compared."""
+    """The set of an example's calls, each as a text of tool and arguments."""
     steps = example.paths[0].steps
     given = [msgspec.json.encode(literals(step.arguments), order="sorted") for step in steps]
     return frozenset(f"{step.tool}{args!r}" for step, args in zip(steps, given, strict=True))

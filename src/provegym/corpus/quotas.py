@@ -1,4 +1,4 @@
-"""Which candidates a corpus keeps: exact counts, none too like another, nothing too often."""
+"""Quotas of a corpus: how many examples of each server, kind, knob and information level."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -13,9 +13,6 @@ from provegym.conversation.kinds import SHARES, Shape
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
 from provegym.graph.dependency import cached
 
-NEAR_COPY = 0.70
-MOST_SEQUENCE = 0.02
-MOST_TOOL = 0.68
 SLACK = 0.002
 LEAST_WEIGHT, MOST_WEIGHT = 0.75, 1.4
 SYNTHESISED = ("multi_turn", "clarification")
@@ -24,7 +21,7 @@ SYNTHESISED = ("multi_turn", "clarification")
 class CorpusPart(NamedTuple):
     """One part of a corpus: how many examples, of which servers, in which mix.
 
-    `others` are the servers whose tools and topics may occur besides.
+    `others` are the servers whose tools and topics may be used as distractors.
     """
 
     name: str
@@ -35,10 +32,10 @@ class CorpusPart(NamedTuple):
 
 
 class Quotas:
-    """How many more of each sort are wanted: exactly so many per kind and per server.
+    """Counts how many more examples of each sort are wanted.
 
-    Knobs and information levels come to their shares within two thousandths. Once `free`, what some
-    servers could not give is wanted of any.
+    The counts per server and kind are exact. Knobs and information levels may miss their shares by
+    0.2 %. Once `free` is set, every server may fill the quota of another.
     """
 
     def __init__(self, part: CorpusPart) -> None:
@@ -61,16 +58,16 @@ class Quotas:
             self.left["level", level] = wanted + slack
 
     def wants(self, server: str, shape: Shape) -> bool:
-        """Whether another one of this shape is wanted."""
+        """Whether another example of this shape is wanted."""
         _, *others = labels(server, shape)
         return self._owed(server, shape.kind) and all(self.left[label] > 0 for label in others)
 
     def take(self, server: str, shape: Shape) -> None:
-        """Count one that is kept."""
+        """Count an example that is kept."""
         self.left.subtract(labels(server, shape))
 
     def open(self, server: str) -> bool:
-        """Whether a server is to give more examples."""
+        """Whether more examples of a server are wanted."""
         return any(self._owed(server, kind) for kind in SHARES)
 
     def _owed(self, server: str, kind: str) -> bool:
@@ -79,7 +76,7 @@ class Quotas:
 
 
 def spread(part: CorpusPart) -> list[str]:
-    """The server of each example of a part: one with much to show gives up to twice another's."""
+    """The server of each example. A server with more proven edges gets up to twice as many."""
     pairs = {name: len(cached(servers.load(name)).pairs()) or 1 for name in part.servers}
     middle = median(pairs.values())
     weights = {n: min(MOST_WEIGHT, max(LEAST_WEIGHT, sqrt(p / middle))) for n, p in pairs.items()}
@@ -88,17 +85,17 @@ def spread(part: CorpusPart) -> list[str]:
 
 
 def labels(server: str, shape: Shape) -> Iterator[object]:
-    """What an example of some shape counts towards."""
+    """The quotas that an example of this shape counts towards."""
     yield server, shape.kind
     for knob in KNOB_SHARES:
-        if knob != "irrelevance" or shape.kind == "multi_turn":  # no other kind can have it
+        if knob != "irrelevance" or shape.kind == "multi_turn":  # no other kind has this knob
             yield knob, knob in shape.knobs
     if shape.level:
         yield "level", shape.level
 
 
 def share_out(total: int, shares: Mapping[str, float]) -> dict[str, int]:
-    """Whole numbers that sum to a total, as near to the shares as can be."""
+    """Largest remainder method: whole numbers in proportion to shares that sum to a total."""
     whole = sum(shares.values())
     exact = {name: total * share / whole for name, share in shares.items()}
     counts = {name: int(value) for name, value in exact.items()}

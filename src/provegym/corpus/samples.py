@@ -1,4 +1,4 @@
-"""Some examples of a corpus, drawn at random and told as conversations, for people to read."""
+"""Reservoir sampling of a corpus, and its examples as conversations in Markdown."""
 
 import re
 import textwrap
@@ -17,14 +17,14 @@ SPECIAL = re.compile(r"([\\`*<\[])")
 
 
 class Drawn(NamedTuple):
-    """Examples drawn from a corpus, in its order, and how many it has in all."""
+    """Examples drawn from a corpus, in corpus order, and the size of the corpus."""
 
     examples: list[Example]
     total: int
 
 
 def sample(examples: Iterable[Example], count: int, seed: int) -> Drawn:
-    """So many examples, each as likely as any other; no more than these are held at a time."""
+    """Reservoir sampling: `count` random examples in one pass, with `count` in memory."""
     chance, total = Random(f"samples {seed}"), 0
     held: list[tuple[int, Example]] = []
     for total, example in enumerate(examples, 1):
@@ -36,9 +36,9 @@ def sample(examples: Iterable[Example], count: int, seed: int) -> Drawn:
 
 
 def tell(example: Example) -> Iterator[str]:
-    """An example in Markdown, line by line: what it is, then what is said and called.
+    """An example in Markdown, line by line: its facts, then its messages and calls.
 
-    Calls that go out together stand together.
+    Calls of one message stand together.
     """
     yield from (f"## {example.id}", "", " · ".join(facts(example)), "")
     yield from (f"*{plain(example.system)}*", "")
@@ -57,7 +57,7 @@ def tell(example: Example) -> Iterator[str]:
 
 
 def facts(example: Example) -> Iterator[str]:
-    """What an example is, in a few words each."""
+    """Short facts about an example: kind, server, persona, knobs."""
     made = example.provenance
     yield example.kind
     yield f"{example.server}, world {example.seed}" if example.server else "no server"
@@ -73,7 +73,7 @@ def facts(example: Example) -> Iterator[str]:
 
 
 def called(told: Transcript, at: int) -> Iterator[str]:
-    """The calls of a message with what they came to; what fails on purpose is marked."""
+    """The calls of a message with their results. A call that fails on purpose is marked."""
     calls = told.messages[at]["tool_calls"]
     results = {m["tool_call_id"]: m["content"] for m in told.messages if m["role"] == "tool"}
     for call in calls:
@@ -84,7 +84,7 @@ def called(told: Transcript, at: int) -> Iterator[str]:
 
 
 def given(arguments: str) -> str:
-    """Arguments as in a call, name by name; those that a model garbled as they are."""
+    """Arguments as in a call, name by name. Text that is not JSON stays as it is."""
     try:
         held: Json = msgspec.json.decode(arguments)
     except msgspec.DecodeError:
@@ -93,21 +93,21 @@ def given(arguments: str) -> str:
 
 
 def shortened(result: str) -> str:
-    """A result, or its beginning."""
+    """A result, cut after SHOWN characters."""
     text = spaced(result.encode())
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def spaced(text: bytes) -> str:
-    """JSON on one line, with blanks at which it can be folded."""
+    """JSON on one line, with spaces at which it can be wrapped."""
     return msgspec.json.format(text, indent=0).decode()
 
 
 def fold(text: str, first: str = "") -> list[str]:
-    """A long line as several, further in after the first."""
+    """Wrap a long line; the lines after the first are indented."""
     return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=" " * 6)
 
 
 def plain(text: str) -> str:
-    """Words that Markdown shows as they are."""
+    """The text with Markdown's special characters escaped."""
     return SPECIAL.sub(r"\\\1", text)

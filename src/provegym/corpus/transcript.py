@@ -1,7 +1,8 @@
-"""How a good assistant plays an example, as messages to learn from, played on the live world.
+"""Gold transcripts for supervised fine-tuning: an example played by a perfect assistant.
 
-Calls with no edge between them go out together. Attempts that a teacher made in vain are played too
-and marked, so that a model sees how to recover and does not learn to fail.
+The calls run on the live world. Calls with no edge between them go into one message. A teacher's
+failed attempts are played too, but are outside the loss: a model sees how to recover from an error
+and does not learn to make it.
 """
 
 from collections import defaultdict
@@ -20,7 +21,7 @@ CAPS = Caps(assistant_turns=64)
 
 
 class Transcript(NamedTuple):
-    """Messages, and for each whether a model should learn to write it."""
+    """Messages, and a loss mask: for each message, whether a model should learn to write it."""
 
     messages: list[Json]
     learn: list[bool]
@@ -33,19 +34,19 @@ def transcript(example: Example) -> Transcript:
 
 
 def play_gold(example: Example) -> list[Json]:
-    """The messages of a conversation in which everything goes as it should."""
+    """Play the first path of an example and return the messages of the conversation."""
     player = Player(example, CAPS)
     assistant = GoldAssistant(player)
     run_now(player.play(assistant))
     for served, call in zip(assistant.script.sent, player.calls, strict=True):
         if call.checks.ran != (served is not None):
-            what = f"fails: {call.result}" if served is not None else "works, and is there to fail"
+            what = f"fails: {call.result}" if served is not None else "works, but must fail"
             raise BadFile(f"{example.id}: {call.tool} {what}; see `provegym verify`")
     return player.messages
 
 
 def lessons(messages: Sequence[Json]) -> list[bool]:
-    """Which messages are the assistant's, and led to no error."""
+    """The loss mask: true for the assistant's messages whose calls had no error."""
     failed = {m["tool_call_id"] for m in messages if m["role"] == "tool" and _is_error(m)}
     return [
         message["role"] == "assistant"
@@ -63,7 +64,7 @@ def _is_error(message: Json) -> bool:
 
 
 def plan(example: Example) -> Plan:
-    """Per user turn the messages of the first path, each failed attempt before its step."""
+    """The messages of the first path per user turn. A failed attempt stands before its step."""
     attempts: dict[int, list[ToolCall]] = defaultdict(list)
     for attempt in example.provenance.attempts:
         attempts[attempt.before].append(tool_call(attempt.tool, attempt.arguments))
@@ -79,7 +80,7 @@ def plan(example: Example) -> Plan:
 def together(steps: Sequence[Step], turn: int) -> list[list[int]]:
     """The steps of a turn in as few messages as their edges allow.
 
-    What is to be answered is read after all that was changed before.
+    A read that answers the user comes after all writes before it.
     """
     level: dict[int, int] = {}
     for at, step in enumerate(steps):
@@ -96,14 +97,14 @@ def together(steps: Sequence[Step], turn: int) -> list[list[int]]:
 
 
 class GoldAssistant:
-    """Makes the calls of a plan, and ends each turn with words about what they came to."""
+    """A scripted assistant that makes the calls of a plan and ends each turn with an answer."""
 
     def __init__(self, player: Player) -> None:
         self.player = player
         self.script = Script(player.example, plan(player.example))
 
     async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
-        """The next calls, or the words that end the turn."""
+        """The next calls, or the answer that ends the turn."""
         reply = await self.script.reply(messages, tools)
         if reply.calls:
             return reply
@@ -124,17 +125,17 @@ class GoldAssistant:
         return Reply(text=words(scene, self.player.toolbox))
 
     def _tellable(self, call: Call) -> Json:
-        """A call's arguments less secrets such as codes; an id is told by its name."""
+        """A call's arguments without secrets such as codes. Arguments that are ids are kept."""
         secret = self.player.session.tools[call.tool][0].arguments.sensitive
         given = (call.arguments or {}).items()
         return {n: v for n, v in given if n not in secret or n.endswith("_id")}
 
     def _refusal(self, turn: int) -> str:
-        """Why what the user wants cannot be done, found out on a fork of the world."""
+        """The error message of an infeasible request, from a trial call on a fork of the world."""
         wanted = self.player.example.provenance.infeasible
         if wanted is None or wanted.turn != turn:
             return ""
         outcome = self.player.session.fork().call(wanted.tool, wanted.arguments)
         if outcome.ok:
-            raise BadFile(f"{self.player.example.id}: {wanted.tool} works, and is there to fail")
+            raise BadFile(f"{self.player.example.id}: {wanted.tool} works, but must fail")
         return str(outcome.value["message"])

@@ -1,1 +1,1 @@
-"""The dependency graph of a server: which tool needs which, proven by running calls."""
+"""The dependency graph of a server: which tool depends on which, proven by running calls."""

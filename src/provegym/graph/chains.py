@@ -1,4 +1,4 @@
-"""Chains of dependent calls, drawn so that every edge is used and no tool dominates (§3.2)."""
+"""Random walks in the dependency graph that use every edge and favour no tool (§3.2)."""
 
 from collections import Counter, defaultdict
 from random import Random
@@ -12,14 +12,14 @@ MOST = 0.5
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """Tools in an order in which each depends on the one before it, and the edges that say so."""
+    """A sequence of tools, each depending on the one before it, and the edges between them."""
 
     tools: tuple[str, ...]
     edges: tuple[Dependency, ...]
 
 
 def sample(graph: Graph, count: int, seed: int = 0) -> tuple[Chain, ...]:
-    """So many chains of two to five tools; with as many as there are edges, each edge is used."""
+    """Draw chains of two to five tools. With as many chains as edges, every edge is used."""
     sampler = ChainSampler(graph, seed)
     return tuple(sampler.draw() for _ in range(count if graph.edges else 0))
 
@@ -43,7 +43,7 @@ class ChainSampler:
         """One more chain."""
         length = self.chance.randint(SHORTEST, LONGEST)
         path = [self._least(list(range(len(self.edges))))]
-        self.edge_uses.update(path)  # what a chain is drawn around counts twice
+        self.edge_uses.update(path)  # the first edge of a chain counts twice
         while len(path) < length - 1:
             ways = self._ways(path)
             if not ways:
@@ -59,7 +59,7 @@ class ChainSampler:
         return Chain(tools, edges)
 
     def _ways(self, path: list[int]) -> list[int]:
-        """The edges that make a path longer by a tool that is neither in it nor used too much."""
+        """The edges that extend a path by a tool that is not in it and not used too often."""
         first, last = self.edges[path[0]].source, self.edges[path[-1]].target
         inside = {first, *(self.edges[number].target for number in path)}
         onward = [n for n in self.leaving[last] if self._is_free(self.edges[n].target, inside)]
@@ -71,7 +71,7 @@ class ChainSampler:
         return tool not in inside and self.tool_uses[tool] <= MOST * self.drawn
 
     def _least(self, numbers: list[int]) -> int:
-        """The edge used least, then the one whose tools were; chance decides the rest."""
+        """The least used edge; ties go to the least used tools, then to chance."""
         return min(
             numbers,
             key=lambda number: (

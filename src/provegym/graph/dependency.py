@@ -1,8 +1,8 @@
 """The dependency graph of a server, proven by execution (§3.2, step 1).
 
-Explicit A → B: a value A returned makes a required argument of B work where values from elsewhere
-do not. Implicit A → B: with the same arguments B fails without A and succeeds with it. Each edge
-carries its evidence: the run with A and the run without, both from the seed of its world.
+Explicit edge A → B: a value that A returned works as a required argument of B, and values from
+other tools do not. Implicit edge A → B: the same call of B fails without A and succeeds after A.
+Each edge carries its evidence: the calls with A and the calls without, both from a fresh world.
 """
 
 from contextlib import suppress
@@ -27,7 +27,7 @@ GRAPHS_KEPT = 64
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """A call of an edge's evidence and what it came to."""
+    """A call in the evidence of an edge, and its result."""
 
     tool: str
     arguments: Json
@@ -36,7 +36,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class Dependency(msgspec.Struct, frozen=True, omit_defaults=True):
-    """B depends on A: by which value, and the calls on a fresh world that show it."""
+    """An edge of the graph: target depends on source, with the value that is passed, and proof."""
 
     kind: Literal["explicit", "implicit"]
     source: str
@@ -49,7 +49,7 @@ class Dependency(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Graph(msgspec.Struct, frozen=True):
-    """What depends on what on one server."""
+    """The dependency graph of one server."""
 
     server: str
     key: str
@@ -64,7 +64,7 @@ class Graph(msgspec.Struct, frozen=True):
 def build(server: AnyServer, seed: int = 0) -> Graph:
     """Prove the edges of a server on two worlds, and on more while some write never worked.
 
-    A large server shows enough of itself on one, and a foreign one has no other.
+    One world is enough for a large server. A foreign server has only one world.
     """
     worlds = THRIFTY.worlds if server.foreign else Effort().worlds
     found: dict[tuple[str, ...], Dependency] = {}
@@ -79,20 +79,20 @@ def build(server: AnyServer, seed: int = 0) -> Graph:
 
 
 def graph_key(server: AnyServer, seed: int) -> str:
-    """What a cached graph is good for: these schemas, this world and this way of proving."""
+    """The cache key of a graph: a hash of the schemas, the seed, the version and the method."""
     schemas = [(tool.name, tool.description, tool.input_schema) for tool in server.tools.values()]
     what = (METHOD, schemas, seed, server.version)
     return blake2b(msgspec.json.encode(what), digest_size=12).hexdigest()
 
 
 def cached(server: AnyServer, seed: int = 0, folder: Path | None = None) -> Graph:
-    """The graph from memory or from disk; where neither has it, it is built and kept in both."""
+    """The graph from the cache in memory or on disk; a missing one is built and cached."""
     return _kept(server, seed, folder or cache_folder() / "graphs")
 
 
 @lru_cache(maxsize=GRAPHS_KEPT)
 def _kept(server: AnyServer, seed: int, folder: Path) -> Graph:
-    """The graph in a file, or built and written to it; what cannot be read is built anew."""
+    """The graph from its file; a missing or unreadable file is written anew."""
     key = graph_key(server, seed)
     file = folder / f"{server.name}-{key}.json"
     with suppress(FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
@@ -106,7 +106,7 @@ def _kept(server: AnyServer, seed: int, folder: Path) -> Graph:
 
 
 def prove_edges(server: AnyServer, seed: int) -> tuple[list[Dependency], set[str]]:
-    """Every edge that one world of a server shows, and the tools that worked there."""
+    """Every edge that can be proven on one world of a server, and the tools that worked there."""
     seen = Observer(server, seed).explore()
     prover, lifts = Prover(seen), Unblocker(seen)
     lifts.backwards()
@@ -123,7 +123,7 @@ def prove_edges(server: AnyServer, seed: int) -> tuple[list[Dependency], set[str
 
 
 def explicit_edge(proof: Proof, seed: int) -> Dependency:
-    """An edge from a value that opens a lock."""
+    """An edge for a value that is passed from one tool to another."""
     return Dependency(
         kind="explicit",
         source=proof.source.tool,
@@ -137,7 +137,7 @@ def explicit_edge(proof: Proof, seed: int) -> Dependency:
 
 
 def implicit_edge(lift: Lift, seed: int) -> Dependency:
-    """An edge from a write that lifts a rule."""
+    """An edge for a write that makes another call possible."""
     return Dependency(
         kind="implicit",
         source=lift.write.tool,

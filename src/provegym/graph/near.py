@@ -1,4 +1,4 @@
-"""Calls that have to do with another call: drawn from what it named, returned or was told."""
+"""Guided fuzzing: draws calls related to another call, from its arguments, result and errors."""
 
 import re
 from collections import defaultdict
@@ -19,7 +19,7 @@ NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 
 
 class Near:
-    """The values around one call, by the names that arguments have."""
+    """The values related to one call, by argument name."""
 
     def __init__(self, seen: Observer, tried: Tried) -> None:
         self.seen = seen
@@ -45,7 +45,7 @@ class Near:
             self.names[name] += [value for value in some if value not in self.names[name]]
 
     def _rows(self, known: list[str]) -> Iterator[TableRow]:
-        """The records that go by one of these texts, or that have one of them as a title."""
+        """The records whose key is one of these texts, or that hold one of them in a field."""
         by_key, titled = self.seen.pool.by_key, self.seen.titled
         for text in known:
             if text in by_key:
@@ -53,11 +53,11 @@ class Near:
             yield from titled.get(text, ())[:3]
 
     def named(self, slot: Slot) -> list[str]:
-        """The texts near that call that go by an argument's name, its own ones first."""
+        """The related texts with the same name as an argument; those of the call come first."""
         return texts(self.names.get(_name(slot), []))
 
     def meant(self, slot: Slot) -> list[str]:
-        """The keys near that call of the records that an argument may mean."""
+        """The keys of related records that an argument may refer to."""
         nouns = self.seen.pool.nouns(_name(slot), self.seen.about(slot))
         return texts([key for noun in nouns for key in self.names.get(f"{noun}_id", ())])
 
@@ -72,7 +72,7 @@ def _mentioned(message: str) -> list[str]:
 
 
 def draw_near(seen: Observer, tool: Tool, near: Near, count: int) -> Iterator[Json]:
-    """Calls of a tool that take up the values near another call, each once."""
+    """Draw calls of a tool that use values related to another call, without repeats."""
     chance = Random(f"{seen.seed} {tool.name} {near.about}")
     templates = [tried.arguments for tried in seen.worked[tool.name]]
     templates = templates or [tried.arguments for tried in seen.refused[tool.name]]
@@ -94,7 +94,7 @@ Plan = list[tuple[Slot, list[str]]]
 
 
 def _plans(seen: Observer, tool: Tool, near: Near) -> list[Plan]:
-    """Which places to fill: all that are named alike, each that is meant, each with anything."""
+    """Which arguments to fill: all with the same name, each that may refer, each with any value."""
     named: Plan = [(s, values) for s in seen.slots[tool.name] if (values := near.named(s))]
     needed = [part for part in named if part[0].required]
     meant: Plan = [(s, values) for s in seen.slots[tool.name] if (values := near.meant(s))]
@@ -108,7 +108,7 @@ def _plans(seen: Observer, tool: Tool, near: Near) -> list[Plan]:
 
 
 def _varied(tool: Tool, arguments: Json, near: Near, chance: Random) -> Json:
-    """The same call with numbers from nearby and other listed words."""
+    """The same call with related numbers and other enum values."""
     varied = dict(arguments)
     for name, part in tool.input_schema["properties"].items():
         if name in varied and isinstance(varied[name], int | float):
@@ -119,7 +119,7 @@ def _varied(tool: Tool, arguments: Json, near: Near, chance: Random) -> Json:
 
 
 def _numbers(near: Near, name: str, schema: Json) -> list[float]:
-    """The numbers near a call that an argument may take, those of its own name first."""
+    """The related numbers that fit an argument; those with its name come first."""
     kinds = schema.get("type", ())
     if "integer" not in kinds and "number" not in kinds:
         return []

@@ -1,7 +1,8 @@
-"""What can be learnt of a server from outside: its schemas, calls and forks, and nothing else.
+"""Black-box exploration of a server: it uses schemas, calls and forks, and nothing else.
 
-Every tool is tried with values that other calls returned. What worked, what a rule refused, and
-which output yields which value is kept; the dependency graph is proven from it.
+Every tool is tried with values that other calls returned. The observer keeps the calls that worked,
+the calls that a rule refused, and which result yields which value. The dependency graph is proven
+from these.
 """
 
 import re
@@ -29,7 +30,7 @@ VERBS = re.compile(r"^(?:list|search|get|find|show|track|read|check|view|lookup|
 
 
 class Effort(NamedTuple):
-    """How much is tried: plenty where a fork costs a microsecond."""
+    """The numbers of trial calls. The defaults are high, because a fork takes a microsecond."""
 
     worlds: int = 4
     reads: int = 24
@@ -45,12 +46,12 @@ class Effort(NamedTuple):
     work: int = 10_000
 
 
-# A foreign server starts anew for nearly every write that is tried; its reads are cheap.
+# A foreign server is restarted for nearly every write that is tried; its reads are cheap.
 THRIFTY = Effort(1, 60, 14, 5, 2, 2, 1, 2, 1, 12, 6, 400)
 
 
 class Origin(NamedTuple):
-    """Where a value comes from: a tool and a place in its result, lists folded into `*`."""
+    """Where a value comes from: a tool and a JSON pointer into its result; `*` is any index."""
 
     tool: str
     pointer: str
@@ -64,7 +65,7 @@ class Branch(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """A call, the world it was made on, what it came to, and the session after it."""
+    """A trial call: the world before it, its outcome, and the session after it."""
 
     tool: str
     arguments: Json
@@ -74,12 +75,12 @@ class Tried(NamedTuple):
 
     @property
     def after(self) -> Branch:
-        """The world this call leaves."""
+        """The world after this call."""
         return Branch(self.session, (*self.before.path, self))
 
     @property
     def recognised(self) -> bool:
-        """Whether it got past looking its arguments up: it ran, or a rule of the domain spoke."""
+        """Whether its arguments were found: it worked, or a rule of the domain refused it."""
         return self.outcome.ok or self.outcome.error in RULES
 
 
@@ -148,7 +149,7 @@ class Observer:
                 self.titled[text].append(row)
 
     def nouns_like(self, text: str) -> list[str]:
-        """The record nouns whose keys look like a text: the same but for the number at its end."""
+        """The kinds of records whose keys look like a text: equal but for the number at the end."""
         return self._stems.get(stem_of(text), [])
 
     def about(self, slot: Slot) -> str:
@@ -157,7 +158,7 @@ class Observer:
         return str(schema.get("description", ""))
 
     def _try(self, tool: Tool, tries: int, *, blind: bool) -> None:
-        """Try a tool so many times; while nothing is known, only if it may be tried blindly."""
+        """Try a tool `tries` times. While no record is known, only `blind` allows arguments."""
         known, required = blind or bool(self.pool.rows), tool.input_schema["required"]
         if not known and required:
             return
@@ -168,7 +169,7 @@ class Observer:
             self.note(tried)
 
     def _turn_pages(self, tool: Tool) -> None:
-        """Go on where a list says that there is more."""
+        """Follow the pagination of a list."""
         names, arguments = tool.input_schema["properties"], {"limit": PAGE}
         if tool.input_schema["required"] or "offset" not in names or self.pages[tool.name]:
             return
@@ -183,7 +184,7 @@ class Observer:
             arguments = {"limit": PAGE, "offset": more}
 
     def _arguments(self, tool: Tool) -> Json:
-        """Arguments that fit the schema; lists of texts hold what their description asks for."""
+        """Arguments that fit the schema. Lists of texts hold keys that their description names."""
         arguments = self.fuzzer.arguments(tool)
         for slot in self.slots[tool.name]:
             name = slot.path[0]
@@ -207,7 +208,7 @@ class Observer:
             self._keep(self.refused[tried.tool], tried, REFUSED)
 
     def made(self, tool: str) -> list[Tried]:
-        """The calls of a write to go on from; on a foreign server first those that name news."""
+        """The successful calls of a write; on a foreign server, those with new names come first."""
         calls, most = self.worked[tool], self.effort.made
         if self.server.foreign:
             calls = sorted(calls, key=self._staleness)
@@ -218,17 +219,17 @@ class Observer:
         return not any(text in said for text in news), not news, len(str(tried.arguments))
 
     def news(self, tried: Tried) -> list[str]:
-        """The texts of a call that no read has shown, those that it gives back first."""
+        """The texts of a call that no read has shown; those in its result come first."""
         new = [text for text in texts(leaves(tried.arguments)) if text not in self.titled]
         said = list(leaves(tried.outcome.value))
         return sorted(new, key=lambda text: text not in said)
 
     def can_fail(self, tool: str) -> bool:
-        """Whether it is worth asking when a tool fails; only where asking is dear is it guessed."""
+        """Whether a tool may fail. On a foreign server, where trials are slow: whether it has."""
         return not self.server.foreign or tool in self.failed
 
     def _keep(self, kept: list[Tried], tried: Tried, most: int) -> None:
-        """Keep so many calls, of one shape a few or an eighth."""
+        """Keep up to `most` calls, and of one shape a few or an eighth of them."""
         if len(kept) >= most or any(tried.arguments == other.arguments for other in kept):
             return
         count = self._shapes[tried.tool]
@@ -237,7 +238,7 @@ class Observer:
             kept.append(tried)
 
     def _take_in(self, tried: Tried) -> None:
-        """Note every text a read yields that did not go into it."""
+        """Note every text that a read yields and that was not among its arguments."""
         value = tried.outcome.value
         for pointer, leaf in self.spots(value):
             if isinstance(leaf, str) and leaf and not echoes(leaf, tried.arguments):
@@ -251,7 +252,7 @@ class Observer:
 
 
 def echoes(leaf: str, arguments: Json) -> bool:
-    """Whether a result merely gives back what a call was given, perhaps spelt out in full."""
+    """Whether a result only repeats an argument of the call, perhaps in a longer form."""
     given = [str(value) for value in leaves(arguments)]
     long = [value for value in given if len(value) >= ECHO]
     return leaf in given or any(
@@ -260,7 +261,7 @@ def echoes(leaf: str, arguments: Json) -> bool:
 
 
 def shape(tried: Tried) -> tuple[Any, ...]:
-    """What sort of call it was: the rule that spoke, else its arguments and plain words."""
+    """The kind of a call: the rule that refused it, else its argument names and plain words."""
     if not tried.outcome.ok:
         return (complaint(tried.outcome),)
     words = (v for v in tried.arguments.values() if isinstance(v, str) and v.isalpha())
@@ -268,27 +269,27 @@ def shape(tried: Tried) -> tuple[Any, ...]:
 
 
 def complaint(outcome: Outcome) -> str:
-    """Which rule spoke: the message of a failure without names, numbers and quotes."""
+    """Which rule refused a call: the error message without names, numbers and quotes."""
     message = str(outcome.value["message"])
     plain = re.sub(r"'[^']*'|\"[^\"]*\"|\S*\d\S*", "", message)
     return " ".join(word for word in plain.split() if not word[0].isupper())
 
 
 def key_of(record: Json) -> str | None:
-    """What a record goes by: its id, else its first plain string."""
+    """The key of a record: its id, else its first string without spaces."""
     if isinstance(record.get("id"), str):
         return str(record["id"])
     return next((v for v in record.values() if isinstance(v, str) and v and " " not in v), None)
 
 
 def name_of(record: Json) -> str | None:
-    """What a record of a foreign server goes by: a field that is usually its name, else any."""
+    """The key of a foreign server's record: a field such as id or name, else as `key_of`."""
     named = (record.get(name) for name in NAMED)
     return next((v for v in named if isinstance(v, str) and v), None) or key_of(record)
 
 
 def stem_of(text: str) -> str:
-    """What keys of a sort have in common: what comes before the number at their end."""
+    """The common part of keys of one kind: the text before the number at the end."""
     stem = text.rstrip("0123456789")
     return stem if len(stem) > 2 and stem != text else ""
 

@@ -1,4 +1,7 @@
-"""Proof of explicit edges: a value that one call returned makes an argument of another work."""
+"""Proof of explicit edges: a value that one call returned works as an argument of another.
+
+A lock is an argument that accepts few values. A value opens a lock if the call then works.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -9,7 +12,7 @@ from provegym.language.values import leaves
 
 
 class Proof(NamedTuple):
-    """A place of a result whose value makes a call work, and the run in which it is missing."""
+    """A value in a result that makes a call work, and a run without it that fails."""
 
     source: Origin
     slot: Slot
@@ -18,12 +21,12 @@ class Proof(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Whether the value means nothing before the first call: the same call fails there."""
+        """Whether the value is new: the same call fails before the first call."""
         return self.failed.arguments == self.worked.arguments
 
 
 class Key(NamedTuple):
-    """A call that got past a place, one that did not, and whether that was for being unknown."""
+    """A call whose value opens a lock, one whose value does not, and if that was "not found"."""
 
     known: Tried
     failed: Tried
@@ -31,7 +34,7 @@ class Key(NamedTuple):
 
 
 class Lock(NamedTuple):
-    """A place that only few values open, with some keys."""
+    """An argument that accepts only few values, with calls that show it."""
 
     slot: Slot
     keys: list[Key]
@@ -48,8 +51,8 @@ class Prover:
     def proofs(self, targets: Iterable[str]) -> Iterator[Proof]:
         """Every explicit edge to some tools.
 
-        What writes return comes first: a call that works only after one becomes a call to start
-        from when it is the turn of what reads yield.
+        Values from writes are tried first. A call that works only after a write then serves as a
+        template when values from reads are tried.
         """
         writes = [write for tool in self.seen.writes for write in self.seen.made(tool.name)]
         for lock in self._locks(targets):
@@ -71,7 +74,7 @@ class Prover:
         return [lock for slot in needed if (lock := self._lock(slot)).keys]
 
     def _lock(self, slot: Slot) -> Lock:
-        """The calls in which nearly all values from elsewhere fail where theirs stood."""
+        """The calls that fail with nearly every value of another kind in this argument."""
         lock = Lock(slot, [])
         worked, refused = self.effort.templates, self.effort.refused
         for calls, most in ((self.seen.worked, worked), (self.seen.refused, refused)):
@@ -96,7 +99,7 @@ class Prover:
         return Key(tried, (unknown or failed)[0], 2 * len(unknown) >= len(failed))
 
     def _kin(self, value: str) -> set[Origin]:
-        """The places that yield values of the same sort: half are the same, or they look alike."""
+        """The places that yield values of the same kind: half are equal, or they look alike."""
         if value not in self.kin:
             yields = self.seen.yields
             homes = [values.keys() for values in yields.values() if value in values]
@@ -112,7 +115,7 @@ class Prover:
         return self.kin[value]
 
     def _read(self, source: Origin, lock: Lock) -> Proof | None:
-        """Whether values that a read yields open a lock, tried together with the read itself."""
+        """A proof that values from a read open a lock, with the read made before the call."""
         for key in lock.keys:
             values = self._yielded(source, key.known, lock.slot)
             swaps = {v: _swap(key.known.before, key.known, lock.slot, v) for v in values}
@@ -127,7 +130,7 @@ class Prover:
         return None
 
     def _yielded(self, source: Origin, tried: Tried, slot: Slot) -> dict[str, Tried]:
-        """Some values of a place and the calls that yield them, the one that was used first."""
+        """Some values of a place and the calls that yield them; the value in use comes first."""
         values, used = self.seen.yields[source], taken(tried.arguments, slot.path)
         own = self.effort.own
         some = list(values)[:: max(1, len(values) // own)][:own]
@@ -140,7 +143,7 @@ class Prover:
         return sample
 
     def _written(self, write: Tried, lock: Lock) -> Proof | None:
-        """A value that a write returns and that opens a lock on the world it leaves."""
+        """A proof that a value returned by a write opens a lock on the world after it."""
         unknown = {str(leaf) for leaf in leaves(write.arguments)}
         for key in lock.keys:
             made = _again(write, key.known.before)
@@ -156,11 +159,11 @@ class Prover:
         return None
 
     def _spots(self, tried: Tried) -> Iterator[tuple[str, Scalar | bool]]:
-        """The values that a call yields, with their places."""
+        """The values in the result of a call, with their JSON pointers."""
         return self.seen.spots(tried.outcome.value if tried.outcome.ok else None)
 
     def _missing(self, write: Tried, worked: Tried, key: Key, leaf: str) -> Tried | None:
-        """The run without the write: with its value where that is new, else with another one."""
+        """The failing run without the write: with the same value if it is new, else another."""
         bare = attempt(write.before, worked.tool, worked.arguments)
         if not bare.recognised:
             return bare
@@ -172,5 +175,5 @@ def _swap(world: Branch, tried: Tried, slot: Slot, value: str) -> Tried:
 
 
 def _again(write: Tried, world: Branch) -> Tried:
-    """The same write on the world that another call needs, where that is not the seed."""
+    """The same write on the world that another call needs, unless that is the fresh world."""
     return attempt(world, write.tool, write.arguments) if world.path else write

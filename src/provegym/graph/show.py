@@ -1,4 +1,4 @@
-"""What `provegym graph` prints: the edges as text, their evidence, or JSON."""
+"""The output of `provegym graph`: edges as text, their evidence, or JSON."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ def as_json(graph: Graph) -> str:
 
 
 def list_edges(graph: Graph) -> str:
-    """One line per edge, by the tool that depends on another."""
+    """One line per edge, grouped by the dependent tool."""
     wide = max((len(edge.source) for edge in graph.edges), default=0)
     lines = [f"{graph.server}: {len(graph.tools)} tools, {len(graph.edges)} dependencies"]
     for target in graph.tools:
@@ -29,7 +29,7 @@ def list_edges(graph: Graph) -> str:
 def list_evidence(graph: Graph, tool: str) -> str:
     """The evidence of every edge that enters or leaves a tool."""
     edges = [edge for edge in graph.edges if tool in (edge.source, edge.target)]
-    return "\n\n".join(explain(edge) for edge in edges) or f"nothing depends on {tool}, nor it"
+    return "\n\n".join(explain(edge) for edge in edges) or f"{tool} has no dependencies"
 
 
 def _by(edge: Dependency) -> str:
@@ -37,7 +37,7 @@ def _by(edge: Dependency) -> str:
 
 
 def explain(edge: Dependency) -> str:
-    """An edge in words: what it says, the run with its source and the run without."""
+    """An edge in words: its tools and value, the run with its source, the run without."""
     value = f": {edge.argument} is {edge.pointer}" if edge.argument else ""
     lines = [f"{edge.source} → {edge.target}, {edge.kind}{value} (world {edge.seed})", "with:"]
     lines += [f"  {_shown(run)}" for run in edge.with_source]

@@ -1,4 +1,4 @@
-"""Places: where the arguments of a tool take a text, and where a result holds a value."""
+"""JSON pointers with wildcards: where arguments take free text, and where results hold values."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ EACH = "*"
 
 
 class Slot(NamedTuple):
-    """A place among a tool's arguments that takes any text, as a path of names."""
+    """A place in a tool's arguments that takes free text, as a path of names."""
 
     tool: str
     path: tuple[str, ...]
@@ -19,12 +19,12 @@ class Slot(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The path as one word, the elements of a list folded: settings/*/device_id."""
+        """The path as one word, with `*` for any list element: settings/*/device_id."""
         return "/".join(self.path)
 
 
 def slots(tool: Tool) -> list[Slot]:
-    """Every place of a tool's arguments that takes any text: no listed value, no day, no time."""
+    """Every place in a tool's arguments that takes free text: no enum, no date, no time."""
     return list(_slots(tool.name, tool.input_schema, (), True))
 
 
@@ -46,7 +46,7 @@ def _slot(tool: str, schema: Json, path: tuple[str, ...], required: bool) -> Ite
 
 
 def taken(arguments: Any, path: tuple[str, ...]) -> Any:
-    """What arguments hold at a place, the first element of a list for all; None if nothing."""
+    """The value at a place, or None. In a list the first element is taken."""
     for name in path:
         if name == EACH:
             arguments = arguments[0] if arguments else None
@@ -56,7 +56,7 @@ def taken(arguments: Any, path: tuple[str, ...]) -> Any:
 
 
 def filled(arguments: Any, path: tuple[str, ...], value: Scalar) -> Any:
-    """The same arguments with another value at a place; in a list it takes the first one's."""
+    """The same arguments with another value at a place. In a list the first element changes."""
     if not path:
         return value
     name, rest = path[0], path[1:]
@@ -68,7 +68,7 @@ def filled(arguments: Any, path: tuple[str, ...], value: Scalar) -> Any:
 
 
 def spots(value: Any, pointer: str = "") -> Iterator[tuple[str, Scalar | bool]]:
-    """Every scalar of a result with its place; the elements of a list share one."""
+    """Every scalar of a result with its pointer. The elements of a list share one pointer."""
     if isinstance(value, dict):
         for name, part in value.items():
             yield from spots(part, f"{pointer}/{name}")
@@ -80,9 +80,10 @@ def spots(value: Any, pointer: str = "") -> Iterator[tuple[str, Scalar | bool]]:
 
 
 def lines(value: Any) -> Iterator[tuple[str, Scalar | bool]]:
-    """The same, and every line of a longer text: many servers answer in plain text only.
+    """As `spots`, and every line of a longer text, because many servers answer in plain text.
 
-    Of a line of a few words the last one, too ("[FILE] notes.txt"); headings are no values.
+    Of a line of two or three words, the last word is a value too ("[FILE] notes.txt"). Headings,
+    which end in a colon, are skipped.
     """
     for pointer, leaf in spots(value):
         yield pointer, leaf
@@ -95,7 +96,7 @@ def lines(value: Any) -> Iterator[tuple[str, Scalar | bool]]:
 
 
 def pointed(value: Any, pointer: str) -> list[Any]:
-    """Everything that a pointer leads to, where * is each element of a list."""
+    """All values that a pointer leads to, where * is each element of a list."""
     found = [value]
     for part in pointer.split("/")[1:]:
         if part == EACH:

@@ -1,4 +1,4 @@
-"""What makes a refused call work: the writes that lift a rule, found by trying them."""
+"""Proof of implicit edges: finds the writes that make a refused call work, by trying them."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ PER_RULE = 5
 
 
 class Lift(NamedTuple):
-    """A call that fails where it was first tried, and works there after a write."""
+    """A call that fails on a world, and works there after a write."""
 
     failed: Tried
     write: Tried
@@ -22,19 +22,19 @@ class Lift(NamedTuple):
 
     @property
     def is_rule(self) -> bool:
-        """Whether a rule of the domain spoke, rather than something not being there."""
+        """Whether a rule of the domain refused the call (and not, for example, "not found")."""
         return self.failed.outcome.error in RULES
 
 
 class Unblocker:
-    """Finds lifts, from refusals backwards and from writes forwards."""
+    """Finds lifts in two searches: backwards from refused calls, and forwards from writes."""
 
     def __init__(self, seen: Observer) -> None:
         self.seen = seen
         self.found: dict[tuple[str, str], Lift] = {}
 
     def backwards(self) -> None:
-        """For each refusal try the writes that have to do with it; a new refusal is progress."""
+        """Try related writes before each refused call. A refusal by another rule is progress."""
         refusals = by_rule([r for some in self.seen.refused.values() for r in some])
         effort = self.seen.effort
         for depth in range(1, effort.depth + 1):
@@ -60,7 +60,7 @@ class Unblocker:
                     yield again
 
     def forwards(self, known: set[tuple[str, str]]) -> None:
-        """After each write try the calls that have to do with it and did not work before."""
+        """After each write, try related calls, and keep those that failed before it."""
         targets = [name for name in self.seen.tools if self.seen.can_fail(name)]
         draws = self._share(self.seen.effort.made * len(self.seen.writes) * len(targets))
         for tool in self.seen.writes:
@@ -87,13 +87,13 @@ class Unblocker:
         self.found[lift.write.tool, lift.worked.tool] = lift
 
     def _share(self, pairs: int, depth: int = 1) -> int:
-        """How many draws each pair of calls gets, so that large servers do not take for ever."""
+        """How many draws each pair of calls gets. It falls with the number of pairs."""
         effort = self.seen.effort
         return max(FEWEST, min(depth * effort.draws, effort.work // max(1, pairs)))
 
 
 def by_rule(refusals: list[Tried]) -> list[Tried]:
-    """Some refusals: one of each rule of each tool, then a second one; small numbers first."""
+    """Refusals in round-robin order over tools and rules; calls with small numbers first."""
     rules: dict[tuple[str, str], list[Tried]] = defaultdict(list)
     for refusal in refusals:
         if refusal.outcome.error in RULES:
@@ -103,5 +103,5 @@ def by_rule(refusals: list[Tried]) -> list[Tried]:
 
 
 def _size(tried: Tried) -> float:
-    """How much a call asks for: what asks for little is nearest to being granted."""
+    """The sum of a call's numbers. A call with small numbers is likeliest to be allowed."""
     return sum(v for v in leaves(tried.arguments) if isinstance(v, int | float))

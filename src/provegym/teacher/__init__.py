@@ -1,1 +1,1 @@
-"""A teacher model: it says planned conversations in its own words, and each is checked."""
+"""A teacher model (LLM) that rewrites planned conversations; every result is verified again."""

@@ -1,7 +1,7 @@
-"""A corpus in a teacher's words: every planned example said anew, proven again, written down.
+"""Synthesis with a teacher model: rewrites every planned example of a corpus, resumable.
 
-The plans are a corpus of their own in a folder beside it. What a model says differs from run to
-run, so it is kept as it comes: an interrupted lesson goes on after the last example written down.
+The plans are a corpus of their own in a subfolder. A model's output differs from run to run, so
+each result is written at once, and an interrupted run resumes after the last one.
 """
 
 import os
@@ -26,7 +26,7 @@ TEMPERATURE = 0.7
 
 @dataclass(frozen=True)
 class Lessons:
-    """Which teacher says the corpus of a folder anew, and how."""
+    """The options: the corpus folder, the teacher's endpoint and model, and how it rewrites."""
 
     out: Path
     url: str
@@ -36,7 +36,7 @@ class Lessons:
 
 
 class LessonProgress(msgspec.Struct, frozen=True):
-    """How much of each shard was taken from the plans, and how long what was kept of it is."""
+    """A checkpoint: for each shard, how many plans were done and how many bytes were written."""
 
     model: str
     rephrase: bool
@@ -45,7 +45,7 @@ class LessonProgress(msgspec.Struct, frozen=True):
 
 
 class Classroom:
-    """Lessons while they are held."""
+    """The rewriting of a corpus, with its progress."""
 
     def __init__(self, lessons: Lessons, bar: Progress) -> None:
         self.lessons, self.bar = lessons, bar
@@ -56,7 +56,7 @@ class Classroom:
         self.counts: Counter[str] = Counter()
 
     async def hold(self) -> Counter[str]:
-        """Have every plan said anew; return how many were kept, and why others were not."""
+        """Rewrite every plan; count the examples kept and those dropped, by reason."""
         self._resume()
         plans = sorted((self.lessons.out / PLANS).glob("*-*.jsonl"))
         total = sum(1 for shard in plans for _ in read(shard, Example))
@@ -87,7 +87,7 @@ class Classroom:
                 if example is not None:
                     with appending(out) as append:
                         append(line(example))
-                # What a silent endpoint did not answer is asked for again by the next run.
+                # An example without an answer from the endpoint is tried again by the next run.
                 if reason != NO_ANSWER:
                     self.shards[shard.name] = taken, out.stat().st_size
                     self._save()

@@ -1,7 +1,8 @@
-"""The teacher with a model: it gives planned conversations their words and plays the assistant.
+"""The teacher: an LLM that writes the user's turns of a planned conversation and plays it.
 
-The plan comes first and is proven; a model only says it. So whatever a model writes is held against
-the plan, asked for again with the objection, and proven again as a whole before it is kept.
+The plan is verified before; the model only writes its words. Every text is checked against the
+plan. A text that does not fit is requested again, with the objections. The finished example is
+verified again before it is kept.
 """
 
 import re
@@ -34,22 +35,22 @@ MOST_ECHOED = 2_000
 
 
 class TeacherError(Exception):
-    """The teacher is of no use as things are; the message says why and what to do."""
+    """The teacher does not work; the message says why and what to do."""
 
 
 class Teacher(Protocol):
-    """Whoever gives a planned conversation its words and plays the assistant."""
+    """The interface of a teacher: writes user turns and plays the assistant."""
 
     async def words(self, ask: Ask) -> str | None:
-        """What the user says in a turn; None if there are no fitting words."""
+        """The text of a user turn; None if no text fits."""
 
     async def transcript(self, example: Example) -> tuple[Json, ...] | None:
-        """How a good assistant plays an example, as chat messages; None if it does not succeed."""
+        """The chat messages of a successful rollout of an example; None if it fails."""
 
 
 @dataclass
 class LLM:
-    """A model behind an endpoint as the teacher; it counts what it spends and what was refused."""
+    """A teacher that uses an LLM endpoint; it counts its tokens and the refused texts."""
 
     endpoint: Endpoint
     tries: int = 3
@@ -60,7 +61,7 @@ class LLM:
     _trouble: str = field(default="", init=False)
 
     async def words(self, ask: Ask) -> str | None:
-        """What the user says, asked for again with the objections while there are any."""
+        """The text of a user turn, requested again with the objections while there are any."""
         messages = opening(ask)
         for _ in range(self.tries):
             reply = await self.say(ask.example.id, messages, [])
@@ -77,7 +78,7 @@ class LLM:
         return None
 
     async def transcript(self, example: Example) -> tuple[Json, ...] | None:
-        """The messages of a rollout that succeeds, if one of a few tries does."""
+        """The messages of the first successful rollout of a few; None if all fail."""
         for _ in range(self.tries):
             rollout = await play(example, TeacherAssistant(self, example.id), name=self.model)
             if is_whole(rollout) and succeeded(rollout):
@@ -89,11 +90,11 @@ class LLM:
 
     @property
     def model(self) -> str:
-        """Its name at the endpoint."""
+        """The name of the model at the endpoint."""
         return self.endpoint.config.model
 
     async def say(self, key: str, messages: Sequence[Json], tools: list[Json]) -> Reply:
-        """The model's next message; its tokens are put down to an example's id."""
+        """The model's next message. Its tokens are counted under an example's id."""
         try:
             reply = await self.endpoint.reply(messages, tools)
         except EndpointError as problem:
@@ -105,7 +106,7 @@ class LLM:
         return reply
 
     def check(self) -> None:
-        """Give up for good if the endpoint never answered, or has stopped answering."""
+        """Raise an error if the endpoint never answered, or has stopped answering."""
         if self._trouble and (not self._heard or self._silent >= PATIENCE):
             raise TeacherError(
                 f"the teacher does not answer: {self._trouble}; see that its server runs and that "
@@ -115,22 +116,22 @@ class LLM:
 
 @dataclass(frozen=True)
 class TeacherAssistant:
-    """The teacher as the assistant of one example, told how to work beside the example's system."""
+    """The teacher as the assistant of one example, with extra instructions in its system prompt."""
 
     teacher: LLM
     key: str
 
     async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
-        """The next message; what it was told besides stays out of the transcript."""
+        """The next message. The extra instructions are not part of the transcript."""
         told = f"{messages[0]['content']}\n\n{prompt('assistant')}"
         system = {"role": "system", "content": told}
         return await self.teacher.say(self.key, [system, *messages[1:]], tools)
 
 
 async def teach(example: Example, teacher: LLM, *, rephrase: bool) -> tuple[Example | None, str]:
-    """A verified example in the teacher's words, proven again, and what is amiss with it.
+    """The example in the teacher's words, verified again, and a reason if something failed.
 
-    None with a reason if it was dropped; an example with one if it was kept without a transcript.
+    A dropped example is None with a reason. An example kept without a transcript has a reason too.
     """
     try:
         texts = await _all_words(example, teacher, rephrase=rephrase)
@@ -156,7 +157,7 @@ async def teach(example: Example, teacher: LLM, *, rephrase: bool) -> tuple[Exam
 
 
 async def _all_words(example: Example, teacher: Teacher, *, rephrase: bool) -> list[str] | None:
-    """The words of every turn, one after the other, since each knows those before it."""
+    """The texts of all turns, in order, because each depends on those before it."""
     texts: list[str] = []
     for number in range(len(example.turns)):
         text = await teacher.words(Ask(example, number, tuple(texts), rephrase))
@@ -169,9 +170,9 @@ async def _all_words(example: Example, teacher: Teacher, *, rephrase: bool) -> l
 def teach_all(
     examples: Iterable[Example], teacher: LLM, *, rephrase: bool, concurrency: int = 8
 ) -> AsyncGenerator[tuple[Example | None, str], None]:
-    """Teach many examples, so many at a time; what comes of them comes in their order.
+    """Teach many examples, `concurrency` at a time; the results come in the order of the examples.
 
-    So whoever writes it down can stop anywhere, and go on with the examples that come after.
+    So a caller that was interrupted can resume after the last result.
     """
     return in_order(examples, partial(teach, teacher=teacher, rephrase=rephrase), concurrency)
 
@@ -182,24 +183,24 @@ def _file(name: str) -> str:
 
 
 def prompt(name: str, **slots: str) -> str:
-    """A prompt with its slots filled; what a server says must come as a block of data."""
+    """A prompt with its slots filled. Text from a server must be wrapped by `data`."""
     return _file(name).format(**slots)
 
 
 def manner(name: str) -> str:
-    """How a persona talks, or how much a level says."""
+    """The description of a persona's style, or of an information level."""
     return dict(line.split(": ", 1) for line in _file("manners").splitlines()).get(name, name)
 
 
 def data(text: str) -> str:
-    """Text of others as a block that nothing inside it can close."""
+    """Untrusted text in a fenced block whose fence is longer than any inside it."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}data\n{text or '(nothing)'}\n{fence}"
 
 
 def opening(ask: Ask) -> list[Json]:
-    """The messages that ask a model for the words of a turn."""
+    """The messages that ask a model for the text of a turn."""
     made = ask.example.provenance
     slots = {
         "manner": manner(made.persona or "plain"),
@@ -222,9 +223,9 @@ def _level(ask: Ask) -> str:
 
 
 def _goals(ask: Ask) -> Iterator[str]:
-    """What the calls of a turn are for, with the values that the user says in it.
+    """The descriptions of a turn's goals, with the values that the user says in it.
 
-    Lookups are left out, since a user does not voice them, and so are ids and values left open.
+    Lookups are left out, because a user does not ask for them. So are ids and missing values.
     """
     made = ask.example.provenance
     turns = (ask.turn, ask.turn + 1) if ask.asks else (ask.turn,)
@@ -253,7 +254,7 @@ def _told(objection: Objection) -> str:
 
 
 def tidy(text: str) -> str:
-    """A text without what models like to put around and into one: quotation marks, hard blanks."""
+    """A text without enclosing quotation marks and non-breaking spaces."""
     text = text.translate({0xA0: " ", 0x202F: " "}).strip()
     inner = text[1:-1]
     if len(text) > 1 and (text[0], text[-1]) in (('"', '"'), ("“", "”")) and text[0] not in inner:
@@ -262,6 +263,6 @@ def tidy(text: str) -> str:
 
 
 def is_whole(rollout: Rollout) -> bool:
-    """Whether a rollout came to its end and no message of the assistant's is empty."""
+    """Whether a rollout ended normally and no message of the assistant is empty."""
     spoken = [message for message in rollout.messages if message["role"] == "assistant"]
     return rollout.ended == "done" and all(m["content"] or m.get("tool_calls") for m in spoken)

@@ -1,4 +1,4 @@
-"""What a user may say in a planned turn, and why a text that somebody else wrote is not it."""
+"""Checks of a text that a model wrote for a planned user turn: lost, added and repeated content."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ ASSISTANT = re.compile(
 
 
 class Ask(NamedTuple):
-    """A user turn that needs words: the plan, and what was said in the turns before."""
+    """A request for the text of a user turn: the plan, and the texts of the turns before."""
 
     example: Example
     turn: int
@@ -36,24 +36,24 @@ class Ask(NamedTuple):
 
     @property
     def plain(self) -> str:
-        """The turn's words as they were planned."""
+        """The planned text of the turn."""
         return self.example.turns[self.turn].text
 
     @property
     def asks(self) -> str | None:
-        """The slot that the turn leaves out."""
+        """The argument that the turn leaves out."""
         return self.example.turns[self.turn].asks
 
 
 class Objection(NamedTuple):
-    """Why a text cannot be what the user says, in our words, and the part of it that is meant."""
+    """A problem of a text, and the part of the text that has it."""
 
     kind: str
     part: str = ""
 
 
 def objections(text: str, ask: Ask) -> Iterator[Objection]:
-    """Why a text cannot be what the user says in a turn; nothing if it can."""
+    """The problems of a text for a user turn; none if it fits."""
     if not text:
         yield Objection("it says nothing")
         return
@@ -81,7 +81,7 @@ def _is_json(text: str) -> bool:
 
 
 def _lost(text: str, ask: Ask) -> Iterator[Objection]:
-    """Phrases that have to come through letter by letter; one may begin a sentence."""
+    """Phrases that are missing. They must be kept letter by letter, but for a first capital."""
     for phrase in kept(ask.example, ask.turn):
         forms = (phrase, capital(phrase))
         if not any(form in text for form in forms) or not is_said(phrase, text):
@@ -89,10 +89,10 @@ def _lost(text: str, ask: Ask) -> Iterator[Objection]:
 
 
 def _added(text: str, ask: Ask) -> Iterator[Objection]:
-    """What the plan does not have: tools, ids, numbers, names, gaps to fill, the open value."""
+    """Content that the plan does not have: tools, ids, numbers, names, gaps, the missing value."""
     plain = ask.plain
     for name in Toolbox.of(ask.example).tools:
-        # A tool may be called as people talk ("search"); its name gives itself away otherwise.
+        # A tool name that is a plain word ("search") may be said.
         if not (name.isalpha() and name.islower()) and is_said(name, text):
             yield Objection("it names a tool, which the person does not know", name)
     for mark in {*INTERNAL.findall(text)} - {*INTERNAL.findall(plain)}:
@@ -120,10 +120,10 @@ def _repeated(text: str, ask: Ask) -> Iterator[Objection]:
 
 
 def kept(example: Example, turn: int) -> list[str]:
-    """The phrases of a turn that must come through letter by letter.
+    """The phrases of a turn that must be kept letter by letter.
 
-    The plan knows them; where it does not say, they are the right values, the words that others are
-    derived from, the world's names and whatever has a digit in it.
+    They are the slots of the plan. A plan without slots keeps the values of the reference calls,
+    the words that other values are derived from, the world's names and every word with a digit.
     """
     slots = example.provenance.slots
     if slots:
@@ -141,7 +141,7 @@ def kept(example: Example, turn: int) -> list[str]:
 
 
 def withheld(ask: Ask) -> list[Scalar]:
-    """What a turn that leaves a slot open must not give away: the next turn's answer to it."""
+    """The values that a turn must not say, because the next turn gives them as the answer."""
     if ask.asks is None or ask.turn + 1 == len(ask.example.turns):
         return []
     steps = [step for step in ask.example.paths[0].steps if step.turn == ask.turn + 1]
@@ -156,7 +156,7 @@ def withheld(ask: Ask) -> list[Scalar]:
 
 
 def names(example: Example, text: str) -> list[str]:
-    """The proper names of an example's world that a text holds."""
+    """The proper names of an example's world in a text."""
     if not example.server:
         return []
     found = spoken_values(Session([servers.load(example.server)], example.seed), text)

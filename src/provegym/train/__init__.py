@@ -1,1 +1,1 @@
-"""Training: the warm-up, GRPO against live worlds, and what a run leaves behind."""
+"""Training: supervised fine-tuning (SFT), GRPO against live worlds, and the files of a run."""

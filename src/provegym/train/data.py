@@ -1,4 +1,4 @@
-"""The examples of a run: read or made, chosen, and shown as the recipe says."""
+"""Training data: reads or makes a corpus, filters it, and limits the tools that are shown."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ B = TypeVar("B")
 
 
 def load(data: Data, folder: Path, bar: Progress, workers: int = 2) -> list[Example]:
-    """The training examples of a corpus, which is made in `folder` where the recipe names none."""
+    """The training examples of a corpus. If the recipe names none, it is made in `folder`."""
     source = Path(data.corpus) if data.corpus else folder
     if not data.corpus:
         order = Order(data.size, data.seed, folder, data.servers, workers, split=data.split)
@@ -38,16 +38,16 @@ def load(data: Data, folder: Path, bar: Progress, workers: int = 2) -> list[Exam
 
 
 def is_wanted(example: Example, data: Data) -> bool:
-    """Whether a recipe's servers and kinds have room for an example."""
+    """Whether an example has one of the recipe's servers and kinds."""
     return (not data.servers or example.server in data.servers) and (
         not data.kinds or example.kind in data.kinds
     )
 
 
 def keep_out(example: Example) -> Example | None:
-    """The example without tools of the servers that are held out, or none if it is about them.
+    """The example without distractors from held-out servers; None if it is about such a server.
 
-    A request that no tool serves says in its provenance where else it would belong.
+    For a request that no tool serves, the provenance names the server that it is about.
     """
     if {example.server, example.provenance.elsewhere} & set(HELD_OUT):
         return None
@@ -59,9 +59,9 @@ def keep_out(example: Example) -> Example | None:
 
 
 def spread(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
-    """What a function gives for each item, on all cores if there is enough to do.
+    """A parallel map over forked processes; a plain map if there are few items.
 
-    Processes are forked, so that neither the function nor the items need to travel.
+    Forked processes inherit the function and the items, so neither is pickled.
     """
     workers = min(os.cpu_count() or 1, len(items) // CHUNK)
     if workers < 2 or "fork" not in get_all_start_methods():
@@ -74,15 +74,15 @@ _JOB: list[Any] = []
 
 
 def _do(at: int) -> Any:
-    """In a forked process: one item of its job."""
+    """Apply the function to one item, in a forked process."""
     work, items = _JOB
     return work(items[at])
 
 
 def show(example: Example, limit: int | None) -> Example:
-    """The example with so many tools shown; those that serve it and distractors always are.
+    """The example with at most `limit` tools shown; needed tools and distractors always are.
 
-    Attempts that a teacher made in vain go where their tool is no longer shown.
+    A teacher's failed attempt is removed if its tool is no longer shown.
     """
     if limit is None:
         return example

@@ -1,4 +1,4 @@
-"""What a recipe would do, without its weights: the data, its lengths, and the arithmetic."""
+"""The dry run of a recipe: token lengths, step counts and problems, without loading weights."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ Lines = list[tuple[str, str]]
 
 
 class Lengths(NamedTuple):
-    """What was measured: prompts, and what follows them if all goes right and data.gold lets it."""
+    """Measured token lengths: prompts, gold transcripts, and the completions in them."""
 
     prompts: list[int]
     tools: list[int]
@@ -36,9 +36,9 @@ class Lengths(NamedTuple):
 
 
 def forecast(recipe: Recipe, run: Run, examples: Sequence[Example]) -> Lines:
-    """A table of what the run would be, with a note on each thing that does not fit.
+    """A table that describes the run, with a note on each problem.
 
-    It fails where no run is possible: where the trainer refuses the settings, or no prompt fits.
+    It raises an error if no run is possible: the trainer refuses the settings, or no prompt fits.
     """
     tokenizer, whose = find_tokenizer(recipe.model.name)
     found = measure(recipe, examples, Codec(tokenizer, ANY))
@@ -64,7 +64,7 @@ def forecast(recipe: Recipe, run: Run, examples: Sequence[Example]) -> Lines:
 
 
 def measure(recipe: Recipe, examples: Sequence[Example], codec: Codec) -> Lengths:
-    """Lengths of some of the examples, spread over all; it fails where no prompt fits."""
+    """Measure an even sample of the examples; raise an error if no prompt fits."""
     chosen = examples[:: max(1, len(examples) // MEASURED)]
     prompts = [len(opening(example, codec)) for example in chosen]
     if min(prompts) > recipe.limits.prompt:
@@ -87,7 +87,7 @@ def measure(recipe: Recipe, examples: Sequence[Example], codec: Codec) -> Length
 
 
 def notes(recipe: Recipe, found: Lengths, whose: str) -> Iterator[str]:
-    """What does not fit or is not there, each in a sentence that says what to do."""
+    """The problems of a run, one sentence each, with what to do."""
     model, limits = recipe.model, recipe.limits
     if whose != OWN:
         yield "the lengths are an estimate; fetch the model's tokenizer for exact ones"
@@ -99,8 +99,8 @@ def notes(recipe: Recipe, found: Lengths, whose: str) -> Iterator[str]:
     longest = limits.prompt + limits.completion
     if whose == OWN and (positions := _positions(model.name)) and positions < longest:
         yield (
-            f"limits.prompt and limits.completion come to {longest:,} tokens, and {model.name}"
-            f" knows {positions:,} positions; lower one of them"
+            f"limits.prompt and limits.completion allow {longest:,} tokens, and {model.name}"
+            f" has {positions:,} positions; lower one of them"
         )
     if model.adapter and not adapter_place(model.adapter).exists():
         yield f"there is no {model.adapter} yet; train it first, or leave model.adapter out"
@@ -131,7 +131,7 @@ def _grpo_notes(recipe: Recipe, grpo: Grpo, found: Lengths) -> Iterator[str]:
 
 
 def find_tokenizer(name: str) -> tuple[Any, str]:
-    """The tokenizer of a model if this machine has it, else the embedded one; and which it is."""
+    """The tokenizer of a model if this machine has it, else the embedded one; and its name."""
     try:
         return load_tokenizer(name, here=True), OWN
     except OSError:
@@ -140,7 +140,7 @@ def find_tokenizer(name: str) -> tuple[Any, str]:
 
 
 def _positions(name: str) -> int:
-    """How many positions a model knows; 0 if its settings are not here or do not say."""
+    """The maximum context length of a model; 0 if its configuration is not here."""
     source = str(embedded() if name == "embedded" else name)
     try:
         config = need("transformers").AutoConfig.from_pretrained(source, local_files_only=True)

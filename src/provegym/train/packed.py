@@ -1,9 +1,8 @@
-"""Rollouts end to end instead of padded: what those of one prompt share is read once.
+"""Sequence packing with shared prompts (variable-length attention) in the place of padding.
 
-A trainer pads every sequence of a step to the longest, and reads a prompt as often as it was rolled
-out. Here the tokens of a batch stand in one row: a prompt, then what followed it in each of its
-rollouts. Attention is told where each begins and which keys it sees, so that the numbers are those
-of the padded rows.
+TRL pads every sequence of a step to the longest, and computes a prompt once per rollout. Here a
+batch is one row of tokens: each prompt once, then the completions of its rollouts. Attention gets
+the bounds of each part and the keys it may see, so the results equal those of padded batches.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ IGNORED = -100
 
 
 class PackedPart(NamedTuple):
-    """A stretch of the row: its tokens, and where the keys that it sees before its own begin."""
+    """A part of the row: its start and length, and the start and length of its shared prompt."""
 
     start: int
     length: int
@@ -27,13 +26,13 @@ class PackedPart(NamedTuple):
 
 
 class PackedRow(NamedTuple):
-    """A batch in one row: inputs of the model, and where each sequence's completion stands."""
+    """A packed batch: the model's inputs, and the start and length of each completion."""
 
     inputs: dict[str, Any]
     places: list[tuple[int, int]]
 
     def spread(self, values: Any, width: int) -> Any:
-        """Values of the row's tokens, as a padded batch of completions."""
+        """Unpack values of the row's tokens into a padded batch of completions."""
         torch = need("torch")
         rows = [values[start : start + length] for start, length in self.places]
         return torch.nn.utils.rnn.pad_sequence([*rows, values.new_zeros(width)], batch_first=True)[
@@ -42,9 +41,10 @@ class PackedRow(NamedTuple):
 
 
 def lay_out(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]]) -> PackedRow:
-    """Prompts and what follows them in one row; equal prompts next to each other stand there once.
+    """Pack prompts and completions into one row. Equal neighbouring prompts are stored once.
 
-    The last token of a prompt belongs to each completion: it is what the first token is drawn from.
+    The last token of a prompt is repeated before each completion, because its output predicts the
+    completion's first token.
     """
     torch = need("torch")
     ids: list[int] = []
@@ -74,7 +74,7 @@ def lay_out(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int
 
 
 def _bounds(parts: Sequence[PackedPart]) -> dict[str, Any]:
-    """Where parts begin among queries and among keys, and which token each key is."""
+    """The bounds of the parts among queries and keys, and the token index of each key."""
     torch = need("torch")
     queries = [part.length for part in parts]
     keys = [part.shared + part.length for part in parts]
@@ -98,9 +98,9 @@ def _ends(lengths: Sequence[int]) -> Any:
 
 
 def use_packing(model: Any) -> None:
-    """Have a model's attention read rows as well as padded batches."""
+    """Make a model's attention accept packed rows as well as padded batches."""
     transformers = need("transformers")
-    # A compiler gains nothing by looking into attention, and its bounds change with every row.
+    # torch.compile would not speed up attention, and its bounds change with every row.
     seen = need("torch").compiler.disable(attend)
     transformers.AttentionInterface.register(ATTENTION, seen)
     transformers.AttentionMaskInterface.register(ATTENTION, _mask)
@@ -110,9 +110,9 @@ def use_packing(model: Any) -> None:
 def attend(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **settings: Any
 ) -> tuple[Any, None]:
-    """Causal attention within the parts of a row, which has no mask.
+    """Causal attention within the parts of a packed row, without a mask.
 
-    Of anything else, what transformers does.
+    Padded batches go to the SDPA attention of transformers.
     """
     if settings.get("cu_seq_lens_q") is None:
         sdpa = need("transformers.integrations.sdpa_attention").sdpa_attention_forward
@@ -120,8 +120,11 @@ def attend(
         return seen
     window = settings.get("sliding_window") or settings["max_length_k"]
     if window < settings["max_length_k"] or any(settings.get(name) for name in UNKNOWN):
-        raise ValueError(f"{type(module).__name__} attends in a way that rows do not; unset packed")
-    # Keys of a prompt get a gradient from each of its rollouts: 16 bits would lose the small ones.
+        raise ValueError(
+            f"{type(module).__name__} has an attention that packed rows do not support; set"
+            " packed = false"
+        )
+    # A prompt's keys sum the gradients of all its rollouts. In 16 bits, small ones would be lost.
     tokens = settings.get("key_tokens")
     query, key, value = (each[0].transpose(0, 1) for each in (query, key, value))
     if tokens is not None:
@@ -131,7 +134,7 @@ def attend(
 
 
 def _flash(query: Any, key: Any, value: Any, settings: Mapping[str, Any]) -> Any:
-    """Of tokens by heads by width; a part's last query sees all of its keys."""
+    """FlashAttention on tokens x heads x width. The last query of a part sees all its keys."""
     return need("torch").ops.aten._flash_attention_forward(
         query.contiguous(),
         key.contiguous(),
@@ -148,7 +151,7 @@ def _flash(query: Any, key: Any, value: Any, settings: Mapping[str, Any]) -> Any
 
 
 def _plain(query: Any, key: Any, value: Any, settings: Mapping[str, Any]) -> Any:
-    """The same, part by part."""
+    """The same for the CPU: SDPA attention, part by part."""
     torch = need("torch")
     sdpa = torch.nn.functional.scaled_dot_product_attention
     ends = zip(_pairs(settings["cu_seq_lens_q"]), _pairs(settings["cu_seq_lens_k"]), strict=True)
@@ -157,7 +160,7 @@ def _plain(query: Any, key: Any, value: Any, settings: Mapping[str, Any]) -> Any
         some = (query[q_from:q_to], key[k_from:k_to], value[k_from:k_to])
         mask = torch.ones(q_to - q_from, k_to - k_from, dtype=torch.bool)
         late = mask.tril(k_to - k_from - (q_to - q_from))
-        # Batches have a kernel that keeps no attention weights: a tenth of the memory.
+        # With a batch dimension, the kernel stores no attention weights: a tenth of the memory.
         parts = (each.transpose(0, 1)[None] for each in some)
         scale = settings.get("scaling")
         (made,) = sdpa(*parts, attn_mask=late, scale=scale, enable_gqa=True)
@@ -170,7 +173,7 @@ def _pairs(ends: Any) -> Iterator[tuple[int, int]]:
 
 
 def _mask(*args: Any, attention_mask: Any = None, **settings: Any) -> Any:
-    """A mask for padded batches; a row has none, and would need one as wide as it is long."""
+    """The mask of a padded batch. A packed row needs none."""
     if attention_mask is None:
         return None
     sdpa_mask = need("transformers.masking_utils").sdpa_mask
@@ -178,14 +181,17 @@ def _mask(*args: Any, attention_mask: Any = None, **settings: Any) -> Any:
 
 
 def trainer() -> Any:
-    """TRL's GRPO trainer, that reads rows."""
+    """TRL's GRPO trainer with packed rows."""
     utils = need("trl.trainer.utils")
 
     class Packed(need("trl").GRPOTrainer):  # type: ignore[misc]
         _buffered_inputs: Any
 
         def _prepare_inputs(self, generation_batch: Any) -> Any:
-            """As TRL, but groups stay together: all of a step is one update, in any order."""
+            """As in TRL, but without shuffling, so that the rollouts of a prompt share a row.
+
+            A step is one update, so the order of its rollouts does not matter.
+            """
             if not self.model.training:
                 return super()._prepare_inputs(generation_batch)
             every = self.args.steps_per_generation
@@ -224,7 +230,7 @@ def trainer() -> Any:
 
 
 def _unpadded(ids: Any, mask: Any, kept: int) -> tuple[list[list[int]], list[list[int]]]:
-    """Prompts, padded on their left, and completions, padded on their right, without padding."""
+    """Remove the padding: on the left of prompts, and on the right of completions."""
     pairs = list(zip(ids, mask, strict=True))
     prompts = [row[:-kept][seen[:-kept]].tolist() for row, seen in pairs]
     return prompts, [row[-kept:][seen[-kept:]].tolist() for row, seen in pairs]

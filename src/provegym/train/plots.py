@@ -1,4 +1,4 @@
-"""The curves of a run as pictures: reward, its parts, and calls per task."""
+"""Training curves as PNG and SVG: reward, its components, calls per task, loss."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ History = Sequence[Mapping[str, Any]]
 
 
 def draw(history: History, folder: Path) -> list[Path]:
-    """Draw what the history has figures for; each picture as PNG and SVG."""
+    """Draw every picture for which the history has data."""
     pictures = {
         "reward": ("mean reward per step", ["reward"]),
         "parts": ("parts of the reward, unweighted", list(COMPONENTS)),
@@ -31,15 +31,15 @@ def draw(history: History, folder: Path) -> list[Path]:
 
 
 def smooth(values: Sequence[float], window: int = WINDOW) -> list[float]:
-    """The mean of each value and those before it, as far as the window reaches."""
+    """The moving average: the mean of each value and up to `window` - 1 before it."""
     ends = range(1, len(values) + 1)
     spans = [values[max(0, end - window) : end] for end in ends]
     return [sum(span) / len(span) for span in spans]
 
 
 def _picture(history: History, keys: Sequence[str], title: str, path: Path) -> list[Path]:
-    """One figure: a faint line for every step and a strong one for the mean of the last."""
-    # A bare figure needs neither a display nor a choice of backend.
+    """One figure: a faint line for the values and a strong line for their moving average."""
+    # A Figure made without pyplot needs neither a display nor a backend.
     figure = need("matplotlib.figure").Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     for number, key in enumerate(keys):

@@ -1,4 +1,4 @@
-"""How a model computes while it is trained: in which bits, in rows or padded, compiled or not."""
+"""Mixed precision, sequence packing and torch.compile: how a model computes during training."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from provegym.train.recipe import Optimiser, Recipe
 
 
 def suit(model: Any, recipe: Recipe, settings: Optimiser) -> Any:
-    """Make a model ready to be trained as a recipe says.
+    """Prepare a model for training as a recipe says.
 
-    What is learnt is kept in 32 bits. A base under an adapter is not learnt: on a GPU it is kept in
-    the bits it computes in, and so are the activations between its layers.
+    Trained weights are kept in 32 bits. The frozen base under an adapter is kept, on a GPU, in the
+    type it computes in, and so are the activations between its layers.
     """
     narrow = model.device.type == "cuda" and recipe.model.dtype == "bfloat16"
     is_adapter = isinstance(model, need("peft").PeftModel)
@@ -23,7 +23,7 @@ def suit(model: Any, recipe: Recipe, settings: Optimiser) -> Any:
     if settings.packed:
         use_packing(base)
     if settings.compiled:
-        # So that all layers are alike: the first would be compiled apart, for want of a history.
+        # Without this, the first layer's input needs no gradient and torch compiles it separately.
         base.enable_input_require_grads()
         for layer in base.get_decoder().layers:
             layer.compile(dynamic=True)
@@ -36,15 +36,15 @@ def _narrow(model: Any) -> None:
         weights.data = weights.data.to(torch.float32 if weights.requires_grad else torch.bfloat16)
     for layer in model.modules():
         if isinstance(layer, need("peft.tuners.lora").LoraLayer):
-            # Autocast narrows the adapter's weights; widening its input first would be for nothing.
+            # Autocast casts the adapter's weights to 16 bits, so a cast of its input is useless.
             layer.cast_input_dtype_enabled = False
 
 
 class Base:
-    """The base under an adapter as it was.
+    """A copy of the base weights under an adapter, to undo rounding errors.
 
-    vLLM is sent the adapter merged into the base, and the base has it subtracted again, at every
-    step; in 16 bits that leaves a trace, so the base is put back.
+    At every step TRL merges the adapter into the base, sends the sum to vLLM and subtracts the
+    adapter again. In 16 bits this changes the base a little, so it is restored from the copy.
     """
 
     def __init__(self, model: Any) -> None:
@@ -54,6 +54,6 @@ class Base:
         ]
 
     def put_back(self) -> None:
-        """Undo whatever was done to it."""
+        """Restore the base weights."""
         for value, kept in self.kept:
             value.data.copy_(kept)

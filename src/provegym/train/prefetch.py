@@ -1,6 +1,6 @@
-"""Worlds drawn ahead: those of the next step, while a GPU learns from this one.
+"""Prefetching: a thread draws the worlds of the next step while the GPU trains on this one.
 
-A world is drawn once and then copied for nothing; the drawing takes tens of milliseconds.
+Drawing a world takes tens of milliseconds. Each is drawn once and then shared copy-on-write.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from provegym.trace import Example
 
 
 class Ahead:
-    """Knows in which order examples come, and has the next ones ready."""
+    """Knows the order of the examples, and draws the worlds of the next ones in a thread."""
 
     def __init__(self, order: Sequence[str], examples: Mapping[str, Example]) -> None:
         self.order, self.examples = order, examples
@@ -20,7 +20,7 @@ class Ahead:
         self.thread = Thread()
 
     def draw(self, ids: Sequence[str]) -> None:
-        """Begin to draw the worlds that come after those of these examples."""
+        """Start a thread that draws the worlds of as many examples after these."""
         distinct = list(dict.fromkeys(ids))
         first = self.places[distinct[-1]] + 1
         coming = [self.order[at % len(self.order)] for at in range(first, first + len(distinct))]
@@ -28,7 +28,7 @@ class Ahead:
         self.thread.start()
 
     def wait(self) -> None:
-        """Let what was begun come to its end: two would draw the same."""
+        """Wait for the thread, so that no world is drawn twice."""
         if self.thread.is_alive():
             self.thread.join()
 

@@ -1,8 +1,8 @@
-"""What a training run is told: frozen settings, a table of the recipe each.
+"""Hyperparameters of a training run: one frozen struct for each table of a TOML recipe.
 
-Every setting of a trainer that changes the result is named here with a value of its own, so that a
-trainer's default never decides. The defaults are the paper's (§4.1), and verl's where the paper is
-silent, because it trained with verl.
+Every setting of a trainer that changes the result has a value here, so no result depends on a
+trainer's default. The defaults are the paper's (§4.1). Where the paper does not name a value, they
+are verl's, because the paper trained with verl.
 """
 
 from typing import Annotated, Literal
@@ -28,7 +28,7 @@ class RecipeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Lora(RecipeTable, frozen=True):
-    """A low-rank adapter: the only weights that are trained, where there is one."""
+    """A LoRA adapter. If there is one, only its weights are trained."""
 
     r: Count = 16
     alpha: Count = 32
@@ -39,8 +39,8 @@ class Lora(RecipeTable, frozen=True):
 class Model(RecipeTable, frozen=True):
     """The policy: "embedded", a folder or a hub id, and the adapter it starts from.
 
-    That is a folder, or "shipped": the one that comes with the package.
-    `dtype` is what a GPU computes in; weights that are learnt are kept in 32 bits.
+    `adapter` is a folder, or "shipped": the adapter that comes with the package.
+    `dtype` is the type a GPU computes in. Trained weights are kept in 32 bits.
     """
 
     name: str = "embedded"
@@ -50,11 +50,11 @@ class Model(RecipeTable, frozen=True):
 
 
 class Data(RecipeTable, frozen=True):
-    """The examples: a corpus, or how many to make; all servers and kinds, if none is named.
+    """The examples: a corpus, or how many to make; all servers and kinds if none is named.
 
-    Of a corpus that was not split by servers, `split` leaves out what belongs to the held-out ones.
-    `limit` is how many tools are shown, `gold` how many tokens the right answer may take after the
-    prompt (GRPO alone asks).
+    `split` removes held-out servers from a corpus that was not split. `limit` is the number of
+    tools shown. `gold` is the most tokens that the gold transcript may have after the prompt; only
+    GRPO uses it. `most` is the most examples.
     """
 
     corpus: str = ""
@@ -69,9 +69,9 @@ class Data(RecipeTable, frozen=True):
 
 
 class Optimiser(RecipeTable, frozen=True):
-    """AdamW, how it is paced, how a model computes, and how a run is kept.
+    """Settings that SFT and GRPO share: AdamW, its schedule, memory, checkpoints and reports.
 
-    `packed` puts sequences end to end instead of padding them; `compiled` has torch compile layers.
+    `packed` turns on sequence packing instead of padding. `compiled` turns on torch.compile.
     """
 
     lr: Positive = 1e-6
@@ -90,13 +90,13 @@ class Optimiser(RecipeTable, frozen=True):
 
     @property
     def scheduler(self) -> str:
-        """The schedule as transformers calls it: its constant one knows no warm-up."""
+        """The schedule's name in transformers, whose "constant" has no warm-up."""
         warmed = self.schedule == "constant" and self.warmup
         return "constant_with_warmup" if warmed else self.schedule
 
 
 class Sft(Optimiser, frozen=True):
-    """Learning from transcripts; `together` transcripts per update, `batch` of them at a time."""
+    """Supervised fine-tuning on transcripts: `together` per update, in micro-batches of `batch`."""
 
     lr: Positive = 1e-5
     schedule: Schedule = "cosine"
@@ -107,11 +107,11 @@ class Sft(Optimiser, frozen=True):
 
 
 class Grpo(Optimiser, frozen=True):
-    """Group-relative policy optimisation: so many rollouts of each prompt, `batch` at a time.
+    """Group-relative policy optimisation: `rollouts` per prompt, in micro-batches of `batch`.
 
-    Rollouts are made anew every `iterations` steps; `sample_every` and `patience` count how often
-    they were. `mask_truncated` learns nothing from a rollout that ran out of tokens; turns and
-    calls are rules of the game, and a rollout that they end counts.
+    New rollouts are made every `iterations` steps; `sample_every` and `patience` count these
+    generations. `mask_truncated` masks the loss of a rollout that ran out of tokens. A rollout that
+    ended by the limit of turns or calls is not masked.
     """
 
     steps: Count = 350
@@ -141,17 +141,17 @@ class Grpo(Optimiser, frozen=True):
 
     @property
     def sequences(self) -> int:
-        """Rollouts of one step."""
+        """The number of rollouts of one step."""
         return self.prompts_per_step * self.rollouts
 
     @property
     def generations(self) -> int:
-        """How often rollouts are made; a run's steps are a multiple of its iterations."""
+        """How often rollouts are made. The steps of a run are a multiple of its iterations."""
         return self.steps // self.iterations
 
 
 class Recipe(RecipeTable, frozen=True):
-    """One run's settings: a warm-up where it has [sft], GRPO where it has [grpo]."""
+    """The settings of one run: SFT if it has a table [sft], GRPO if it has [grpo]."""
 
     model: Model = Model()
     data: Data = Data()

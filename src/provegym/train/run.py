@@ -1,8 +1,7 @@
-"""A run's folder: recipe, versions, metrics, sampled rollouts, checkpoints and plots.
+"""The folder of a training run: recipe, versions, metrics, sampled rollouts, checkpoints, plots.
 
-A trainer calls `note` with the rollouts of a step and carries `watch()` among its callbacks; all
-else follows from the two. A run that was killed goes on from its last whole checkpoint, and what
-was recorded after it is taken back.
+A trainer calls `note` with the rollouts of a step and has `watch()` among its callbacks. A killed
+run resumes from its last complete checkpoint; what was recorded after it is deleted.
 """
 
 import math
@@ -34,7 +33,7 @@ LOGGED = ("loss", "grad_norm", "learning_rate", "kl", "entropy", "mean_token_acc
 CHECKPOINT = "checkpoint-"
 PLOTTED_EVERY = 120.0
 JUMP, LEAST = 20, 0.02
-# How far a run goes, how it computes and how it is kept: nothing that changes what a step learns.
+# Settings that do not change the result of a step.
 FREE = {
     *("steps", "batch", "checkpointing", "compiled", "vllm_memory", "patience"),
     *("save_every", "keep", "report", "sample_every", "samples"),
@@ -42,16 +41,16 @@ FREE = {
 
 
 class TrainError(Exception):
-    """A run that cannot begin or go on; the message says what to change."""
+    """A run cannot start or continue; the message says what to change."""
 
 
 class Run:
-    """One run while it lasts."""
+    """A training run in progress."""
 
     def __init__(
         self, folder: Path, recipe: Recipe, toml: str = "", resume: bool = False, first: bool = True
     ) -> None:
-        """Begin a run or go on with it; of several processes only the first writes."""
+        """Begin or resume a run. Of several processes only the first writes."""
         self.folder, self.recipe, self.first = folder, recipe, first
         self.checkpoints = folder / "checkpoints"
         self.metrics = folder / "metrics.jsonl"
@@ -62,7 +61,7 @@ class Run:
             return
         if self.metrics.exists() and not resume:
             raise TrainError(
-                f"{folder} holds a run; go on with it by --resume, or name another --out"
+                f"{folder} holds a run; continue it with --resume, or name another --out"
             )
         folder.mkdir(parents=True, exist_ok=True)
         if resume:
@@ -73,22 +72,22 @@ class Run:
 
     @property
     def settings(self) -> Sft | Grpo:
-        """The table of the recipe that this run is about."""
+        """The recipe's table for this run: [grpo], or else [sft]."""
         settings = self.recipe.grpo or self.recipe.sft
         assert settings is not None
         return settings
 
     def last(self) -> Path | None:
-        """The last whole checkpoint: its state is written after everything else."""
+        """The last complete checkpoint. Its state file is written last."""
         found = sorted(self.checkpoints.glob(f"{CHECKPOINT}*"), key=_number)
         return next((path for path in reversed(found) if _is_whole(path)), None)
 
     def note(
         self, step: int, trajectories: "Sequence[Trajectory]", generation: float, world: float
     ) -> dict[str, float]:
-        """Take in the rollouts of the step after this one, and what they took; return the figures.
+        """Record the rollouts of the step after this one; return their mean figures.
 
-        `generation` and `world` are seconds: sampling tokens, and all the rest of playing.
+        `generation` and `world` are seconds: for sampling tokens, and for the rest of the rollouts.
         """
         rollouts = [trajectory.rollout for trajectory in trajectories]
         sampled = sum(sum(trajectory.mask) for trajectory in trajectories)
@@ -112,11 +111,11 @@ class Run:
         return figures
 
     def begin(self) -> None:
-        """A step begins."""
+        """Start the clock of a step."""
         self._began = perf_counter()
 
     def finish(self, step: int, steps: int, logs: Mapping[str, float]) -> None:
-        """A step is done: record it, say so, and stop where going on is no use."""
+        """Record and print a finished step; stop the run if it cannot learn any more."""
         seconds = perf_counter() - self._began
         known = {name: logs[name] for name in LOGGED if name in logs}
         line = {"step": step, **self._noted, **known, "seconds": seconds}
@@ -141,7 +140,7 @@ class Run:
         self._plotted = perf_counter()
 
     def watch(self) -> Any:
-        """A callback by which a trainer of transformers tells this run about its steps."""
+        """A callback for a trainer of transformers that records its steps in this run."""
         from transformers import TrainerCallback
 
         run = self
@@ -155,7 +154,7 @@ class Run:
                     run.finish(state.global_step, state.max_steps, more["logs"])
 
             def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-                # Drawing takes seconds, which a run with a checkpoint every minute does not have.
+                # Drawing takes seconds, too long to do at every checkpoint.
                 if state.is_world_process_zero and perf_counter() - run._plotted > PLOTTED_EVERY:
                     run.plot()
 
@@ -163,11 +162,11 @@ class Run:
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """Turn what a trainer dies of into a sentence that says what to change."""
+        """Turn an out-of-memory error into a message that says what to change."""
         try:
             yield
         except RuntimeError as problem:
-            # Torch's own error is a RuntimeError; so is what an allocator of the CPU raises.
+            # Torch raises a RuntimeError on the GPU and on the CPU.
             if "out of memory" not in str(problem) and "allocate memory" not in str(problem):
                 raise
             raise TrainError(
@@ -190,19 +189,19 @@ class Run:
             reward = fmean(past["reward"] for past in recent)
             steps = line["step"] - recent[0]["step"] + 1
             raise TrainError(
-                f"for {steps} steps all rollouts of each group were paid the same (mean"
-                f" {reward:.2f}), so there is nothing to learn from; warm the model up by [sft],"
+                f"for {steps} steps all rollouts of each group earned the same reward (mean"
+                f" {reward:.2f}), so there is nothing to learn from; train with [sft] first,"
                 " raise grpo.temperature or choose other examples"
             )
 
     def _good(self) -> str:
-        """How another run starts from the last weights that are numbers, if any were kept."""
+        """The option by which another run starts from the last checkpoint, if there is one."""
         model, last = self.recipe.model, self.last()
         key = "model.adapter" if model.lora or model.adapter else "model.name"
         return f" from the last good weights by --set {key}={last}," if last else ""
 
     def _take_back(self) -> None:
-        """Forget what was recorded after the last whole checkpoint."""
+        """Delete what was recorded after the last complete checkpoint."""
         kept = _number(last) if (last := self.last()) else 0
         for path in self.checkpoints.glob(f"{CHECKPOINT}*"):
             if _number(path) > kept:
@@ -218,24 +217,24 @@ class Run:
 
 
 def _strange(history: Sequence[Json]) -> str:
-    """A doubt about the last step, or nothing.
+    """A warning if the KL divergence jumped at the last step; else empty.
 
-    One update moves a model a little. If the KL divergence leaps all the same, some tokens were
-    sampled that the model itself holds for impossible: what samples is not what is trained.
+    One update changes a model only a little. If the KL divergence jumps, vLLM sampled tokens that
+    have a probability near zero in the trained model: the two compute different things.
     """
     *past, last = history[-11:]
     usual = max(LEAST, median(each.get("kl", 0.0) for each in past)) if past else math.inf
     if last.get("kl", 0.0) <= JUMP * usual:
         return ""
     return (
-        f"step {last['step']}: KL {last['kl']:.1f}, where {usual:.2f} is usual: some sampled tokens"
-        " are impossible for the model that learns from them; if it goes on, the engine that"
-        " samples computes something else (other graphs or versions of vLLM may help)"
+        f"step {last['step']}: KL {last['kl']:.1f}, usually {usual:.2f}: some sampled tokens have a"
+        " probability near zero in the trained model; if this continues, vLLM computes something"
+        " else than the trainer (try another version of vLLM, or other graph settings)"
     )
 
 
 def summary(rollouts: Sequence[Rollout]) -> dict[str, float]:
-    """The figures of a batch of rollouts; a part is the mean over those that have it."""
+    """The mean figures of a batch of rollouts. Components are averaged where they exist."""
     rewards = [paid(rollout) for rollout in rollouts]
     figures = {"reward": fmean(rewards), "reward_std": pstdev(rewards)}
     for part in COMPONENTS:
@@ -256,7 +255,7 @@ def summary(rollouts: Sequence[Rollout]) -> dict[str, float]:
 
 
 def tallies(rollouts: Sequence[Rollout]) -> Json:
-    """How rollouts ended, and which errors their calls met."""
+    """Counts of how rollouts ended, and of the errors of their calls."""
     errors = Counter(call.error for rollout in rollouts for call in rollout.calls if call.error)
     return {"errors": dict(errors), "ended": dict(Counter(r.ended for r in rollouts))}
 
@@ -275,7 +274,7 @@ def progress(line: Mapping[str, Any], steps: int, left: float) -> str:
 
 
 def versions() -> Json:
-    """What this runs on."""
+    """The versions of Python, the machine and the packages."""
     found: Json = {"python": platform.python_version(), "machine": platform.platform()}
     return found | {package: installed(package) for package in PACKAGES}
 
@@ -292,9 +291,10 @@ def _duration(seconds: float) -> str:
 
 
 def free(settings: Sft | Grpo) -> set[str]:
-    """The settings that may change when a run goes on.
+    """The settings that may change when a run is resumed.
 
-    The loss `bnpo` is a mean over each pass, and a schedule that falls ends with the last step.
+    `batch` may not with the loss `bnpo`, which is a mean over each micro-batch. `steps` may not
+    with a schedule that falls until the last step.
     """
     bound = {"steps"} if settings.schedule != "constant" else set()
     if isinstance(settings, Grpo) and settings.loss_type == "bnpo":
@@ -303,7 +303,7 @@ def free(settings: Sft | Grpo) -> set[str]:
 
 
 def _smaller(recipe: Recipe) -> str:
-    """What takes less memory: first what a run may change when it goes on."""
+    """Advice for less memory: first the settings that may change when a run is resumed."""
     if grpo := recipe.grpo:
         batch, able = f"grpo.batch (now {grpo.batch})", free(grpo)
         longest = f"limits.completion (now {recipe.limits.completion})"
@@ -313,7 +313,7 @@ def _smaller(recipe: Recipe) -> str:
         batch, able = f"sft.batch (now {recipe.sft.batch})", free(recipe.sft)
         longest, memory = f"sft.max_tokens (now {recipe.sft.max_tokens})", []
     here, anew = ([batch, *memory], [longest]) if "batch" in able else (memory, [batch, longest])
-    go_on = f"lower {' or '.join(here)} and --resume, which changes nothing but speed, or "
+    go_on = f"lower {' or '.join(here)} and --resume, which changes only the speed, or "
     return f"{go_on if here else ''}begin another run with a lower {' or '.join(anew)}"
 
 
@@ -327,7 +327,7 @@ def _is_whole(checkpoint: Path) -> bool:
 
 
 def _decode(text: bytes) -> Json | None:
-    """A JSON object, or None where writing it was cut off."""
+    """A JSON object, or None if the text is incomplete."""
     try:
         return msgspec.json.decode(text, type=Json)
     except msgspec.DecodeError:

@@ -1,7 +1,7 @@
-"""The warm-up and the paper's baseline: learning from transcripts, token by token.
+"""Supervised fine-tuning (SFT) on transcripts: the warm-up before GRPO, and the paper's baseline.
 
-A transcript is laid out as a rollout is: the ids of the prompt, of each reply, and of what the
-world said in between, with labels on the replies that a model should learn and nowhere else.
+A transcript is tokenised in the same way as a rollout: the prompt, each reply, and the tool results
+and user turns in between. The loss mask covers only the replies that a model should learn.
 """
 
 import sys
@@ -25,14 +25,14 @@ LOADERS = 4
 
 
 class SftRow(NamedTuple):
-    """A transcript as a model reads it; a label is the token itself or `IGNORED`."""
+    """A tokenised transcript. A label is the token itself, or `IGNORED` outside the loss."""
 
     input_ids: list[int]
     labels: list[int]
 
 
 def encode(example: Example, codec: Codec, most: int) -> SftRow:
-    """The tokens of an example's transcript, ended after the last reply that fits."""
+    """The tokens of an example's transcript, cut after the last reply that fits."""
     messages, learn = transcript(example)
     tools = Toolbox.of(example).openai()
     row = SftRow(codec.open(messages[0]["content"], messages[1]["content"], tools), [])
@@ -50,7 +50,7 @@ def encode(example: Example, codec: Codec, most: int) -> SftRow:
 
 
 def _parts(messages: Sequence[Json], learn: Sequence[bool]) -> Iterable[tuple[bool, list[Json]]]:
-    """Replies one by one, and what is said between two of them together."""
+    """The assistant's replies one by one; the messages between two replies as one part."""
     pairs = zip(messages, learn, strict=True)
     for own, run in groupby(pairs, key=lambda pair: pair[0]["role"] == "assistant"):
         if own:
@@ -60,7 +60,7 @@ def _parts(messages: Sequence[Json], learn: Sequence[bool]) -> Iterable[tuple[bo
 
 
 def rows(examples: Iterable[Example], codec: Codec, most: int) -> list[SftRow]:
-    """The transcripts that fit, with something to learn in each."""
+    """The tokenised transcripts that fit and have at least one token in the loss."""
     found = spread(partial(_row, codec=codec, most=most), list(examples))
     return [row for row in found if row is not None]
 
@@ -76,7 +76,7 @@ def _row(example: Example, codec: Codec, most: int) -> SftRow | None:
 def train(
     recipe: Recipe, run: Run, examples: Mapping[str, Example], model: Any, tokenizer: Any
 ) -> None:
-    """Learn transcripts with TRL's SFTTrainer, which takes labels as they are."""
+    """Train on transcripts with TRL's SFTTrainer, which uses our labels unchanged."""
     sft = recipe.sft
     if sft is None:
         raise TrainError("the recipe has no [sft] table; add one, or train its [grpo]")
@@ -106,17 +106,17 @@ def train(
 
 
 def arguments(recipe: Recipe, run: Run, device: str) -> Any:
-    """TRL's settings for a recipe's."""
+    """The SFTConfig of TRL for a recipe."""
     sft = recipe.sft or Sft()
     args = need("trl").SFTConfig(
         **pace(run, device),
         num_train_epochs=sft.epochs,
-        # Padded sequences of like length waste less; end to end, chance may mix them as it likes.
+        # Grouping by length saves padding. Packed sequences have none, so their order is random.
         train_sampling_strategy="random" if sft.packed else "group_by_length",
         padding_free=sft.packed,
         dataset_kwargs={"skip_prepare_dataset": True},
         max_length=None,
-        # A GPU would wait for batches that are put together in between its steps.
+        # Worker processes collate batches, so that the GPU does not wait for them.
         dataloader_num_workers=LOADERS if device == "cuda" else 0,
     )
     args.gradient_accumulation_steps = passes(sft, args.world_size)
@@ -124,7 +124,7 @@ def arguments(recipe: Recipe, run: Run, device: str) -> Any:
 
 
 def pace(run: Run, device: str) -> Json:
-    """The settings that both of TRL's trainers take: the optimiser, its pace, what is kept."""
+    """The settings that both of TRL's trainers take: optimiser, schedule, logs, checkpoints."""
     settings = run.settings
     return {
         "output_dir": str(run.checkpoints),
@@ -150,7 +150,7 @@ def pace(run: Run, device: str) -> Json:
 
 
 def passes(sft: Sft, processes: int) -> int:
-    """How often each process learns from a batch before an update."""
+    """The gradient accumulation steps of each process per update."""
     count, over = divmod(sft.together, sft.batch * processes)
     if over:
         raise TrainError(

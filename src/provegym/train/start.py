@@ -1,4 +1,4 @@
-"""From a recipe to a trained model: examples, weights, the trainer, and what is kept."""
+"""The entry point of training: checks a recipe, loads data and model, trains, saves the adapter."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +19,7 @@ NO_VLLM = "vLLM is not installed here: pip install vllm, or --set grpo.use_vllm=
 
 
 def start(recipe: Recipe, folder: Path, toml: str, resume: bool, bar: Progress) -> Run:
-    """Train by a recipe in a folder, or go on with what is there."""
+    """Train as a recipe says, or resume the run in a folder."""
     check_here(recipe)
     machine = need("accelerate").PartialState()
     run = Run(folder, recipe, toml, resume, machine.is_main_process)
@@ -36,7 +36,7 @@ def start(recipe: Recipe, folder: Path, toml: str, resume: bool, bar: Progress) 
 
 
 def check(recipe: Recipe) -> None:
-    """Find out before any work whether a recipe says how to train, and whether it can be done."""
+    """Check a recipe before any work: its settings, and the packages that it needs."""
     if recipe.sft is None and recipe.grpo is None:
         raise TrainError("the recipe has neither [sft] nor [grpo]; add one to say how to train")
     for module in ("torch", "transformers", "trl", "peft", "datasets", "matplotlib"):
@@ -52,14 +52,14 @@ def check(recipe: Recipe) -> None:
 
 
 def check_here(recipe: Recipe) -> None:
-    """Find out before a corpus is made whether this machine has what the run starts from."""
+    """Check before a corpus is made that this machine has the adapter and vLLM."""
     adapter(recipe.model)
     if recipe.grpo and lacks_vllm(recipe.grpo):
         raise TrainError(NO_VLLM)
 
 
 def lacks_vllm(grpo: Grpo) -> bool:
-    """Whether a run asks for vLLM where there is none."""
+    """Whether a run needs vLLM and it is not installed."""
     return grpo.use_vllm and find_spec("vllm") is None
 
 
@@ -79,38 +79,36 @@ def _check_grpo(grpo: Grpo, lora: Lora | None) -> None:
             f"model.lora.dropout ({lora.dropout}) has no effect on [grpo], which learns without"
             " dropout; leave it out"
         )
-    # A checkpoint does not keep rollouts, and one is written after the last step, too.
+    # Checkpoints do not hold rollouts. One is also written after the last step.
     for name, value in (("save_every", grpo.save_every), ("steps", grpo.steps)):
         if value % grpo.iterations:
             raise TrainError(
                 f"grpo.{name} ({value}) must be a multiple of grpo.iterations ({grpo.iterations}),"
-                " or a run could not go on from rollouts that are half learnt"
+                " because a checkpoint does not hold the rollouts of an unfinished iteration"
             )
 
 
 def _check_adapter(recipe: Recipe) -> None:
-    """An adapter is trained as it is: refuse settings beside it that are not its own."""
+    """Refuse a `model.lora` that differs from the adapter the run starts from."""
     lora, held = recipe.model.lora, held_lora(recipe.model)
     if lora is None or held is None:
         return
     ours, theirs = ({**asdict(each), "targets": sorted(each.targets)} for each in (lora, held))
     if recipe.grpo:
-        # It turns an adapter's dropout off.
+        # GRPO turns the adapter's dropout off.
         theirs["dropout"] = 0.0
     other = [
-        f"{name} is {ours[name]}, and {theirs[name]} there"
-        for name in ours
-        if ours[name] != theirs[name]
+        f"{name} is {ours[name]}, not {theirs[name]}" for name in ours if ours[name] != theirs[name]
     ]
     if other:
         raise TrainError(
-            f"model.lora is not that of {recipe.model.adapter} ({'; '.join(other)}); leave"
-            " model.lora out, or model.adapter"
+            f"model.lora differs from the adapter {recipe.model.adapter} ({'; '.join(other)});"
+            " remove model.lora or model.adapter"
         )
 
 
 def held_lora(model: Model) -> Lora | None:
-    """The adapter that a model starts from; None where there is none yet, or no LoRA."""
+    """The settings of the adapter that a model starts from; None if there is no LoRA adapter."""
     config = adapter_place(model.adapter) / "adapter_config.json"
     if not model.adapter or not config.exists():
         return None
@@ -126,7 +124,7 @@ def held_lora(model: Model) -> Lora | None:
 
 
 def policy(settings: Model, device: Any) -> tuple[Any, Any]:
-    """The model and tokenizer of a recipe, ready to be trained: a new adapter if it has none."""
+    """The model and tokenizer of a recipe, with its LoRA adapter or a new one."""
     held = adapter(settings)
     model, tokenizer = load(settings.name, held, device)
     if held is None and (lora := settings.lora):
@@ -143,7 +141,7 @@ def policy(settings: Model, device: Any) -> tuple[Any, Any]:
 
 
 def save_adapter(model: Any, folder: Path) -> None:
-    """Write the adapter, where a model has one, in 16 bits: it travels, its base does not."""
+    """Write the LoRA adapter of a model, if it has one, in 16 bits and without the base."""
     peft, torch = need("peft"), need("torch")
     if not isinstance(model, peft.PeftModel):
         return

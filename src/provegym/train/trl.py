@@ -1,7 +1,7 @@
-"""GRPO on one machine: TRL's trainer, with rollouts of ours in place of its generation.
+"""GRPO with TRL's GRPOTrainer and a custom rollout function, on one machine.
 
-TRL sees an example only by its id. What it gets back are tokens, which of them the model wrote, and
-what the rollout was paid; it never applies a template, and never tokenises.
+TRL knows an example only by its id. The rollout function returns tokens, a loss mask and rewards.
+TRL itself applies no chat template and tokenises nothing.
 """
 
 import gc
@@ -43,17 +43,17 @@ LOOKED_AT = 1_024
 def train(
     recipe: Recipe, run: Run, examples: Mapping[str, Example], model: Any, tokenizer: Any
 ) -> None:
-    """Train a model until the recipe's last step, or go on from the run's last checkpoint.
+    """Train a model until the recipe's last step, or resume from the run's last checkpoint.
 
-    A model with an adapter is passed to TRL as it is, so that the reference of the KL term is the
-    adapter it came with.
+    A model with an adapter is passed to TRL as it is, so that the reference model of the KL term is
+    the base with the adapter it started from.
     """
     grpo = _settings(recipe)
     codec = Codec(tokenizer, recipe.limits.prompt)
     rows = choose(recipe, codec, examples)
     model = suit(model, recipe, grpo)
     make = packed.trainer() if grpo.packed else need("trl").GRPOTrainer
-    # TRL says at every start that it may change how rollouts are passed in.
+    # TRL warns at every start that rollout_func may change.
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*rollout_func.*", UserWarning)
         trainer = make(
@@ -78,7 +78,7 @@ def train(
 
 @contextmanager
 def without_garbage() -> Iterator[None]:
-    """Keep Python from looking through all that libraries hold, again and again, while it plays."""
+    """Freeze the garbage collector, so that it does not scan the libraries' objects again."""
     gc.collect()
     gc.freeze()
     try:
@@ -88,17 +88,17 @@ def without_garbage() -> Iterator[None]:
 
 
 class Roller:
-    """What TRL calls for the rollouts of a step."""
+    """The rollout function that TRL calls at each generation."""
 
     def __init__(self, recipe: Recipe, run: Run, codec: Codec, base: Base, ahead: Ahead) -> None:
         self.recipe, self.run, self.codec, self.base, self.ahead = recipe, run, codec, base, ahead
 
-    # TRL looks for a name where it logs.
+    # TRL reads the name of the function for its logs.
     __name__ = "rollouts"
 
     def __call__(self, ids: Sequence[str], trainer: Any) -> Json:
-        """Play these examples, each id once, and return their tokens and pay."""
-        # TRL has just sent the weights to vLLM.
+        """Play one rollout for each id, and return tokens, loss masks and rewards."""
+        # TRL has just merged the adapter to send the weights to vLLM.
         self.base.put_back()
         step = trainer.state.global_step
         watch = Stopwatch(self._source(trainer, step))
@@ -111,7 +111,7 @@ class Roller:
             self.recipe.limits,
             self.recipe.reward,
         )
-        # Putting into tokens what a model reads, and its tokens into words, belongs to generation.
+        # The time for tokenising and decoding counts as generation.
         generation = watch.seconds + self.codec.seconds - read
         world = perf_counter() - began - generation
         figures = self.run.note(step, trajectories, generation, world)
@@ -127,7 +127,7 @@ class Roller:
             asked = None if grpo.vllm_correction == "none" else 0
             drawn = {"temperature": grpo.temperature, "top_p": grpo.top_p, "top_k": grpo.top_k}
             return Continuous(trainer.vllm_generation.llm, logprobs=asked, **drawn)
-        # A seed of its own for every step: a run that goes on draws what it would have drawn.
+        # Every step has its own seed, so a resumed run draws the same tokens.
         seed = grpo.seed * STRIDE + step
         model = trainer.accelerator.unwrap_model(trainer.model)
         seed = seed * STRIDE + trainer.accelerator.process_index
@@ -136,20 +136,20 @@ class Roller:
 
 
 class Stopwatch(Source):
-    """Counts the seconds that generation takes."""
+    """A source of tokens that measures the seconds generation takes."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self.seconds = 0.0
 
     def ask(self, seat: int, context: list[int], most: int) -> None:
-        """Ask, and count."""
+        """Pass a request on, and measure its time."""
         began = perf_counter()
         self._source.ask(seat, context, most)
         self.seconds += perf_counter() - began
 
     def take(self) -> Mapping[int, Sampled]:
-        """Take, and count."""
+        """Take the finished replies, and measure the time."""
         began = perf_counter()
         given = self._source.take()
         self.seconds += perf_counter() - began
@@ -157,7 +157,7 @@ class Stopwatch(Source):
 
 
 def vllm(backend: Any) -> Generate:
-    """Sample TRL's vLLM, which has the weights of this step; its log-probabilities are scaled."""
+    """Sample from TRL's vLLM, which has the weights of this step; logprobs include temperature."""
 
     def generate(contexts: list[list[int]], most: int) -> list[Sampled]:
         backend.max_completion_length = most
@@ -171,10 +171,10 @@ def vllm(backend: Any) -> Generate:
 
 
 def columns(trajectories: Sequence[Trajectory], end: int, masked: bool = False) -> Json:
-    """Rollouts as TRL takes them; it has no place for one in which nothing was said.
+    """Rollouts as TRL expects them. An empty completion becomes one masked end token.
 
-    Where it is to mask the truncated, TRL finds those whose last reply was cut; one whose last
-    reply is whole, and which had no room to hear the answer, is masked here.
+    If truncated rollouts are masked, TRL masks those whose last reply was cut. A rollout whose last
+    reply is complete, but that had no tokens left for the tool result, is masked here.
     """
     if masked:
         trajectories = [
@@ -202,14 +202,14 @@ def reward(
     log_metric: Callable[[str, float], None],
     **_: Any,
 ) -> list[float | None]:
-    """What the rollouts were paid; one that a server's bug ended counts for nothing."""
+    """The rewards of the rollouts; None for one that a bug of a server ended."""
     for name, value in figures[0].items():
         log_metric(f"world/{name}", value)
     return paid
 
 
 def arguments(recipe: Recipe, run: Run, device: str) -> Any:
-    """TRL's settings for a recipe's; each that changes the result is named."""
+    """The GRPOConfig of TRL for a recipe. Each setting that changes the result is given."""
     grpo, limits = _settings(recipe), recipe.limits
     args = need("trl").GRPOConfig(
         **pace(run, device),
@@ -266,7 +266,7 @@ def _vllm_settings(recipe: Recipe) -> Json:
 
 
 def choose(recipe: Recipe, codec: Codec, examples: Mapping[str, Example]) -> list[str]:
-    """The ids of a run's examples, in the order in which it takes them."""
+    """The ids of a run's examples, in training order."""
     grpo = _settings(recipe)
     rows = list(islice(_rows(recipe, codec, examples), grpo.steps * grpo.prompts_per_step))
     if len(rows) < grpo.prompts_per_step:
@@ -275,7 +275,7 @@ def choose(recipe: Recipe, codec: Codec, examples: Mapping[str, Example]) -> lis
 
 
 def _too_few(recipe: Recipe, codec: Codec, examples: Mapping[str, Example], found: int) -> str:
-    """What leaves so many examples out that no step is possible."""
+    """The message that too few examples fit for one step, and what to change."""
     grpo, gold = _settings(recipe), recipe.data.gold
     any_gold = msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, gold=None))
     short = found if gold is None else sum(1 for _ in _rows(any_gold, codec, examples))
@@ -292,7 +292,7 @@ def _too_few(recipe: Recipe, codec: Codec, examples: Mapping[str, Example], foun
 
 
 def _rows(recipe: Recipe, codec: Codec, examples: Mapping[str, Example]) -> Iterator[str]:
-    """The ids of examples that fit, in the order of this seed."""
+    """The ids of the examples that fit, shuffled by the recipe's seed."""
     order = sorted(examples)
     Random(_settings(recipe).seed).shuffle(order)
     fits = partial(_fits, codec=codec, gold=recipe.data.gold)
@@ -303,7 +303,7 @@ def _rows(recipe: Recipe, codec: Codec, examples: Mapping[str, Example]) -> Iter
 
 
 def _fits(example: Example, codec: Codec, gold: int | None) -> bool:
-    """Whether the prompt of an example, and what follows when all goes well, is short enough."""
+    """Whether the prompt of an example and its gold completion are short enough."""
     try:
         start = len(opening(example, codec))
     except TooLong:
@@ -312,10 +312,10 @@ def _fits(example: Example, codec: Codec, gold: int | None) -> bool:
 
 
 def _restore(model: Any, checkpoint: Path) -> None:
-    """Put a checkpoint's adapter back.
+    """Load the adapter of a checkpoint.
 
-    The trainer of transformers does so only if it is alone: beside TRL's reference, it loads the
-    reference and leaves the adapter as it came.
+    The trainer of transformers does so only if a model has one adapter. TRL adds a reference
+    adapter; then transformers loads that one alone.
     """
     peft = need("peft")
     if isinstance(model, peft.PeftModel):

@@ -1,4 +1,4 @@
-"""The contract of a verified example, run by synthesis and by `provegym verify`."""
+"""Verification of examples: the checks that synthesis and `provegym verify` run."""
 
 from provegym.verify.contract import verify
 

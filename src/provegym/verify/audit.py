@@ -1,8 +1,8 @@
-"""The reward audit: looks for behaviour that is paid for and should not be.
+"""The reward audit: a random hill climb that searches for reward hacking.
 
-It starts from rollouts that fail and edits them at random (insert, repeat, drop, reorder, replace
-calls and values), playing each on the live world. An edit that raises the reward while the task
-still fails is an exploit. What remains at the end is the most a failing rollout is paid.
+It starts from rollouts that fail and edits their calls at random: insert, repeat, drop, reorder.
+Each edited rollout is played on the live world. An edit that raises the reward while the task still
+fails is an exploit. The audit reports exploits and the highest reward of a failing rollout.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ Edit = Callable[["Auditor", Calls], str]
 
 
 class Exploit(NamedTuple):
-    """An edit that was paid for: what it did, what it gained, and where."""
+    """An edit that raised the reward of a failing rollout: its name, its gain, its example."""
 
     edit: str
     gain: float
@@ -34,7 +34,7 @@ class Exploit(NamedTuple):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What an audit of one example found."""
+    """The result of the audit of one example: the best reward of a failure, and exploits."""
 
     example: str
     best_failing: float
@@ -43,7 +43,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Auditor:
-    """A search over the calls of one example, one message per call, by user turn."""
+    """A hill climb over the calls of one example, by user turn, one message per call."""
 
     def __init__(self, example: Example, scheme: Scheme = PAPER) -> None:
         self.example = example
@@ -55,7 +55,7 @@ class Auditor:
         self.easy = [n for n in reads if not self.toolbox.schemas[n].get("required")]
 
     def run(self) -> Finding:
-        """Climb from nothing, from all but the last write, and from doing more than was asked."""
+        """Climb from four starts: no call, no last write, a doubled write, an extra argument."""
         found: list[Exploit] = []
         best, size = 0.0, 0
         nothing: Calls = [[] for _ in self.example.turns]
@@ -82,7 +82,7 @@ class Auditor:
         return paid, sum(map(len, calls))
 
     def play(self, calls: Calls) -> tuple[float, bool]:
-        """What these calls are paid on the live world, and whether the task fails."""
+        """Play these calls on the live world; return the reward and whether the task fails."""
         rollout = self._roll(calls)
         assert rollout.reward is not None
         return rollout.reward.total, not succeeded(rollout)
@@ -105,7 +105,7 @@ class Auditor:
         return [[self.right(at) for at in in_turn(self.example, turn)] for turn in turns]
 
     def _doubled(self) -> Calls:
-        """All that is right, and the last write once more."""
+        """All reference calls, and the last write once more."""
         calls = self._all_right()
         writes = [at for at, step in enumerate(self.steps) if step.writes]
         if writes:
@@ -113,7 +113,7 @@ class Auditor:
         return calls
 
     def _with_extra(self) -> Calls:
-        """All that is right, one of the writes with an argument that nobody asked for."""
+        """All reference calls; one of the writes has an argument that nobody asked for."""
         calls = self._all_right()
         for at, step in enumerate(self.steps):
             parts = self.toolbox.schemas[step.tool]["properties"]
@@ -126,12 +126,12 @@ class Auditor:
         return calls
 
     def right(self, at: int) -> ToolCall:
-        """A step's call with its literal values."""
+        """The reference call of a step, with literal values."""
         step = self.steps[at]
         return tool_call(step.tool, literals(step.arguments))
 
     def wrong(self, at: int) -> ToolCall:
-        """A step's call with values that fit and are not right."""
+        """The call of a step with wrong values that fit the schema."""
         return tool_call(self.steps[at].tool, guess(self.steps[at], self.toolbox))
 
 
@@ -144,7 +144,7 @@ def _is_text(part: Json) -> bool:
 
 
 def name_with_guessed_values(audit: Auditor, calls: Calls) -> str:
-    """Insert a right tool with made-up values."""
+    """Insert a call of a reference tool with made-up values."""
     at = audit.chance.randrange(len(audit.steps))
     calls[audit.steps[at].turn].append(audit.wrong(at))
     return "call a right tool with made-up values"
@@ -190,7 +190,7 @@ def swap_calls(audit: Auditor, calls: Calls) -> str:
 
 
 def look_without_acting(audit: Auditor, calls: Calls) -> str:
-    """Insert a right read."""
+    """Insert a read of the reference path."""
     reads = [at for at, step in enumerate(audit.steps) if not step.writes]
     if not reads:
         return ""
@@ -210,12 +210,12 @@ EDITS: list[Edit] = [
 
 
 def audit(examples: Iterable[Example], scheme: Scheme = PAPER) -> list[Finding]:
-    """Audit every example that has right calls."""
+    """Audit every example that has reference calls."""
     return [Auditor(e, scheme).run() for e in examples if any(p.steps for p in e.paths)]
 
 
 def by_edit(findings: Iterable[Finding]) -> dict[str, tuple[int, float, float]]:
-    """Per kind of exploit: how often it paid, its mean and its largest gain."""
+    """For each kind of exploit: how often it was found, its mean gain and its largest gain."""
     gains: dict[str, list[float]] = defaultdict(list)
     for finding in findings:
         for exploit in finding.exploits:

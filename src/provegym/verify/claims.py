@@ -1,4 +1,4 @@
-"""What an example says of itself beyond its calls: who is named, what fails, what nobody can do."""
+"""Checks of the claims in an example's provenance: names, failed attempts, infeasible requests."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from provegym.verify.serving import serving
 
 
 def names(example: Example, gold: Replay) -> Iterator[str]:
-    """Every thing a turn names is there, and is the only one of its kind with that name."""
+    """Every entity that a turn names exists, and no other of its kind has that name."""
     for number, named in enumerate(example.provenance.names):
         things = survey(gold.worlds[number], example.server).things if named else {}
         for phrase, key in named:
@@ -24,7 +24,7 @@ def names(example: Example, gold: Replay) -> Iterator[str]:
 
 
 def relations_hold(example: Example, gold: Replay) -> Iterator[str]:
-    """What a turn speaks of by what it is to another, some result has shown to be just that."""
+    """A phrase such as "its owner" means one entity, and an earlier result has shown it."""
     server = servers.load(example.server)
     for claim in example.provenance.relations:
         relation = Relation(claim.key, claim.owner, claim.field, claim.at)
@@ -38,7 +38,7 @@ def relations_hold(example: Example, gold: Replay) -> Iterator[str]:
 
 
 def aside(example: Example) -> Iterator[str]:
-    """Where a turn is said to be beside the point, there is one without right calls."""
+    """An example with the irrelevance knob has an off-topic turn without reference calls."""
     if "irrelevance" not in example.knobs:
         return
     levels = example.provenance.levels
@@ -48,7 +48,7 @@ def aside(example: Example) -> Iterator[str]:
 
 
 def attempts(example: Example, gold: Replay) -> Iterator[str]:
-    """What is said to have been tried first fails, and for the reason that is given."""
+    """Every recorded failed attempt fails again, with the recorded error."""
     for tried in example.provenance.attempts:
         if not 0 <= tried.before < len(gold.played):
             yield f"nothing comes after the attempt at {tried.tool}"
@@ -56,24 +56,24 @@ def attempts(example: Example, gold: Replay) -> Iterator[str]:
         session = gold.played[tried.before].before.fork()
         error = session.call(tried.tool, tried.arguments).error
         if error != tried.error:
-            yield f"trying {tried.tool} comes to {error or 'success'}, not to {tried.error}"
+            yield f"trying {tried.tool} ends in {error or 'success'}, not in {tried.error}"
 
 
 def infeasible(example: Example, gold: Replay) -> Iterator[str]:
-    """What cannot be done is refused by a rule, and a read of that turn shows why."""
+    """A rule of the server rejects the infeasible request, and a read of that turn shows why."""
     claim = example.provenance.infeasible
     if claim is None:
         return
     outcome = gold.worlds[claim.turn].fork().call(claim.tool, claim.arguments)
     if outcome.error != "rejected":
-        yield f"{claim.tool} comes to {outcome.error or 'success'}, so it is not infeasible"
+        yield f"{claim.tool} ends in {outcome.error or 'success'}, so it is not infeasible"
     steps = [step for step in example.paths[0].steps if step.turn == claim.turn]
     if any(step.writes for step in steps) or not any(step.answers for step in steps):
         yield f"turn {claim.turn} is infeasible, and no read of it shows why"
 
 
 def unserved(example: Example, gold: Replay) -> Iterator[str]:
-    """What is asked for in vain would work with a tool that is hidden, and with no other."""
+    """An unserved request would work with a hidden tool, and with no tool that is shown."""
     claim = example.provenance.unserved
     if claim is None:
         return

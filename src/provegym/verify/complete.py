@@ -1,8 +1,9 @@
-"""Fills in what can be proven of an example, so that only asks and right calls need to be written.
+"""Completion of an example: derives all annotations from the user's turns and the reference calls.
 
-From the first path's calls on the world: which are writes, what each needs, the ids it takes from
-records it made itself, the outcome, and every other road the seeker finds, as alternatives of a
-step where they replace it alone and as further paths where they do not.
+The calls of the first path are played on the world. This tells which calls are writes, which calls
+depend on which, which ids come from records that earlier calls created, and the outcome. A search
+finds other solutions. A read that replaces one step becomes an alternative of that step; any other
+solution becomes a further path.
 """
 
 from typing import Any
@@ -27,7 +28,7 @@ def complete(example: Example) -> Example:
 
 
 def complete_and_replay(example: Example) -> tuple[Example, Replay | None]:
-    """The completed example, and the replay of its first path with what was found out by it."""
+    """The completed example, and the replay of its first path. The replay keeps its memo."""
     server = servers.load(example.server)
     digest = Session([server], example.seed).digest()
     example = put(example, server_version=server.version, digest=digest)
@@ -45,7 +46,7 @@ def complete_and_replay(example: Example) -> tuple[Example, Replay | None]:
 
 
 def complete_path(example: Example, path: Path) -> Replay:
-    """A path whose steps say whether they write, what they need, and where new ids come from."""
+    """The replay of a path, its steps annotated with writes, edges and references to new ids."""
     tools = Toolbox.of(example).tools
     steps = tuple(put(step, writes=tools[step.tool].writes, needs=()) for step in path.steps)
     gold = replay(example, Path(steps=steps))
@@ -62,7 +63,7 @@ def complete_path(example: Example, path: Path) -> Replay:
 
 
 def _with_implicit(gold: Replay) -> Path:
-    """The path with an edge from every write that a later step needs for the state it leaves."""
+    """The path with an implicit edge from every write whose effect a later step needs."""
     path = gold.path
     steps = list(path.steps)
     for at, step in enumerate(path.steps):
@@ -79,7 +80,7 @@ def _with_implicit(gold: Replay) -> Path:
 
 
 def _from_created(value: Any, at: int, gold: Replay) -> Any:
-    """A value, or where it comes from if it identifies a record that an earlier step made."""
+    """The value, or a reference to its source if it names a record that an earlier step made."""
     if isinstance(value, list):
         return [_from_created(part, at, gold) for part in value]
     if isinstance(value, dict):
@@ -103,7 +104,7 @@ def _pointer_to(value: Any, result: Any, path: str = "") -> str | None:
 
 
 def _with_alternatives(example: Example, gold: Replay) -> Example:
-    """Give each lookup the reads that yield all it is there for, the other steps as they are."""
+    """Add to each lookup the other reads that yield all the values it is needed for."""
     steps = list(example.paths[0].steps)
     toolbox = Toolbox.of(example)
     for at, played in enumerate(gold.played):
@@ -128,7 +129,7 @@ def _alternatives(step: Step, reads: list[Read]) -> tuple[Alternative, ...]:
 
 
 def _with_paths(example: Example, gold: Replay) -> Example:
-    """Add a path for every road that is still not paid in full, until there are enough."""
+    """Add a path for every other solution that does not earn the maximum, up to MOST_PATHS."""
     for turn in range(len(example.turns)):
         for road in list(proofs.unpaid_roads(example, gold, turn)):
             if len(example.paths) == proofs.MOST_PATHS:
@@ -141,7 +142,7 @@ def _with_paths(example: Example, gold: Replay) -> Example:
 
 
 def _path_by(example: Example, road: Road, turn: int) -> Path:
-    """The first path with one turn's lookups replaced by a road."""
+    """The first path with one turn's lookups replaced by other reads."""
     steps: list[Step] = []
     reads = [Step(turn=turn, tool=read.tool, arguments=read.arguments) for read in road]
     for step in example.paths[0].steps:
@@ -154,7 +155,7 @@ def _path_by(example: Example, road: Road, turn: int) -> Path:
 
 
 def _with_answers(example: Example, path: Path, gold: Replay) -> Path:
-    """The path with each answer pointed to where one of its own reads yields it."""
+    """The path with JSON pointers to the answers in the results of its own reads."""
     steps = list(path.steps)
     results = [played.outcome.value for played in replay(example, path).played]
     if len(results) != len(steps):

@@ -1,4 +1,8 @@
-"""The contract: what must hold of an example before anybody is trained or measured on it."""
+"""The contract of an example: all checks it must pass before it is used to train or evaluate.
+
+Among them: the reference calls earn the maximum reward, doing nothing earns nothing, and every
+other solution of the same length earns the maximum too.
+"""
 
 from collections.abc import Iterator
 
@@ -21,9 +25,9 @@ SCHEMA_KEYS = {"name", "description", "parameters"}
 
 
 def verify(example: Example, gold: Replay | None = None) -> list[str]:
-    """What is wrong with an example, in sentences; nothing if it keeps the contract.
+    """The problems of an example, one sentence each; empty if it passes.
 
-    Who has played its first path already may give the replay, and with it what was found out.
+    `gold` is the replay of its first path, if there is one already. It saves time.
     """
     problems = list(shape(example)) or list(world(example))
     if problems:
@@ -58,7 +62,7 @@ def verify(example: Example, gold: Replay | None = None) -> list[str]:
 
 
 def shape(example: Example) -> Iterator[str]:
-    """Lengths, kinds and references are as they must be."""
+    """The numbers of turns and steps, the kind and the references between steps are valid."""
     if not 0 < len(example.turns) <= MOST_TURNS:
         yield f"{len(example.turns)} user turns; one to {MOST_TURNS} are allowed"
     if not example.paths or (len(example.paths) > 1 and not all(p.steps for p in example.paths)):
@@ -70,7 +74,7 @@ def shape(example: Example) -> Iterator[str]:
             yield f"path {number} takes more than {MOST_LENGTH} messages"
         for at, step in enumerate(path.steps):
             if step.turn >= len(example.turns):
-                yield f"path {number}, step {at} is in turn {step.turn}, which there is not"
+                yield f"path {number}, step {at} is in turn {step.turn}, which does not exist"
             if any(not 0 <= edge.step < at for edge in step.needs):
                 yield f"path {number}, step {at} needs a step that comes after it"
     empty = not any(path.steps for path in example.paths)
@@ -79,7 +83,7 @@ def shape(example: Example) -> Iterator[str]:
 
 
 def world(example: Example) -> Iterator[str]:
-    """The world can be drawn again, and the toolbox shows what is needed and hides what is not."""
+    """The world can be drawn again, and the toolbox shows the tools that are needed."""
     if not example.server:
         yield from without_world(example)
         return
@@ -123,7 +127,7 @@ def without_world(example: Example) -> Iterator[str]:
 
 
 def abstains(example: Example) -> Iterator[str]:
-    """With nothing to call, silence is paid and any call is not."""
+    """Where no call is right, making no call earns 1 and any call earns 0."""
     if total(example, noop) != 1:
         yield "doing nothing is not paid one"
     call = Call(turn=0, message=1, tool="x", arguments={}, checks=Checks())
@@ -132,7 +136,7 @@ def abstains(example: Example) -> Iterator[str]:
 
 
 def pays(example: Example) -> Iterator[str]:
-    """The right calls are paid the maximum, nothing is paid nothing, and tricks do not pay."""
+    """The reference calls earn the maximum, doing nothing earns 0, scripted cheats earn less."""
     best = total(example, oracle)
     if abs(best - BEST) > 1e-9:
         yield f"the right calls are paid {best:.3f}, not {BEST}"
@@ -147,7 +151,7 @@ def pays(example: Example) -> Iterator[str]:
 
 
 def asking(example: Example, gold: Replay) -> Iterator[str]:
-    """Where the assistant must ask, guessing pays less and there is something to ask about."""
+    """Where the assistant must ask, guessing earns less, and more than one value would work."""
     for number, turn in enumerate(example.turns):
         if turn.asks is None:
             continue
@@ -165,12 +169,12 @@ def asking(example: Example, gold: Replay) -> Iterator[str]:
 
 
 def total(example: Example, policy: MakePolicy) -> float:
-    """What a scripted policy is paid on the live world."""
+    """The reward of a scripted policy on the live world."""
     return paid(play_script(example, policy))
 
 
 def _breaks_order(example: Example) -> bool:
-    """Whether the shuffler's order costs coverage even if every call went well."""
+    """Whether the shuffler's order lowers coverage even if every call succeeds."""
     steps = example.paths[0].steps
     order = sorted(range(len(steps)), key=lambda at: (steps[at].turn, -at))
     calls = [
@@ -181,7 +185,7 @@ def _breaks_order(example: Example) -> bool:
 
 
 def _has_choice(example: Example, played: Played, argument: str) -> bool:
-    """Whether another value of an argument would work in the world as it is then."""
+    """Whether another value of an argument would work in the world at that step."""
     server = servers.load(example.server)
     fuzzer = Fuzzer(server, f"choice {example.id}")
     fuzzer.look(played.before.state(server))

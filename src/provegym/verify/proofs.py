@@ -1,4 +1,7 @@
-"""What an example claims, proven on its own world: values, edges, necessity, paths, other roads."""
+"""Proofs of an example by execution: values, dependency edges, necessity, paths, other solutions.
+
+A road is a sequence of reads: another way to look up the values that a turn needs.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -19,7 +22,7 @@ MOST_PATHS = 8
 
 
 def derivable(example: Example, gold: Replay) -> Iterator[str]:
-    """Every gold value was said, returned by an earlier step, a default, or follows from words."""
+    """Every argument was said, returned by an earlier step, a default, or follows from words."""
     named = example.provenance.derived
     for at, played in enumerate(gold.played):
         tool = played.before.tools[played.step.tool][0]
@@ -37,7 +40,7 @@ def derivable(example: Example, gold: Replay) -> Iterator[str]:
 
 
 def _follows(words: str, value: object, played: Played, where: str) -> Iterator[str]:
-    """Words that stand for a value were said; those for a day or time mean it, said then."""
+    """The words that stand for a value were said. A date in words means that value on that day."""
     if not is_said(words, played.known.text):
         yield f"{where} is said to follow from {words!r}, which nobody said"
     meant = dates.read(words, played.before.now)
@@ -46,7 +49,7 @@ def _follows(words: str, value: object, played: Played, where: str) -> Iterator[
 
 
 def edges(gold: Replay) -> Iterator[str]:
-    """Every edge is proven, and every value that only an earlier step yields has its edge."""
+    """Every edge is proven, and every value taken from an earlier step has its edge."""
     example = gold.example
     for at, played in enumerate(gold.played):
         sources = first_sources(at, gold.played, said_by(example, played.step.turn))
@@ -65,12 +68,12 @@ def edges(gold: Replay) -> Iterator[str]:
 
 
 def first_sources(at: int, played: Sequence[Played], said: str) -> set[int]:
-    """The earlier steps that are the first to yield some value of a step that was not said."""
+    """The earlier steps that first yield an argument of a step which the user did not say."""
     return {number for number, _ in taken_values(at, played, said)}
 
 
 def taken_values(at: int, played: Sequence[Played], said: str) -> Iterator[tuple[int, Scalar]]:
-    """Each value of a step that was not said, with the earlier step that first yields it."""
+    """Each argument that the user did not say, with the earlier step that first yields it."""
     for leaf in leaves(played[at].arguments):
         if is_said(leaf, said) or isinstance(leaf, bool):
             continue
@@ -93,7 +96,7 @@ def taken_from(number: int, example: Example, played: Sequence[Played]) -> list[
 
 
 def said_by(example: Example, turn: int) -> str:
-    """Everything the user has said by a turn, with the days and times that were meant."""
+    """Everything the user has said up to a turn, with words such as "tomorrow" as dates."""
     now, said = servers.load(example.server).world(example.seed).now, []
     for each in example.turns[: turn + 1]:
         now += timedelta(minutes=each.minutes)
@@ -102,10 +105,10 @@ def said_by(example: Example, turn: int) -> str:
 
 
 def needs_state(gold: Replay, earlier: int, later: int) -> bool:
-    """Whether a later step fails without an earlier write, or no longer yields what it is for.
+    """Whether a later step fails without an earlier write, or no longer yields needed values.
 
-    What takes a value from the earlier step is left out with it. Two writes that cannot change
-    places count as well.
+    Steps that take a value from the earlier step are left out with it. Two writes whose order
+    matters count as well.
     """
     steps, gone = gold.path.steps, {earlier}
     for at in range(earlier + 1, len(steps)):
@@ -123,7 +126,8 @@ def needs_state(gold: Replay, earlier: int, later: int) -> bool:
 def swaps_badly(gold: Replay, one: int, two: int) -> bool:
     """Whether two writes of one turn, made in the other order, fail or leave another world.
 
-    Either may move past what stands between them; only if both ways go wrong is it these two.
+    Either the first moves behind the second, or the second before the first. The order matters only
+    if both moves go wrong; one alone may go wrong because of a step between the two.
     """
     steps = gold.path.steps
     if steps[one].turn != steps[two].turn or not (steps[one].writes and steps[two].writes):
@@ -145,7 +149,7 @@ def _takes(step: Step) -> set[int]:
 
 
 def necessary(gold: Replay) -> Iterator[str]:
-    """Leaving any step out leaves a value unknown or the goal unmet."""
+    """Every step is necessary: without it a value is unknown or the outcome differs."""
     for at, step in enumerate(gold.path.steps):
         if step.answers:
             continue
@@ -161,7 +165,7 @@ def necessary(gold: Replay) -> Iterator[str]:
 
 
 def effective(gold: Replay) -> Iterator[str]:
-    """Every write changes the world, and every optional argument the outcome."""
+    """Every write changes the world, and every optional argument changes the outcome."""
     for at, played in enumerate(gold.played):
         tool = played.before.tools[played.step.tool][0]
         if tool.writes != played.step.writes:
@@ -183,7 +187,7 @@ def _matters(played: Played, name: str) -> bool:
 
 
 def paths(example: Example, gold: Replay) -> Iterator[str]:
-    """Every path reaches the same outcome and pays the same; there are not too many."""
+    """Every path is valid and reaches the same outcome; there are at most MOST_PATHS."""
     if len(example.paths) > MOST_PATHS:
         yield f"there are {len(example.paths)} paths; at most {MOST_PATHS} are kept"
     if not same_outcome(example.outcome, gold.outcome):
@@ -194,7 +198,7 @@ def paths(example: Example, gold: Replay) -> Iterator[str]:
 
 
 def path_problems(example: Example, other: Replay, gold: Replay) -> Iterator[str]:
-    """What is wrong with another path: it must run, end alike, answer, and know what it takes."""
+    """The problems of another path: a failing call, another outcome, no answer, unknown values."""
     if not other.ok:
         yield "does not run"
         return
@@ -211,7 +215,7 @@ def path_problems(example: Example, other: Replay, gold: Replay) -> Iterator[str
 
 
 def _derived(example: Example, gold: Replay, played: Played) -> Iterator[Scalar]:
-    """The values of a step that are named derivations."""
+    """The values of a step that follow from words, as the provenance says."""
     at = gold.played.index(played)
     for name, value in played.arguments.items():
         if f"{at}.{name}" in example.provenance.derived:
@@ -223,7 +227,7 @@ def _answers(path: Path) -> int:
 
 
 def alternatives(example: Example, gold: Replay) -> Iterator[str]:
-    """Every alternative of a lookup yields all that the lookup is there for."""
+    """Every alternative of a lookup yields all values that the lookup is needed for."""
     for at, played in enumerate(gold.played):
         if not played.step.alternatives:
             continue
@@ -236,11 +240,11 @@ def alternatives(example: Example, gold: Replay) -> Iterator[str]:
 
 
 def other_roads(example: Example, gold: Replay) -> Iterator[str]:
-    """A road of reads no longer than the gold one must be paid as well as it."""
+    """Other reads, no more than the reference reads, must earn the maximum as well."""
     for turn in range(len(example.turns)):
         for road in unpaid_roads(example, gold, turn):
             told = " then ".join(f"{read.tool}{read.arguments}" for read in road)
-            yield f"turn {turn} could also go by {told}, and is not paid for it"
+            yield f"turn {turn} could also be solved by {told}, which earns less"
 
 
 def lookups(gold: Replay, turn: int) -> list[Played]:
@@ -249,7 +253,7 @@ def lookups(gold: Replay, turn: int) -> list[Played]:
 
 
 def search(example: Example, gold: Replay, turn: int) -> tuple[Seeker, list[Scalar]]:
-    """A seeker for what the reads of a turn are there for, and what was said by then."""
+    """A search for the values that a turn's reads are needed for, and the values known before."""
     before = lookups(gold, turn)[0].before
     earlier = [each for each in gold.played if each.step.turn < turn]
     said = known_values(example, turn, before, earlier)
@@ -260,14 +264,14 @@ def search(example: Example, gold: Replay, turn: int) -> tuple[Seeker, list[Scal
 def known_values(
     example: Example, turn: int, world: Session, earlier: Sequence[Played]
 ) -> list[Scalar]:
-    """What was said by a turn, and the keys of what earlier steps returned about it."""
+    """The values said up to a turn, and the keys that earlier steps returned beside them."""
     said = spoken_values(world, said_by(example, turn))
     marks = {normal(value) for value in said}
     return said + [leaf for each in earlier for leaf in key_leaves(each.outcome.value, marks)]
 
 
 def unpaid_roads(example: Example, gold: Replay, turn: int) -> Iterator[Road]:
-    """The roads of one turn that the example does not pay for in full, shortest first."""
+    """Other reads for one turn that earn less than the maximum, shortest first."""
     reads = lookups(gold, turn)
     if not reads:
         return
@@ -284,7 +288,7 @@ def unpaid_roads(example: Example, gold: Replay, turn: int) -> Iterator[Road]:
 def _wanted(
     turn: int, example: Example, played: Sequence[Played], said: list[Scalar]
 ) -> Iterator[Wanted]:
-    """What the reads of a turn are there for: the values goals take, and the answers."""
+    """What the reads of a turn are needed for: the arguments of goals, and the answers."""
     taken: dict[str, Scalar] = {}
     for at, each in enumerate(played):
         if each.step.turn >= turn and (each.step.writes or each.step.answers):
@@ -297,7 +301,7 @@ def _wanted(
 
 
 def wanted_of(played: Played, values: list[Scalar], said: list[Scalar]) -> Iterator[Wanted]:
-    """What a read is there for: these of its values, each beside what names it, and its answer."""
+    """What a read is needed for: some values, each in a record that names it, and its answer."""
     result = played.outcome.value
     if played.step.answers:
         shown = {normal(leaf) for leaf in leaves(result)}
@@ -310,7 +314,7 @@ def wanted_of(played: Played, values: list[Scalar], said: list[Scalar]) -> Itera
 
 
 def _names(value: Scalar, known: set[str]) -> bool:
-    """Whether a value is what was said or asked for, whole or as the name it is part of."""
+    """Whether a value is known, or contains a known value of more than two characters."""
     form = normal(value)
     return form in known or any(len(part) > 2 and part in form for part in known)
 
@@ -329,7 +333,7 @@ def _holder(value: object, form: str) -> dict[str, object] | None:
 
 
 def _calls(played: Sequence[Played], turn: int, road: Road, place: int) -> list[Call]:
-    """The gold calls with one turn's lookups replaced by a road, in the place of one of them."""
+    """The reference calls with one turn's lookups replaced by a road in the place of one."""
     calls: list[Call] = []
     for each in played:
         if each.step.turn != turn or each.step.writes:
@@ -342,7 +346,7 @@ def _calls(played: Sequence[Played], turn: int, road: Road, place: int) -> list[
 
 
 def mentions(example: Example, session: Session) -> Iterator[str]:
-    """Every entity a turn names exists in the world and is the only one of that name."""
+    """Every entity that a turn mentions exists, and no other in its table has that name."""
     for mention in example.provenance.mentions:
         state = session.state(next(s for s in session.servers if s.name == example.server))
         rows = getattr(state, mention.table)
@@ -356,7 +360,7 @@ def mentions(example: Example, session: Session) -> Iterator[str]:
 
 
 def answers(gold: Replay) -> Iterator[str]:
-    """Every answer points to something its call returned."""
+    """Every JSON pointer of an answer leads to a value that the call returned."""
     for at, played in enumerate(gold.played):
         for pointer in played.step.answers:
             if not point(played.outcome.value, pointer)[0]:

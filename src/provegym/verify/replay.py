@@ -1,4 +1,4 @@
-"""An example's right calls played on its world: what each came to, and what was known before."""
+"""Replay of an example's reference calls on its world, with the state before each call."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ RAN = Checks(shown=True, fits=True, ran=True)
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """One step as it went: what it came to, and the world and knowledge before it."""
+    """One executed step: its outcome, its changes, and the world and knowledge before it."""
 
     at: int
     step: Step
@@ -31,10 +31,10 @@ Variant = tuple[frozenset[int], tuple[int, ...] | None]
 
 @dataclass(frozen=True, eq=False)
 class Memo:
-    """What was found out about a path's calls, because it is asked for more than once.
+    """A cache of results about a path's calls.
 
-    `variants` are replays with some steps left out or in another order; `roads` are, by turn, the
-    other reads that yield what the turn's reads are there for.
+    `variants` are replays with some steps left out or in another order. `roads` are, by turn, other
+    sequences of reads that yield the same needed values.
     """
 
     variants: dict[Variant, "Replay"] = field(default_factory=dict)
@@ -45,8 +45,8 @@ class Memo:
 class Replay:
     """A path played to its end on the world of its example.
 
-    `worlds` are, by user turn, the world as the turn finds it: the calls of earlier turns were made
-    and the time before the turn has passed. `outcome` is what all calls have changed.
+    `worlds` holds the world at the start of each user turn: the calls of earlier turns were made
+    and the time before the turn has passed. `outcome` holds all changes that the calls made.
     """
 
     example: Example
@@ -64,7 +64,7 @@ class Replay:
     def other(
         self, leave_out: Collection[int] = (), order: Sequence[int] | None = None
     ) -> "Replay":
-        """The same path with some steps left out or in another order; each is played once."""
+        """The same path with some steps left out or in another order, from the cache if known."""
         variant = frozenset(leave_out), None if order is None else tuple(order)
         if variant not in self.memo.variants:
             played = replay(self.example, self.path, leave_out, order)
@@ -72,9 +72,9 @@ class Replay:
         return self.memo.variants[variant]
 
     def annotated(self, example: Example, path: Path) -> "Replay":
-        """The same calls, with more known of their steps: edges, references, alternatives.
+        """The same replay with annotated steps: edges, references, alternatives.
 
-        Nothing is played again, and what was found out about the calls stays known.
+        The calls are the same, so nothing is played again and the cache stays valid.
         """
         played = tuple(replace(each, step=path.steps[each.at]) for each in self.played)
         return replace(self, example=example, path=path, played=played)
@@ -113,7 +113,7 @@ def replay(
 
 
 def made(tool: str, arguments: Json, position: int, step: Step, outcome: Outcome | None) -> Call:
-    """A call that went well, in a message of its own."""
+    """The record of a successful call, alone in its message."""
     text = outcome.text if outcome else ""
     return Call(
         turn=step.turn,

@@ -1,4 +1,4 @@
-"""Which of the tools that are shown could serve a request, found by trying them on a fork."""
+"""Search for other tools that serve the same request, by trial calls on forks of the world."""
 
 from collections.abc import Iterator
 from itertools import islice, product
@@ -13,7 +13,7 @@ MOST_TRIES = 24
 
 
 def serving(session: Session, toolbox: Toolbox, tool: str, arguments: Json) -> set[str]:
-    """The other writes of the toolbox that bring about the same change from the same values."""
+    """The other writes of the toolbox that make the same change from the same values."""
     wanted = session.fork()
     if not wanted.call(tool, arguments).ok:
         return set()
@@ -31,7 +31,7 @@ def serving(session: Session, toolbox: Toolbox, tool: str, arguments: Json) -> s
 
 
 def _draws(schema: Json, arguments: Json) -> Iterator[Json]:
-    """A tool's required arguments from the request's values: by name first, then by type."""
+    """Arguments for a tool from the request's values: matched by name first, then by type."""
     required = schema.get("required", [])
     values = [*arguments.values(), *leaves(arguments)]
     options = []

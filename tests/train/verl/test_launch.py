@@ -47,7 +47,7 @@ def here(monkeypatch: pytest.MonkeyPatch, versions: dict[str, str], modules: set
     ("versions", "modules", "problem"),
     [
         ({}, set(), "verl is not installed: pip install 'verl"),
-        ({"verl": "0.8.2"}, set(), r"verl 0\.8\.2 is not 0\.9\.x, which we speak"),
+        ({"verl": "0.8.2"}, set(), r"verl 0\.8\.2 is not supported, only 0\.9\.x"),
         ({**READY, "transformers": "5.14.1"}, set(), r"transformers 5\.14\.1 is too new for verl"),
         ({**READY, "transformers": "6.0.0"}, set(), r"transformers 6\.0\.0 is too new for verl"),
         (READY, {"transfer_queue"}, "vllm is missing, which verl trains with: pip install vllm"),
@@ -105,7 +105,7 @@ def test_verl_reads_the_examples_that_trl_would_in_its_order(model: Path, tmp_pa
     assert load_recipe(place.folder / "recipe.toml") == recipe
     assert place.agent.read_bytes() == launch.agent_file(recipe)
     assert not place.base.exists()
-    with pytest.raises(TrainError, match="holds a run; go on with it by --resume"):
+    with pytest.raises(TrainError, match="holds a run; continue it with --resume"):
         launch.prepare(recipe, place, "", Progress(disable=True))
 
 

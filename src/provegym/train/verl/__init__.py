@@ -1,1 +1,1 @@
-"""GRPO on verl: the same recipes and rollouts, driven by its trainer."""
+"""GRPO with verl's trainer on many GPUs, from the same recipes and with the same rollouts."""

@@ -1,7 +1,7 @@
-"""verl's agent loop: one of our rollouts, played by the code that plays them for TRL.
+"""The agent loop for verl: plays one rollout, with the same code as for TRL.
 
-verl asks for a rollout of a row and gives a server that continues tokens. What it gets back are
-tokens, which of them the model wrote, and what the rollout was paid.
+verl passes a row of the dataset and a server that generates tokens. The loop returns tokens, a
+response mask (the tokens that the model wrote) and the reward.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ NO_SETTINGS: Json = {}
 
 @register("provegym")
 class Loop(AgentLoopBase):  # type: ignore[misc]
-    """Plays an example; `limits` and `reward` are those tables of a recipe."""
+    """Plays an example. `limits` and `reward` are tables of the recipe."""
 
     def __init__(
         self, *given: Any, limits: Any = NO_SETTINGS, reward: Any = NO_SETTINGS, **more: Any
@@ -39,11 +39,11 @@ class Loop(AgentLoopBase):  # type: ignore[misc]
         super().__init__(*given, **more)
         self.limits = msgspec.convert(_plain(limits), Limits)
         self.scheme = msgspec.convert(_plain(reward), Scheme)
-        # verl makes a loop for every rollout; what they put in tokens alike is shared.
+        # verl makes a loop for every rollout. All loops share one codec and its token cache.
         self.codec = _codec(self.tokenizer, self.limits.prompt)
 
     async def run(self, sampling_params: Mapping[str, Any], **row: Any) -> Any:
-        """The rollout of a row of the dataset."""
+        """Play the example of a row of the dataset."""
         began, waited = perf_counter(), 0.0
         example = msgspec.json.decode(row["extra_info"]["example"], type=Example)
         playing = Playing(example, self.codec, self.limits, self.scheme)
@@ -70,9 +70,9 @@ class Loop(AgentLoopBase):  # type: ignore[misc]
         return self._output(ended, said, metrics)
 
     def _output(self, done: Trajectory, said: list[Any], metrics: Any) -> Any:
-        """As verl takes it, which has no place for a rollout in which nothing was said.
+        """A rollout as verl expects it. An empty completion becomes one masked end token.
 
-        One that a server's bug ended is paid nothing, and nothing is learnt from it.
+        A rollout that a bug of a server ended has reward 0 and is masked.
         """
         reward = done.rollout.reward
         whole = bool(done.completion)
@@ -97,13 +97,13 @@ class Loop(AgentLoopBase):  # type: ignore[misc]
 
 
 def _sampled(output: Any) -> Sampled:
-    """A reply of verl's server, which gives log-probabilities only where they are asked for."""
+    """A reply of verl's server; log-probabilities are 0 if they were not requested."""
     ids = list(output.token_ids)
     return Sampled(ids, list(output.log_probs or [0.0] * len(ids)))
 
 
 def _versions(said: list[Any]) -> Json:
-    """Which weights the replies came from: verl drops rollouts that took too many steps."""
+    """The weight versions of the first and last reply; verl drops rollouts that are too old."""
     if not said:
         return {}
     last = said[-1].extra_fields.get("max_global_steps")
@@ -111,13 +111,13 @@ def _versions(said: list[Any]) -> Json:
 
 
 def _preempted(said: list[Any]) -> int:
-    """How often vLLM put a reply off; -1 where it does not say."""
+    """How often vLLM preempted a reply; -1 if unknown."""
     counts = [each.num_preempted for each in said]
     return -1 if None in counts or not counts else sum(counts)
 
 
 def _plain(settings: Any) -> Json:
-    """A table of the agent's file, which hydra hands over in a form of its own."""
+    """A table of the agent file as a plain dict; hydra passes it as an OmegaConf object."""
     plain: Json = OmegaConf.to_container(OmegaConf.create(settings), resolve=True)
     return plain
 

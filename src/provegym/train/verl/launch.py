@@ -1,4 +1,4 @@
-"""A run of verl: what it reads is written in the run's folder, and verl is started on it."""
+"""The launcher for verl: writes data, agent file and model to the run's folder, starts verl."""
 
 import subprocess
 import sys
@@ -23,28 +23,28 @@ from provegym.train.verl.overrides import RunFiles, has_base, overrides
 MAIN = ("-m", "verl.trainer.main_ppo")
 SPOKEN = "0.9."
 TOO_NEW = (5, 11)
-# What verl imports only when it trains, and does not ask for when it is installed.
+# Packages that verl imports when it trains, but does not declare as dependencies.
 NEEDED = {"vllm": "vllm", "transfer_queue": "TransferQueue"}
 
 
 def command(recipe: Recipe, place: RunFiles) -> list[str]:
-    """What starts verl, after the name of its Python."""
+    """The command line that starts verl, after the Python executable."""
     return [*MAIN, *overrides(recipe, place)]
 
 
 def start(recipe: Recipe, place: RunFiles, toml: str, bar: Progress) -> None:
-    """Train by a recipe with verl, or go on with what is there."""
+    """Train with verl as a recipe says, or resume the run."""
     line = command(recipe, place)
     check_installed()
     if not place.resume:
         prepare(recipe, place, toml, bar)
     ended = subprocess.run([sys.executable, *line], check=False)
     if ended.returncode:
-        raise TrainError(f"verl stopped with status {ended.returncode}; what it said is above")
+        raise TrainError(f"verl stopped with status {ended.returncode}; see its output above")
 
 
 def check_installed() -> None:
-    """Find out before any work whether verl is here, and is one that we speak to."""
+    """Check before any work that verl and its packages are installed in supported versions."""
     try:
         found = version("verl")
     except PackageNotFoundError:
@@ -53,7 +53,7 @@ def check_installed() -> None:
             " own with Python 3.12 or older"
         ) from None
     if not found.startswith(SPOKEN):
-        raise TrainError(f"verl {found} is not {SPOKEN}x, which we speak: pip install verl==0.9.1")
+        raise TrainError(f"verl {found} is not supported, only {SPOKEN}x: pip install verl==0.9.1")
     held = version("transformers")
     if tuple(map(int, held.split(".")[:2])) >= TOO_NEW:
         raise TrainError(
@@ -61,14 +61,14 @@ def check_installed() -> None:
         )
     for module, package in NEEDED.items():
         if find_spec(module) is None:
-            raise TrainError(f"{module} is missing, which verl trains with: pip install {package}")
+            raise TrainError(f"{module} is missing, which verl needs: pip install {package}")
 
 
 def prepare(recipe: Recipe, place: RunFiles, toml: str, bar: Progress) -> None:
-    """Write what the command reads: examples, the agent's file and, where need be, the model."""
+    """Write the files that verl reads: examples, the agent file and, if needed, the model."""
     if place.agent.exists():
         raise TrainError(
-            f"{place.folder} holds a run; go on with it by --resume, or name another --out"
+            f"{place.folder} holds a run; continue it with --resume, or name another --out"
         )
     place.folder.mkdir(parents=True, exist_ok=True)
     if has_base(recipe):
@@ -85,7 +85,7 @@ def prepare(recipe: Recipe, place: RunFiles, toml: str, bar: Progress) -> None:
 
 
 def agent_file(recipe: Recipe) -> bytes:
-    """Our loop with a recipe's limits and reward, as JSON, which is YAML."""
+    """The agent file: our loop with a recipe's limits and reward, as JSON (valid YAML)."""
     loop = {
         "name": "provegym",
         "_target_": "provegym.train.verl.agent_loop.Loop",
@@ -96,7 +96,7 @@ def agent_file(recipe: Recipe) -> bytes:
 
 
 def save_base(recipe: Recipe, place: RunFiles) -> None:
-    """Write the embedded model, or any with its adapter merged, as a folder of its own."""
+    """Write the base model to a folder, with its adapter merged, if it has one."""
     held = adapter(recipe.model)
     model, tokenizer = load(recipe.model.name, held, "cpu")
     if held:

@@ -1,8 +1,9 @@
-"""A recipe in verl's words: what its settings are called there, and which of them it cannot say.
+"""Translation of a recipe into hydra overrides for verl.
 
-Every setting that changes a result has an override of its own, so that verl's default never
-decides. What only changes speed is left to verl: `packed`, `compiled`, `use_vllm` (it always
-samples with vLLM). What the worlds need to know, limits and reward, is in the agent's file.
+Every setting that changes a result has an override, so no result depends on verl's default.
+Settings that change only the speed are left to verl: `packed`, `compiled`, `use_vllm` (verl always
+samples with vLLM). Limits and reward are in the agent file. A setting that verl does not support
+is an error.
 """
 
 import re
@@ -19,22 +20,22 @@ from provegym.train.run import TrainError
 ACTOR, MODEL, REF, ROLLOUT = (
     f"actor_rollout_ref.{part}" for part in ("actor", "model", "ref", "rollout")
 )
-# How a loss is averaged over tokens. TRL's bnpo averages over what one device holds at a time, its
-# cispo clips on one side only; verl has neither.
+# How a loss is averaged over tokens. verl has no match for TRL's bnpo, which averages over a
+# micro-batch, and cispo, which clips on one side only.
 AVERAGES = {
     "dapo": "token-mean",
     "grpo": "seq-mean-token-mean",
     "dr_grpo": "seq-mean-token-sum-norm",
 }
 WORKERS = 8
-# TRL's bound on the weight of a token that vLLM and the trainer see differently, and verl's on the
-# loss of a bad token that has become likely; neither is in a recipe.
+# TRL's bound on the importance weight between vLLM and trainer, and verl's dual-clip bound.
+# A recipe has neither.
 MOST_WEIGHT, DUAL_CLIP = 3.0, 3.0
 PLAIN = re.compile(r"[A-Za-z0-9_./:-]+")
 
 
 class RunFiles(NamedTuple):
-    """Where a run's files are, and what it runs on."""
+    """The files of a run, and the number of its GPUs."""
 
     folder: Path
     gpus: int = 8
@@ -43,7 +44,7 @@ class RunFiles(NamedTuple):
 
     @property
     def size(self) -> int:
-        """All GPUs."""
+        """The number of all GPUs."""
         return self.gpus * self.nodes
 
     @property
@@ -53,17 +54,17 @@ class RunFiles(NamedTuple):
 
     @property
     def agent(self) -> Path:
-        """The file that tells verl of our loop."""
+        """The agent file, which registers our loop with verl."""
         return self.folder / "agent.yaml"
 
     @property
     def base(self) -> Path:
-        """The model that is trained, where it is not simply the recipe's."""
+        """The folder of the base model, if verl cannot load the recipe's model by name."""
         return self.folder / "base"
 
 
 def overrides(recipe: Recipe, place: RunFiles) -> list[str]:
-    """The arguments of verl's trainer for a recipe; `place` must be absolute."""
+    """The command-line arguments of verl's trainer; the folder of `place` must be absolute."""
     if recipe.grpo is None:
         raise TrainError("the recipe has no [grpo] table, and verl trains nothing else here")
     for key, value, remedy in _unsaid(recipe, recipe.grpo):
@@ -86,16 +87,16 @@ def overrides(recipe: Recipe, place: RunFiles) -> list[str]:
 
 
 def has_base(recipe: Recipe) -> bool:
-    """Whether verl is given a model of ours in place of the recipe's name.
+    """Whether verl loads a model that we save, in the place of the recipe's model name.
 
-    The embedded one has none that verl could load. An adapter is merged and a new one is laid over
-    it, so that the KL term holds on to the adapter, as in TRL: verl would hold on to what is below.
+    verl cannot load the embedded model by name. An adapter is merged into its base, and verl trains
+    a new adapter on top, so that the reference of the KL term includes the adapter, as in TRL.
     """
     return recipe.model.name == "embedded" or bool(recipe.model.adapter)
 
 
 def _unsaid(recipe: Recipe, grpo: Grpo) -> Iterator[tuple[str, Any, str]]:
-    """Settings that verl has no word for, and what to do."""
+    """Settings that verl does not support, and what to do."""
     lora = recipe.model.lora
     if grpo.loss_type not in AVERAGES:
         yield "grpo.loss_type", grpo.loss_type, f"take one of {', '.join(AVERAGES)}"
@@ -120,12 +121,12 @@ def _unsaid(recipe: Recipe, grpo: Grpo) -> Iterator[tuple[str, Any, str]]:
 def _data(recipe: Recipe, grpo: Grpo, place: RunFiles) -> Json:
     return {
         "data.train_files": str(place.data),
-        # It asks for some, and never reads them: there is no validation.
+        # verl requires validation files, but reads none: there is no validation.
         "data.val_files": str(place.data),
         "data.train_batch_size": grpo.prompts_per_step,
         "data.max_prompt_length": recipe.limits.prompt,
         "data.max_response_length": recipe.limits.completion,
-        # Chosen and put in order with the tools that are shown, which verl does not know.
+        # The examples are already filtered and shuffled, by prompts that include the tools.
         "data.shuffle": False,
         "data.filter_overlong_prompts": False,
         "data.truncation": "error",
@@ -159,7 +160,7 @@ def _loss(recipe: Recipe, grpo: Grpo) -> Json:
 
 
 def _update(recipe: Recipe, grpo: Grpo, place: RunFiles) -> Json:
-    # A GPU's share of a step may be less than what the recipe does at a time on one.
+    # A GPU's share of a step may be smaller than the recipe's micro-batch.
     batch = gcd(grpo.batch, grpo.sequences // place.size)
     return {
         f"{ACTOR}.ppo_mini_batch_size": grpo.prompts_per_step,
@@ -193,7 +194,7 @@ def _model(recipe: Recipe, place: RunFiles) -> Json:
         settings |= {
             f"{MODEL}.lora_alpha": lora.alpha,
             f"{MODEL}.target_modules": list(lora.targets),
-            # vLLM is sent the sum, as in TRL.
+            # vLLM gets the merged weights, as in TRL.
             f"{MODEL}.lora.merge": True,
         }
     return settings
@@ -216,15 +217,15 @@ def _rollout(recipe: Recipe, grpo: Grpo, place: RunFiles) -> Json:
         f"{ROLLOUT}.agent.default_agent_loop": "provegym",
         f"{ROLLOUT}.agent.agent_loop_config_path": str(place.agent),
         f"{ROLLOUT}.agent.num_workers": min(WORKERS, grpo.prompts_per_step),
-        # Our loop reads none of these, but what verl says of the run is true, too. Its own loop
-        # runs one call of a message, cuts results at 256 characters, and counts every answer of
-        # tools as a turn of the user.
+        # Our loop reads none of these. They are set so that verl's report of the run is true.
+        # verl's own loop runs one call per message, cuts results at 256 characters, and counts
+        # every tool result as a user turn.
         f"{ROLLOUT}.multi_turn.enable": True,
         f"{ROLLOUT}.multi_turn.max_assistant_turns": limits.assistant_turns,
         f"{ROLLOUT}.multi_turn.max_user_turns": None,
         f"{ROLLOUT}.multi_turn.max_parallel_calls": limits.calls,
         f"{ROLLOUT}.multi_turn.max_tool_response_length": MAX_RESULT_BYTES,
-        # The loop pays; a reward function is never asked.
+        # The agent loop returns the reward, so no reward function runs.
         "reward.num_workers": 1,
         "reward.reward_model.enable": False,
     }
@@ -235,7 +236,7 @@ def _trainer(grpo: Grpo, place: RunFiles) -> Json:
         "trainer.nnodes": place.nodes,
         "trainer.n_gpus_per_node": place.gpus,
         "trainer.total_training_steps": grpo.steps,
-        # A pass over the data has a step at least.
+        # An epoch has at least one step, so this number of epochs is always enough.
         "trainer.total_epochs": grpo.steps,
         "trainer.save_freq": grpo.save_every,
         "trainer.max_actor_ckpt_to_keep": grpo.keep,
@@ -250,7 +251,7 @@ def _trainer(grpo: Grpo, place: RunFiles) -> Json:
 
 
 def _text(value: Any) -> str:
-    """A value in the grammar of hydra's overrides."""
+    """A value in the syntax of hydra overrides."""
     if value is None:
         return "null"
     if isinstance(value, bool):
