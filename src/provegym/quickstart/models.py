@@ -35,7 +35,7 @@ BASE, TRAINED = "base", "trained"
 
 
 def base(desk: Desk, bar: Progress) -> tuple[str, Figures]:
-    """Play the tasks with the untrained embedded model."""
+    """Play the tasks with the embedded model, without an adapter."""
     told, figures = _play(desk, bar, BASE, None)
     return f"{EMBEDDED} as it comes: {told}", figures
 
