@@ -1,1 +1,1 @@
-"""What ProveGym costs on this machine, measured."""
+"""Benchmarks of ProveGym's speed and memory on this machine: `provegym bench`."""

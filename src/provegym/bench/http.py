@@ -1,4 +1,4 @@
-"""The HTTP half of the bench: 32 clients on one host, ours or a bare `MCPServer`."""
+"""Benchmark of MCP over Streamable HTTP: 32 clients on our host, or on the SDK's `MCPServer`."""
 
 import asyncio
 import re
@@ -22,17 +22,17 @@ VERSION = "2026-07-28"
 
 
 def serve_command() -> list[str]:
-    """How our host is started."""
+    """The command that starts our host."""
     return [sys.executable, "-m", "provegym", "serve", "banking", "--http", "127.0.0.1:0"]
 
 
 def peer_command() -> list[str]:
-    """How the bare `MCPServer` is started."""
+    """The command that starts the SDK's `MCPServer`."""
     return [sys.executable, "-c", "from provegym.bench.http import serve_peer; serve_peer()"]
 
 
 def serve_peer() -> None:
-    """The same read on the same world as plain data, in the SDK's high-level server."""
+    """Serve the same read of the same records with the SDK's high-level server."""
     banking = servers.load("banking")
     state: Any = Session([banking]).state(banking)
     records = {row.id: msgspec.to_builtins(row) for row in state.transactions}
@@ -51,7 +51,7 @@ def serve_peer() -> None:
 
 
 def calls_per_second(command: list[str], tool: str, transaction: str) -> float:
-    """Start a host, load it with concurrent clients, and stop it."""
+    """Calls per second of a host that is started, loaded by concurrent clients and stopped."""
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         port = _port(process)
@@ -81,7 +81,7 @@ async def _load(port: int, tool: str, transaction: str) -> float:
 
 
 async def _open_session(port: int) -> str | None:
-    """A session of our host; the peer knows no such thing and answers 404."""
+    """Open a session on our host; the SDK's server has none and answers 404."""
     status, body = await _exchange(port, _post(port, "/sessions", b"{}", {}))
     return str(msgspec.json.decode(body)["session"]) if status == 201 else None
 

@@ -1,6 +1,6 @@
-"""The bench of the page's server on a file of 100,000 rollouts: answers, searches and memory.
+"""Benchmark of the server behind `provegym view`, on 100,000 rollouts: latency, search, memory.
 
-Filters, order and counts are computed by the page itself, in the browser.
+Filters, sorting and counts are not measured here: the page computes them in the browser.
 """
 
 import re
@@ -27,12 +27,12 @@ ROLLOUTS = 100_000
 POLICIES = ("oracle", "noop", "shuffler", "guesser", "eager")
 PATIENCE = 180.0
 SHOWN = 100
-# Words that people search for, in upper case as the page sends them: rare, common and absent ones.
+# Searches in upper case, as the page sends them: rare, common and absent words.
 SEARCHES = ("WHAT IS LEFT", "BENCH-0777", "NOWHERE TO BE FOUND", "PAY_PAYEE", "HARBOUR PAY")
 
 
 def measure_view(count: int = ROLLOUTS) -> dict[str, float | int]:
-    """What `provegym view` takes over a file of so many rollouts, asked as its page asks."""
+    """Times and memory of `provegym view` on `count` rollouts, with the page's requests."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rollouts.jsonl"
         write_rollouts(path, count)
@@ -56,7 +56,7 @@ def measure_view(count: int = ROLLOUTS) -> dict[str, float | int]:
 
 
 def write_rollouts(path: Path, count: int) -> None:
-    """Rollouts of a few policies on one example, each under an id of its own."""
+    """Write rollouts of a few policies on one example, each with an id of its own."""
     example = four_calls()
     played = [play_script(example, SCRIPTS[name]) for name in POLICIES]
     named = [
@@ -72,7 +72,7 @@ def write_rollouts(path: Path, count: int) -> None:
 
 @contextmanager
 def viewed(path: Path) -> Iterator[tuple["subprocess.Popen[str]", HTTPConnection]]:
-    """`provegym view` on a path, and a connection to it."""
+    """Start `provegym view` on a path, and connect to it."""
     command = [sys.executable, "-m", "provegym", "view", "--no-open", str(path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -87,13 +87,13 @@ def viewed(path: Path) -> Iterator[tuple["subprocess.Popen[str]", HTTPConnection
 
 
 def ask(connection: HTTPConnection, what: str, **query: object) -> Any:
-    """An answer of the page's server about the first source."""
+    """The server's JSON answer to a request about the first source."""
     connection.request("GET", f"/api/{what}?{urlencode({'source': 0, **query}, doseq=True)}")
     return msgspec.json.decode(connection.getresponse().read())
 
 
 def _load(connection: HTTPConnection) -> float:
-    """How long it takes to get the columns of all rows, in milliseconds."""
+    """Milliseconds to load the columns of all rows."""
     begun = perf_counter()
     batch = ask(connection, "columns")
     have = len(batch["columns"]["at"])
@@ -110,18 +110,18 @@ def _search(connection: HTTPConnection, words: str) -> float:
 
 
 def _await(connection: HTTPConnection) -> int:
-    """Wait until the file is read; how many rows it has."""
+    """Wait until the whole file is read; return its number of rows."""
     until = perf_counter() + PATIENCE
     while perf_counter() < until:
         source = ask(connection, "sources")["sources"][0]
         if source["done"]:
             return int(source["count"])
         sleep(0.1)
-    raise TimeoutError("the page's server did not come to the end of the file")
+    raise TimeoutError(f"provegym view did not read the whole file within {PATIENCE:.0f} s")
 
 
 def _memory(process: int) -> float:
-    """The most memory a process ever held, in megabytes, where the system tells."""
+    """The peak memory of a process in megabytes, on Linux; elsewhere NaN."""
     status = Path(f"/proc/{process}/status")
     text = status.read_text("utf-8") if status.exists() else ""
     found = re.search(r"VmHWM:\s+(\d+) kB", text)

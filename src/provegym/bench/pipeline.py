@@ -1,4 +1,4 @@
-"""The bench of what is made from worlds: rollouts scored, rollouts played, examples made."""
+"""Benchmark of the pipeline: rollouts scored, rollouts played and examples made per second."""
 
 from time import perf_counter
 
@@ -45,7 +45,7 @@ def four_calls() -> Example:
 
 
 def measure_reward(seconds: float = 1.0) -> dict[str, float | int]:
-    """Decoded rollouts scored, and rollouts forked, played and scored, per second."""
+    """Per second: decoded rollouts scored, and rollouts forked, played and scored."""
     example = four_calls()
     rollout = msgspec.json.decode(line(play_script(example, oracle)), type=Rollout)
     return {
@@ -56,7 +56,7 @@ def measure_reward(seconds: float = 1.0) -> dict[str, float | int]:
 
 
 def measure_synthesis() -> dict[str, float | int]:
-    """Verified examples per second on one core, from one world of every server, graphs apart."""
+    """Verified examples per second on one core, with cached dependency graphs."""
     part = CorpusPart("train", SIZE, names())
     quotas = Quotas(part)
     jobs = [DrawJob(part, name, 0, 0, 0, quotas) for name in names()]

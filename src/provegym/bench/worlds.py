@@ -1,6 +1,6 @@
-"""What worlds cost on this machine: calls, forks, sessions, and the hosts beside each other.
+"""Benchmark of worlds: latency of calls and forks, memory of sessions, and the transports of MCP.
 
-Times are medians; what matters are the ratios, both sides of which are measured in the same run.
+Times are medians. Compare the ratios, not the times: both sides are measured in the same run.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Item(Record, frozen=True):
 
 
 class Warehouse(State):
-    """A world of ten thousand records, far above what the servers seed."""
+    """A world with 10,000 records, far more than the servers have."""
 
     items: Table[Item] = table(Item, "itm", most=20_000)
 
@@ -81,7 +81,7 @@ def measure(progress: Console) -> Figures:
 
 
 def measure_calls() -> Figures:
-    """The in-process call of each tool on a seeded world, with validation and a JSON result."""
+    """Latency of an in-process call of each tool, with validation and a JSON result."""
     times: dict[str, float] = {}
     for server in servers.load_all():
         for seed in range(WORLDS):
@@ -98,7 +98,7 @@ def measure_calls() -> Figures:
 
 
 def _call_time(world: Session, tool: str, arguments: bytes) -> float:
-    """A write is measured on forks made beforehand, so that each call finds the seeded world."""
+    """Microseconds per call; each call gets its own fork, made before the clock starts."""
     times = []
     for _ in range(30):
         sessions = [world.fork() for _ in range(5)]
@@ -110,7 +110,7 @@ def _call_time(world: Session, tool: str, arguments: bytes) -> float:
 
 
 def measure_forks() -> Figures:
-    """Copying a world, against deep-copying the same records held as dicts."""
+    """Fork and reset of a world, compared with `copy.deepcopy` of the same records."""
     forks, resets, copies = [], [], []
     for server in servers.load_all():
         session = Session([server])
@@ -142,7 +142,7 @@ def measure_worlds() -> Figures:
 
 
 def measure_large_world() -> Figures:
-    """Fork and first write at 10,000 records, and the diff after one write there and here."""
+    """Fork and first write in 10,000 records; diff after one write, to that in 100."""
     small, large = _warehouse(100), _warehouse(10_000)
     key = next(iter(large.items.keys()))
 
@@ -168,7 +168,7 @@ def _warehouse(count: int) -> Warehouse:
 
 
 def measure_sessions() -> Figures:
-    """What an idle session takes with every server opened, and whether so many keep apart."""
+    """Memory of an idle session on all servers, and whether all sessions are isolated."""
     everything = servers.load_all()
     first = Session(everything)
     first.digest()
@@ -189,7 +189,7 @@ def measure_sessions() -> Figures:
 
 
 def measure_hosts() -> Figures:
-    """One cheap read in process, through the SDK in memory, and over stdio as in the paper."""
+    """Latency of one read: in process, through the SDK in memory, over stdio (paper)."""
     banking = servers.load("banking")
     session = Session([banking])
     arguments = {"transaction_id": fixed_transaction(banking)}
@@ -208,7 +208,7 @@ def measure_hosts() -> Figures:
 
 
 def fixed_transaction(banking: AnyServer) -> str:
-    """The record that every host is asked for."""
+    """The id of the record that every host is asked for."""
     found = Session([banking]).call("search_transactions", {"limit": 1}).value
     return str(found["items"][0]["id"])
 
@@ -227,7 +227,7 @@ async def _client_time(
 
 
 def measure_http() -> Figures:
-    """Calls per second over Streamable HTTP, beside the SDK's own high-level server."""
+    """Calls per second over Streamable HTTP, compared with the SDK's `MCPServer`."""
     transaction = fixed_transaction(servers.load("banking"))
     ours, theirs = [], []
     for _ in range(3):

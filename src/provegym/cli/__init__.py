@@ -1,4 +1,4 @@
-"""The command line: one module per kind of command, all on one application."""
+"""The command line `provegym`, built with typer: one module per group of commands."""
 
 import os
 import sys
@@ -54,7 +54,7 @@ def root(
 
 
 def main() -> None:
-    """Run the command line; every error is one line."""
+    """Run the command line; an expected error is printed as one line."""
     try:
         code = app(standalone_mode=False)
     except typer.TyperException as problem:

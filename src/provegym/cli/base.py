@@ -1,4 +1,4 @@
-"""What the commands share: the application, options, and how they speak and fail."""
+"""What all commands share: the typer application, common options, output and errors."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -23,10 +23,10 @@ from provegym.workers import Cluster, ClusterError, Workers, local
 
 
 class Commands(TyperGroup):
-    """Commands by their names; a wrong name is told where the right ones are."""
+    """A group of commands; for an unknown command the error suggests a similar one."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command of a name."""
+        """Find a command by its name."""
         if args[0] not in self.commands:
             hint = near(args[0], list(self.commands)) or f"`{ctx.command_path} --help` lists them"
             fail(f"no command {args[0]!r}; {hint}")
@@ -50,10 +50,10 @@ Ray = Annotated[
 
 
 class RayCommand(TyperCommand):
-    """A command whose --ray stands alone or has an address: typer knows no such option."""
+    """A command whose --ray has an optional address, which typer does not support."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """An address has a colon or is a word of Ray's; whatever else follows is not for --ray."""
+        """Take the next word as the address only if it has a colon, or is auto or local."""
         for at, arg in enumerate(args):
             following = args[at + 1] if at + 1 < len(args) else ""
             if arg == "--ray" and ":" not in following and following not in ("auto", "local"):
@@ -62,7 +62,7 @@ class RayCommand(TyperCommand):
 
 
 def option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameters may be dataclasses: each field of one is an option of its own."""
+    """A decorator: a parameter that is a dataclass becomes one option per field."""
     own = signature(command, eval_str=True).parameters
     kinds: dict[str, type[Any]] = {name: each.annotation for name, each in own.items()}
     groups = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
@@ -83,7 +83,7 @@ def option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def hands(ray: str | None, processes: int = 1) -> Iterator[Workers]:
-    """Who does the work of a command."""
+    """The workers of a command: this process, several processes, or a Ray cluster."""
     try:
         with closing(local(processes) if ray is None else Cluster(ray)) as workers:
             yield workers
@@ -92,20 +92,20 @@ def hands(ray: str | None, processes: int = 1) -> Iterator[Workers]:
 
 
 def need_mcp() -> None:
-    """Fail unless the SDK is one our hosts and clients are for: other packages may pin it."""
+    """Fail if the installed MCP SDK is too old; other packages may pin an old one."""
     found = version("mcp")
     if tuple(map(int, found.split(".")[:2])) < OLDEST_MCP:
         fail(f"this needs mcp 2.3 or newer, and {found} is installed: pip install 'mcp>=2.3'")
 
 
 def fail(message: str) -> NoReturn:
-    """End with one line and a non-zero exit."""
+    """Print one line on stderr and exit with status 2."""
     print(f"provegym: {message}", file=sys.stderr)
     raise SystemExit(2)
 
 
 def load(name: str | None) -> AnyServer:
-    """A server by the name a user typed."""
+    """Load a server by the name that the user typed."""
     listed = "`provegym servers` lists them"
     if name is None:
         fail(f"name a server; {listed}")
@@ -115,25 +115,25 @@ def load(name: str | None) -> AnyServer:
 
 
 def check_model(name: str, known: Sequence[str]) -> None:
-    """Fail on a mistyped name before it is looked for on a hub; ids there have a slash."""
+    """Fail on a misspelt name, before it is searched on a model hub (hub ids have a slash)."""
     typed = name not in known and "/" not in name and not Path(name).exists()
     if typed and (hint := near(name, known)):
         fail(f"no model {name!r}; {hint}")
 
 
 def check_folder(out: Path) -> None:
-    """Fail where a file is in the place of a folder that is to be written."""
+    """Fail if the output folder is an existing file."""
     if out.exists() and not out.is_dir():
         fail(f"{out} is a file; name a folder")
 
 
 def print_json(value: object) -> None:
-    """One JSON document on stdout."""
+    """Print one JSON document on stdout."""
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
 def progress_bar() -> Progress:
-    """A bar with rate and time left, on stderr, so that stdout stays clean; in a terminal only."""
+    """A progress bar with the remaining time, on stderr; only in a terminal."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

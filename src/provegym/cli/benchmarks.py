@@ -1,4 +1,4 @@
-"""Commands that play public benchmarks, each in an environment of its own, and look for overlap."""
+"""The commands `eval bfcl`, `tau2`, `teval` and `decontaminate`: public benchmarks."""
 
 import sys
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ Reply = Annotated[int, typer.Option(help="Most tokens of a reply.", min=1)]
 
 @dataclass(frozen=True)
 class BenchmarkPlayer:
-    """Which model answers, and how."""
+    """Options: which model answers, and how it samples."""
 
     endpoint: Annotated[
         str, typer.Option(help="An OpenAI-compatible URL, or a script: oracle, noop.")
@@ -57,7 +57,7 @@ class BenchmarkPlayer:
     reply: Reply = 2048
 
     def how(self, user: str = "") -> dict[str, Any]:
-        """What moves the score besides the model; scripts are moved by nothing."""
+        """The settings that affect the score besides the model; none for scripts."""
         if self.endpoint in ("oracle", "noop"):
             return {}
         from provegym.evals.heldout import marked
@@ -71,7 +71,7 @@ class BenchmarkPlayer:
 
     @property
     def name(self) -> str:
-        """What the report calls it; one of this machine with a mark of its weights."""
+        """The model's name in the report; for a local folder, with a hash of its weights."""
         from provegym.evals.heldout import marked
 
         if self.local:
@@ -81,11 +81,11 @@ class BenchmarkPlayer:
 
     @property
     def where(self) -> str:
-        """Where it answers, without a name and a password in the URL."""
+        """Where the model runs; user and password in a URL are left out."""
         return "this machine" if self.local else self.endpoint.rpartition("@")[2]
 
     def check(self) -> None:
-        """Whether it is said which model."""
+        """Fail unless the options name exactly one model."""
         if bool(self.local) == bool(self.endpoint):
             fail("say which model: --endpoint URL --model NAME, or --local MODEL")
         web = self.endpoint.startswith(("http://", "https://"))
@@ -103,7 +103,7 @@ class BenchmarkPlayer:
 
 @dataclass(frozen=True)
 class BriefPlayer(BenchmarkPlayer):
-    """Which model answers where answers are short."""
+    """The same options with a shorter reply, for T-Eval."""
 
     reply: Reply = 1024
 
@@ -114,17 +114,17 @@ SOFTWARE = ("torch", "transformers", "vllm")
 
 @dataclass(frozen=True)
 class Choice:
-    """Which tasks, where they go, and how many at a time."""
+    """Options: which tasks, the folder of the run, and how many tasks at a time."""
 
     subset: Annotated[str, typer.Option(help="Some of its parts, with commas.")] = ""
-    limit: Annotated[int | None, typer.Option(help="So many tasks of each part.", min=1)] = None
+    limit: Annotated[int | None, typer.Option(help="Tasks of each part; else all.", min=1)] = None
     out: Out = None
     at_once: Annotated[int, typer.Option(help="Tasks at a time.", min=1)] = 8
 
     def run(
         self, player: BenchmarkPlayer, parts: tuple[str, ...], user: str = ""
     ) -> "BenchmarkRun":
-        """The run of a player."""
+        """The settings of a run, from these options."""
         from provegym.evals.benchmark import BenchmarkRun
 
         player.check()
@@ -236,7 +236,7 @@ def play_teval(
 
 
 def _user(where: str, name: str, reply: int) -> BenchmarkPlayer:
-    """Whoever plays the user."""
+    """The model that plays the user."""
     web = where.startswith(("http://", "https://"))
     player = BenchmarkPlayer(where if web else "", name, "" if web else where, None, 0, reply)
     player.check()
@@ -244,7 +244,7 @@ def _user(where: str, name: str, reply: int) -> BenchmarkPlayer:
 
 
 def _answer(player: BenchmarkPlayer, at_once: int) -> "Answer":
-    """Whatever answers for the model, so many requests at a time."""
+    """The function that answers requests: an endpoint, or a model loaded here."""
     from provegym.evals.gateway import Upstream
     from provegym.models.endpoint import EndpointConfig
 
@@ -270,7 +270,7 @@ def _evaluate(bench: "Benchmark", run: "BenchmarkRun", load: "Load") -> dict[str
 
 
 class Bar:
-    """A bar for each thing that goes on."""
+    """Progress bars, one per name; the display starts with the first update."""
 
     def __init__(self) -> None:
         self._bar = progress_bar()
@@ -284,7 +284,7 @@ class Bar:
             self._bar.stop()
 
     def __call__(self, name: str, done: int, total: int) -> None:
-        """So much of it is done."""
+        """Update the bar of a name."""
         if not self._shown:
             self._bar.start()
         if name not in self._shown:
@@ -318,7 +318,7 @@ def decontaminate(
     show: Annotated[int, typer.Option(help="How many overlaps of a sort to show.", min=0)] = 5,
     as_json: Json = False,
 ) -> None:
-    """Show what a corpus shares with benchmarks' tasks; exit status 1 where it is too much."""
+    """Show the overlap of a corpus with benchmarks; exit 1 if an example is contaminated."""
     from provegym.evals.contamination import HOW, measure
 
     reports = measure(corpus, tuple(filter(None, against.split(","))))

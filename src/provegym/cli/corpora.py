@@ -1,4 +1,4 @@
-"""Commands about corpora: read some of one, write it as trainers do, bring in those of others."""
+"""The commands `export`, `import` and `samples`: convert corpora, and print examples as chats."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ def export_corpus(
     form: Annotated[str, typer.Option("--format", help="trl, verl, sft or openai.")],
     split: Annotated[str, typer.Option(help="Of a folder: train or heldout.")] = "train",
 ) -> None:
-    """Write examples in the form a trainer reads; transcripts are played on the live worlds."""
+    """Write examples in a trainer's format; transcripts are played on the live worlds."""
     from provegym.corpus.exports import FORMS, SPLITS, export
 
     if form not in FORMS:
@@ -37,7 +37,7 @@ def import_corpus(
     file: Annotated[Path, typer.Argument(help="The original file: JSON lines, or a JSON list.")],
     out: Annotated[Path, typer.Option(help="Where the examples go, as JSON lines.")],
 ) -> None:
-    """Turn somebody's abstention data into examples in which not to call a tool is right."""
+    """Convert a public abstention dataset: examples in which no call is right."""
     from provegym.corpus.imports import SOURCES, write_examples
 
     if source not in SOURCES:

@@ -1,4 +1,4 @@
-"""Commands that say how good a model is, and what changed from one to another."""
+"""The commands `eval heldout` and `compare`: held-out scores, and paired comparison of runs."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ IDLE = {
 
 @dataclass(frozen=True)
 class HeldoutPlayer:
-    """Which model plays, and how, as far as it is said."""
+    """Options: which model plays the held-out tasks, and its sampling limits."""
 
     model: Annotated[
         str,
@@ -72,7 +72,7 @@ class HeldoutPlayer:
 
     @property
     def kind(self) -> str:
-        """What sort of player it is."""
+        """The kind of player: a script, an endpoint, or a model of this machine."""
         from provegym.players.scripted import SCRIPTS
 
         if self.model in SCRIPTS:
@@ -81,14 +81,14 @@ class HeldoutPlayer:
 
     @property
     def who(self) -> str:
-        """The model, without a name and a password in its URL."""
+        """The model's name for reports; user and password in a URL are left out."""
         if self.kind != ENDPOINT:
             return self.model
         return f"{self.name or 'default'} at {self.model.rpartition('@')[2]}"
 
     @property
     def limits(self) -> "Limits":
-        """How many tokens it may take; an endpoint may think."""
+        """The token limits; larger for an endpoint, whose model may think."""
         from provegym.models.endpoint import EndpointConfig
         from provegym.players.local import Limits
         from provegym.rollout import PAPER_CAPS
@@ -101,7 +101,7 @@ class HeldoutPlayer:
         )
 
     def check(self, samples: int, ray: bool) -> None:
-        """Whether all that is said of it has an effect, and can be done."""
+        """Fail if an option has no effect or cannot be satisfied."""
         from provegym.models.local import adapter_folder
         from provegym.players.scripted import SCRIPTS
 
@@ -119,7 +119,7 @@ class HeldoutPlayer:
             adapter_folder(self.adapter)
 
     def settings(self) -> dict[str, Any]:
-        """What makes its run this one and no other."""
+        """The settings that identify a run: a folder with other settings is not continued."""
         from provegym.evals.heldout import marked
 
         if self.kind == SCRIPT:
@@ -153,7 +153,7 @@ def evaluate_model(
     ray: Ray = None,
     as_json: Json = False,
 ) -> None:
-    """Play tasks that no training saw, and report every score with the noop's beside it."""
+    """Play held-out tasks, and report every score beside that of doing nothing."""
     from provegym.evals.heldout import evaluate, tasks
     from provegym.models.optional import NotInstalled
     from provegym.players.remote import greet
@@ -184,7 +184,7 @@ def evaluate_model(
 
 
 def _book(out: Path | None, told: dict[str, Any]) -> "Book | None":
-    """The folder of a run, if there is to be one, told what is played."""
+    """The folder of the run, if --out is given."""
     from provegym.evals.heldout import Book
 
     if out is None:
@@ -209,11 +209,11 @@ def _play(player: HeldoutPlayer, batch: int, done: int) -> "Play":
 
 
 def _shown_by(bar: Progress, play: "Play", workers: "Workers", done: int) -> "Play":
-    """The same play by whoever does the work, with its progress after what is done already."""
+    """Wrap `play` with workers and a progress bar that counts finished rollouts too."""
     from provegym.players.remote import greet, played
 
     def shown(examples: Sequence["Example"]) -> Iterator["Rollout"]:
-        if done and examples:  # a new run's was greeted before any task was drawn
+        if done and examples:  # a new run has probed the model already
             greet(play, workers)
         task = bar.add_task("rollouts", total=done + len(examples), completed=done)
         for rollout in played(examples, play, workers):
@@ -224,7 +224,7 @@ def _shown_by(bar: Progress, play: "Play", workers: "Workers", done: int) -> "Pl
 
 
 def _fitting(examples: "list[Example]", play: "Play") -> "list[Example]":
-    """The examples whose prompt a model on this machine takes; an endpoint takes all."""
+    """Leave out examples whose prompt is too long for a model of this machine."""
     from provegym.players.local import Local
 
     if not isinstance(play, Local):
@@ -237,7 +237,7 @@ def _fitting(examples: "list[Example]", play: "Play") -> "list[Example]":
 
 
 def _local(player: HeldoutPlayer, batch: int, seed: int) -> "Play":
-    """A model of this machine; a run that goes on needs another seed, or it would draw the same."""
+    """A model of this machine; a resumed run gets another seed, so that samples differ."""
     from provegym.models.codec import Codec
     from provegym.models.local import load, load_tokenizer
     from provegym.models.optional import need
@@ -286,7 +286,7 @@ def compare_runs(
     most: Annotated[int, typer.Option(help="How many changed tasks to name.", min=0)] = 10,
     as_json: Json = False,
 ) -> None:
-    """Show what changed from one file of rollouts to another, task by task."""
+    """Compare two files of rollouts or two benchmark runs, task by task."""
     from provegym.evals import journal
     from provegym.evals.compare import compare
 

@@ -1,4 +1,4 @@
-"""The command that shows what depends on what, on a server of ours or on anybody's."""
+"""The command `graph`: which tools of a server depend on which, for our and foreign MCP servers."""
 
 import sys
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Theirs:
-    """Somebody's MCP server, and how it is to be treated."""
+    """Options: a foreign MCP server, and which of its tools may be called."""
 
     mcp: Annotated[
         str, typer.Option(help="Somebody's MCP server: a command (no shell) or a URL.")
@@ -38,12 +38,12 @@ class Theirs:
 
     @property
     def reading(self) -> tuple[str, ...]:
-        """The tools that only read."""
+        """The names of the tools that only read."""
         return tuple(self.reads.split(",")) if self.reads else ()
 
     @contextmanager
     def connected(self) -> Iterator["ForeignServer"]:
-        """The server while a command runs; what a user should know goes to stderr."""
+        """Connect the server while a command runs; warnings and notes go to stderr."""
         need_mcp()
         from provegym.hosts.foreign import WARNING, Options, connect
 
@@ -68,7 +68,7 @@ def show_graph(
     seed: Seed = 0,
     theirs: Theirs,
 ) -> None:
-    """Show which tools of a server depend on which, each proven by running it both ways."""
+    """Show which tools of a server depend on which, proven with and without each call."""
     if bool(name) == bool(theirs.mcp):
         fail('name one server, or give the command of somebody\'s with --mcp "COMMAND"')
     if as_json + html + bool(why) > 1:
@@ -99,5 +99,5 @@ def _show(server: AnyServer, seed: int, why: str, form: str) -> None:
 
 
 def tell(note: str) -> None:
-    """Something beside the result, on stderr."""
+    """Print a note on stderr."""
     print(f"provegym: {note}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Commands about rollouts: play, score, verify, audit."""
+"""The commands `rollout`, `score`, `verify` and `audit`: play, reward and check examples."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,7 +82,7 @@ def verify_examples(
     ray: Ray = None,
     theirs: Theirs,
 ) -> None:
-    """Hold every example to the contract; exit 1 and say what fails and why if any does."""
+    """Verify every example against the contract; exit 1 and say why if any fails."""
     from provegym.play import verify_file
 
     if theirs.mcp and ray is not None:
@@ -101,7 +101,7 @@ def verify_examples(
 
 @contextmanager
 def connected(theirs: Theirs, data: Path) -> Iterator[None]:
-    """Somebody's server, where one is given, so that the examples made on it can be played."""
+    """Connect the foreign server, if one is given, so that its examples can be played."""
     from provegym import servers
     from provegym.conversation.foreign import asks_of
     from provegym.trace import Example, read_some
@@ -126,7 +126,7 @@ def audit_reward(
     recipe: RecipeFile = None,
     as_json: Json = False,
 ) -> None:
-    """Look for what the reward pays for and should not: edits that pay while the task fails."""
+    """Search for reward hacking: edits that raise the reward while the task fails."""
     from provegym.trace import Example, read_some
     from provegym.verify.audit import audit, by_edit
 

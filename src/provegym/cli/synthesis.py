@@ -1,4 +1,4 @@
-"""The command that makes corpora."""
+"""The command `synth`: makes a corpus of verified examples."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -44,7 +44,7 @@ def synthesise(
     ray: Ray = None,
     theirs: Theirs,
 ) -> None:
-    """Make verified examples from live worlds, offline: the same seed gives the same bytes."""
+    """Make verified examples from live worlds, offline; the same seed, the same bytes."""
     from provegym.corpus.corpus import MIXES, Corpus, Order
     from provegym.teacher.lessons import PLANS, Lessons
 
@@ -76,7 +76,7 @@ def synthesise(
 
 
 def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | None = None) -> None:
-    """Make a corpus, say it anew if there is a teacher, and write its card."""
+    """Make a corpus, let the teacher reword it if there is one, and write its card."""
     from provegym.corpus.card import card
 
     with hands(ray, corpus.order.workers) as workers, progress_bar() as bar:

@@ -1,4 +1,4 @@
-"""The command that trains."""
+"""The command `train`: SFT or GRPO from a TOML recipe, with TRL or verl."""
 
 import shlex
 from collections.abc import Iterator
@@ -96,7 +96,7 @@ def _train_with_verl(recipe: "Recipe", place: "RunFiles", show: bool) -> None:
 
 
 def _show(recipe: "Recipe") -> None:
-    """Print the forecast; where there is no corpus yet, of a small one that is made for it."""
+    """Print the forecast of a dry run; without a corpus, a small one is made for it."""
     from provegym.train.data import load
     from provegym.train.forecast import NOTE, forecast
     from provegym.train.run import Run
@@ -119,7 +119,7 @@ def _show(recipe: "Recipe") -> None:
 
 
 def check_same(recipe: "Recipe", folder: Path) -> None:
-    """A run goes on by its own recipe; only what a step does not learn from may change."""
+    """Fail if --resume got another recipe; settings that do not affect learning may differ."""
     from provegym.config import load_recipe
     from provegym.train.run import free
 
@@ -142,7 +142,7 @@ def check_same(recipe: "Recipe", folder: Path) -> None:
 
 
 def _settings(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """The settings of a recipe, each by its whole name; those without a value are left out."""
+    """The settings of a recipe by dotted name; those without a value are left out."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _settings(value, f"{prefix}{key}.")

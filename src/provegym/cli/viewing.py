@@ -1,4 +1,4 @@
-"""Commands that show: the page, and a report of it in one file."""
+"""The commands `view` and `report`: a local web page, and the same page as one HTML file."""
 
 import os
 import secrets
@@ -26,7 +26,7 @@ def view_page(
     port: Annotated[int, typer.Option(help="A free one if 0.", min=0, max=65_535)] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
 ) -> None:
-    """Show worlds, graphs, examples, rollouts and runs on a local page."""
+    """Show worlds, graphs, examples, rollouts and runs on a local web page."""
     need_mcp()
     from provegym.hosts.http import bind, run
     from provegym.view.app import build_app
@@ -54,7 +54,7 @@ def write_report(
     items: Annotated[int, typer.Option(help="Of each source at most so many.", min=1)] = 200,
     force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
 ) -> None:
-    """Freeze the page and what it shows into one file that needs nothing else."""
+    """Write the page with its data as one HTML file that works offline."""
     from provegym.view.report import build_report, freeze
 
     if out.exists() and not force:
@@ -75,13 +75,13 @@ def write_report(
 
 
 def _has_screen() -> bool:
-    """Whether a browser can open a window here; a text browser would take the terminal over."""
+    """Whether a browser can open a window here; a text browser would use the terminal."""
     named = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in named)
 
 
 def _library(paths: list[Path] | None) -> "Library":
-    """What the folders hold; a folder that was named must hold something."""
+    """The sources in the paths; fail if a named path has none."""
     from provegym.view.library import Library
 
     for path in paths or ():

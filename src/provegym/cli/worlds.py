@@ -1,4 +1,4 @@
-"""Commands about worlds: look at servers, call a tool, serve them, measure them."""
+"""The commands `servers`, `call`, `serve`, `bench`, `quickstart` and `demo`."""
 
 import os
 import sys
@@ -112,7 +112,7 @@ def serve(
 
 @app.command()
 def bench(as_json: Json = False) -> None:
-    """Measure what worlds cost here: calls, forks, sessions, hosts."""
+    """Measure speed and memory on this machine: calls, forks, sessions, hosts."""
     from provegym.bench.worlds import measure
 
     figures = measure(Console(stderr=True, quiet=as_json))
@@ -134,7 +134,7 @@ def quickstart(
     from provegym.quickstart.run import run
 
     check_folder(out)
-    # A console on this very stream: what libraries print is caught, and goes to a file.
+    # The console keeps the real stdout, because sys.stdout is redirected while libraries run.
     run(out, Console(file=sys.stdout), fresh)
 
 

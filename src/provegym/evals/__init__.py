@@ -1,1 +1,1 @@
-"""How good a model is: one file per benchmark, and two runs side by side."""
+"""Evaluation of models: held-out tasks, public benchmarks, and paired comparison of runs."""

@@ -1,4 +1,4 @@
-"""What the benchmarks share: a run from its settings to its report."""
+"""What all public benchmarks share: a run of a benchmark, from its settings to its report."""
 
 import shlex
 import sys
@@ -23,7 +23,7 @@ ABOUT = "A task counts 0 or 1; the interval is Wilson's, of 95 %."
 
 
 class Benchmark(Protocol):
-    """A benchmark that runs in an environment of its own."""
+    """A public benchmark that runs in a virtual environment of its own."""
 
     name: str
     groups: tuple[str, ...]
@@ -31,25 +31,25 @@ class Benchmark(Protocol):
 
     @property
     def environment(self) -> BenchmarkEnv:
-        """Where it runs."""
+        """The virtual environment it runs in."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of its report must know."""
+        """Notes for the reader of its report."""
 
     def tasks(self) -> dict[str, str]:
-        """Every task's id, with its group."""
+        """The group of every task, by task id."""
 
     def play(self, gateway: Gateway, tasks: Sequence[str], at_once: int) -> Iterator[Json]:
-        """What its process tells of every task that ends."""
+        """Play tasks, and yield one JSON object for every task that ends."""
 
     def script(self, name: str) -> Answer | None:
-        """A script that answers for the model: oracle or noop."""
+        """A script that answers in place of a model: oracle or noop."""
 
 
 @dataclass(frozen=True)
 class BenchmarkRun:
-    """What to play, with which model, and where it goes."""
+    """The settings of a run: which model, which tasks, and the folder of the results."""
 
     model: str
     endpoint: str
@@ -60,7 +60,7 @@ class BenchmarkRun:
     how: Mapping[str, Any] = field(default_factory=dict)
 
     def settings(self, benchmark: str, parts: Sequence[str]) -> Json:
-        """What makes it this run and no other."""
+        """The settings that identify a run: a folder with other settings is not continued."""
         return {
             "benchmark": benchmark,
             "model": self.model,
@@ -72,9 +72,9 @@ class BenchmarkRun:
 
 
 def chosen(benchmark: Benchmark, run: BenchmarkRun) -> dict[str, str]:
-    """The tasks of a run: so many of each group, the same ones every time.
+    """The tasks of a run, with their groups: at most `limit` of each group, always the same ones.
 
-    Groups of one size are sampled alike: BFCL's kinds are variants of the same 200 tasks.
+    Groups of equal size get the same sample, because BFCL's kinds are variants of 200 tasks.
     """
     groups = run.subset or benchmark.groups
     by_group: dict[str, list[str]] = {name: [] for name in groups}
@@ -87,14 +87,14 @@ def chosen(benchmark: Benchmark, run: BenchmarkRun) -> dict[str, str]:
 
 
 def draw(name: str, tasks: Sequence[str], limit: int | None) -> list[str]:
-    """So many tasks of a part of a benchmark."""
+    """A sample of at most `limit` tasks; the benchmark's name is the seed."""
     if limit is None or limit >= len(tasks):
         return list(tasks)
     return [tasks[at] for at in sorted(Random(name).sample(range(len(tasks)), limit))]
 
 
 def evaluate(benchmark: Benchmark, run: BenchmarkRun, load: Load, advance: Advance) -> Json:
-    """Play what is left of a run, with a model that is loaded if anything is; report all of it."""
+    """Play the tasks that are not done and report all; the model is loaded only if needed."""
     versions = benchmark.environment.versions()
     tasks = chosen(benchmark, run)
     settings = run.settings(benchmark.name, benchmark.groups)
@@ -116,7 +116,7 @@ def evaluate(benchmark: Benchmark, run: BenchmarkRun, load: Load, advance: Advan
 
 
 def result(told: Json, group: str) -> Result:
-    """What a benchmark's process told of a task."""
+    """The result of a task, from the JSON that the benchmark's process wrote."""
     return Result(
         id=told["id"],
         group=group,
@@ -129,7 +129,7 @@ def result(told: Json, group: str) -> Result:
 
 
 def floor(benchmark: Benchmark, tasks: Sequence[str], advance: Advance) -> Mapping[str, float]:
-    """What a model that never calls gets on each task: played once, then kept."""
+    """Baseline: the score of a model that never calls a tool, per task. Kept on disk."""
     known = _known_floor(benchmark)
     left = [task for task in tasks if task not in known]
     if left:
@@ -153,5 +153,5 @@ def _keep_floor(benchmark: Benchmark, found: Mapping[str, float]) -> None:
 
 
 def command() -> str:
-    """The command line that is running, as it was typed, without a password in a URL."""
+    """The command line of this process; passwords in URLs are left out."""
     return public(shlex.join(["provegym", *sys.argv[1:]]))

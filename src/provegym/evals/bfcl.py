@@ -1,4 +1,4 @@
-"""BFCL's multi-turn tasks: 200 of each of four kinds, played and checked by BFCL itself."""
+"""BFCL Multi-Turn (Berkeley Function-Calling Leaderboard): four kinds of 200 tasks."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ PREFIX = "multi_turn_"
 
 
 class Bfcl:
-    """The benchmark, as its environment has it."""
+    """BFCL Multi-Turn in its virtual environment."""
 
     name = "bfcl"
     groups: tuple[str, ...] = KINDS
@@ -30,7 +30,7 @@ class Bfcl:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know."""
+        """Notes for the reader of the report."""
         return (
             f"BFCL {self.edition}, function-calling mode. v3 and v4 differ in 107 of 200 base"
             " tasks, so figures of the two are not comparable.",
@@ -38,7 +38,7 @@ class Bfcl:
 
     @cached_property
     def edition(self) -> str:
-        """v3 or v4, as its files are named."""
+        """v3 or v4, from the names of the data files."""
         (file,) = self.data.glob(f"BFCL_v*_{PREFIX}base.json")
         return file.name.split("_")[1]
 
@@ -48,27 +48,27 @@ class Bfcl:
         return self.environment.packages / "bfcl_eval" / "data"
 
     def tasks(self) -> dict[str, str]:
-        """Every task's id, with its kind."""
+        """The kind of every task, by task id."""
         return {entry["id"]: kind for kind in KINDS for entry in self.entries(kind)}
 
     def entries(self, kind: str) -> list[Json]:
-        """The tasks of a kind: what is asked, and in which world."""
+        """The tasks of a kind: the questions and the initial world."""
         return _lines(self.data / f"BFCL_{self.edition}_{PREFIX}{kind}.json")
 
     def truths(self, kind: str) -> dict[str, list[list[str]]]:
-        """The right calls of each task, turn by turn, as Python."""
+        """The right calls of each task, turn by turn, as Python source."""
         file = self.data / "possible_answer" / f"BFCL_{self.edition}_{PREFIX}{kind}.json"
         return {entry["id"]: entry["ground_truth"] for entry in _lines(file)}
 
     def functions(self) -> list[Json]:
-        """The tools of every world of the multi-turn tasks."""
+        """The tools of all worlds that the multi-turn tasks use."""
         skipped = ("memory_", "web_search")
         files = sorted((self.data / "multi_turn_func_doc").glob("*.json"))
         kept = [file for file in files if not file.name.startswith(skipped)]
         return [function for file in kept for function in _lines(file)]
 
     def play(self, gateway: Gateway, tasks: Sequence[str], at_once: int) -> Iterator[Json]:
-        """Play tasks under a name nobody used before: BFCL keeps worlds by model and task."""
+        """Play tasks under a random model name, because BFCL caches worlds by model and task."""
         job = {"run": f"run{token_hex(6)}", "edition": self.edition, "concurrency": at_once}
         yield from Sandbox(self.environment, gateway, job).play(tasks)
 
@@ -80,13 +80,13 @@ class Bfcl:
 
 
 class Oracle:
-    """Answers every turn with the right calls, then says so."""
+    """A script that answers every turn with the right calls, then says that it is done."""
 
     def __init__(self, bench: Bfcl) -> None:
         self.truths = {name: t for kind in KINDS for name, t in bench.truths(kind).items()}
 
     async def __call__(self, body: Json) -> Reply:
-        """The calls of this turn, if they were not made yet; the model's name ends in the task."""
+        """The calls of this turn, if not made yet; the model's name ends in the task id."""
         turns = self.truths.get(str(body["model"]).rpartition("/")[2], [])
         messages = body["messages"]
         turn = sum(message["role"] == "user" for message in messages) - 1
@@ -97,7 +97,7 @@ class Oracle:
 
 
 def call(source: str, shown: dict[str, Json]) -> ToolCall:
-    """A call written in Python as the protocol has it; arguments by place get their names."""
+    """Convert a Python call to a tool call; positional arguments get their names."""
     node = ast.parse(source.strip(), mode="eval").body
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         raise ValueError(f"{source} is no call")

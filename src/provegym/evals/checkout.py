@@ -1,7 +1,7 @@
-"""τ²-bench from a checkout of its own repository, by its own command line.
+"""The original τ²-bench, run from a git checkout by its own command line, `tau2 run`.
 
-The original needs Python 3.12 and its lock file, so whoever wants it makes the checkout and its
-environment; what is written here is the command, and what is read is the results it leaves.
+The original needs Python 3.12 and its lock file, so the user makes the checkout and runs `uv sync`
+in it. This module starts the command and reads the results file that it writes.
 """
 
 import hashlib
@@ -28,31 +28,31 @@ PAUSE = 1.0
 
 @dataclass(frozen=True)
 class Own(BenchmarkEnv):
-    """The environment that `uv sync` makes inside a checkout."""
+    """The virtual environment that `uv sync` makes inside a checkout."""
 
     checkout: Path = Path()
 
     @property
     def python(self) -> Path:
-        """The interpreter that has the benchmark."""
+        """The Python interpreter of the checkout."""
         return self.checkout / ".venv" / "bin" / "python"
 
     def is_ready(self) -> bool:
-        """Whether the checkout has its data and its command."""
+        """Whether the checkout has the data and the `tau2` command."""
         data, command = self.checkout / "data" / "tau2", self.python.with_name("tau2")
         return data.is_dir() and command.exists()
 
     def need(self) -> None:
-        """Say what makes a checkout ready."""
+        """Raise if the checkout cannot run; the message says what to do."""
         if not self.is_ready():
             raise BenchmarkError(
-                f"{self.checkout} is no checkout of tau2-bench that can run: it has no data/tau2,"
-                " or no .venv/bin/tau2; run `uv sync` in it"
+                f"{self.checkout} cannot run tau2-bench: it has no data/tau2 or no .venv/bin/tau2;"
+                " name a checkout of the repository, and run `uv sync` in it"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def versions(self) -> dict[str, str]:
-        """The version of the benchmark, and its commit, which says more."""
+        """The version of the benchmark and the git commit of the checkout."""
         found = super().versions()
         if (self.checkout / ".git").exists():
             command = ["git", "-C", str(self.checkout), "rev-parse", "HEAD"]
@@ -62,7 +62,7 @@ class Own(BenchmarkEnv):
 
 
 class Original(Tau2):
-    """The benchmark as a checkout has it."""
+    """τ²-bench as a checkout of its repository has it."""
 
     environment: Own
     notes: tuple[str, ...] = (
@@ -71,7 +71,7 @@ class Original(Tau2):
     )
 
     def __init__(self, checkout: Path) -> None:
-        # Floors are kept by this name, and another state of the checkout may have other tasks.
+        # Scores of doing nothing are kept under this name; another commit may have other tasks.
         mark = hashlib.sha256()
         for file in sorted(checkout.glob("data/tau2/domains/*/tasks.json")):
             mark.update(file.read_bytes())
@@ -85,7 +85,7 @@ class Original(Tau2):
         return self.environment.checkout / "data" / "tau2" / "domains"
 
     def play(self, gateway: Gateway, tasks: Sequence[str], at_once: int) -> Iterator[Json]:
-        """Play tasks, domain by domain; scripts one by one, in order."""
+        """Play tasks domain by domain; a script plays them one at a time, in order."""
         if isinstance(gateway.answer, TauScript):
             gateway.answer.expected, at_once = list(tasks), 1
         for domain in DOMAINS:
@@ -96,7 +96,7 @@ class Original(Tau2):
     def command(
         self, gateway: Gateway, domain: str, names: Sequence[str], at_once: int
     ) -> list[str]:
-        """The command that plays some tasks of a domain, up to where it saves them."""
+        """The `tau2 run` command for some tasks of a domain, without `--save-to`."""
         where = {"api_base": gateway.url, "api_key": gateway.key, "temperature": 0.0}
         told = msgspec.json.encode(where).decode()
         return [
@@ -140,7 +140,7 @@ class Original(Tau2):
     def _follow(
         self, process: "subprocess.Popen[bytes]", gateway: Gateway, saved: Path
     ) -> Iterator[Json]:
-        """What is new of what is saved while it runs; it saves all so far after every task."""
+        """Yield new results while the process runs; it rewrites its file after every task."""
         heard, known = monotonic(), set[str]()
         while True:
             ended = process.poll() is not None
@@ -158,17 +158,17 @@ class Original(Tau2):
 
 
 def read(saved: Path) -> Iterator[Json]:
-    """How each simulation of a run went; older versions save it as one file beside the folder."""
+    """The verdict of each simulation; older versions write one file beside the folder."""
     for file in (saved / "results.json", saved.with_suffix(".json")):
         try:
             told = msgspec.json.decode(file.read_bytes())
         except (OSError, msgspec.DecodeError):
-            continue  # not there yet, or half written
+            continue  # not written yet, or half written
         yield from (verdict(each) for each in told["simulations"])
 
 
 def verdict(simulation: Json) -> Json:
-    """A simulation as the other runners tell of a task."""
+    """A simulation in the JSON form that the other benchmarks' processes write."""
     paid: dict[str, Any] = simulation.get("reward_info") or {}
     valid = float(paid.get("reward") or 0) >= 1
     return {

@@ -1,4 +1,4 @@
-"""Two runs over the same tasks side by side: paired differences, and where they come from."""
+"""Paired comparison of two runs over the same tasks, with bootstrap confidence intervals."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ Key = Callable[[Example], str]
 
 
 class Changed(NamedTuple):
-    """A task on which the two runs were paid differently."""
+    """A task whose reward differs between the two runs."""
 
     id: str
     kind: str
@@ -21,7 +21,7 @@ class Changed(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A metric in both runs, and the second less the first, task by task."""
+    """The means of a metric in both runs, and the paired difference: second minus first."""
 
     first: float
     second: float
@@ -45,7 +45,7 @@ class PairedRuns:
         return {name: row for name, row in found.items() if row is not None}
 
     def by(self, key: Key, metric: str) -> dict[str, Difference]:
-        """One metric for each sort of task."""
+        """One metric, for each group of tasks that has the same key."""
         sorts: dict[str, set[str]] = {}
         for example in self.examples.values():
             sorts.setdefault(key(example), set()).add(example.id)
@@ -53,7 +53,7 @@ class PairedRuns:
         return {name: row for name, row in found.items() if row is not None}
 
     def most_changed(self, count: int) -> list[Changed]:
-        """The tasks whose reward differs most, most first."""
+        """The tasks whose reward differs most, largest difference first."""
         first, second = (by_task(run, METRICS["reward"]) for run in self.runs)
         changed = [
             Changed(each.id, each.kind, each.server, first[each.id], second[each.id])
@@ -79,7 +79,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def compare(first: Path, second: Path, count: int = 10) -> dict[str, Any]:
-    """What changed from one file of rollouts to another."""
+    """The paired differences between two files of rollouts, over all tasks and by group."""
     pair = PairedRuns(read_some(first, Rollout), read_some(second, Rollout))
     if not pair.both:
         raise BadFile(f"{first} and {second} have no task in common; play both on the same data")

@@ -1,8 +1,8 @@
-"""What a corpus shares with a benchmark: tool names, schemas, words of requests, runs of calls.
+"""Contamination check: the n-gram overlap of a training corpus with a benchmark's tasks.
 
-A benchmark's questions in the training data would make its score worthless, so the overlap is
-measured and shown, example by example. Equal tool names alone teach nothing of a task (`get_user`
-is everybody's); equal schemas, requests or sequences of calls do.
+It compares tool names, schemas, words of requests and sequences of calls. Equal tool names alone
+do not count as contamination, because names such as `get_user` are common. A shared request counts,
+and so does a shared sequence of calls with half of the argument values.
 """
 
 import re
@@ -21,8 +21,8 @@ from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Stored, read
 
 WORDS, FEWEST, SEQUENCE, SHARE = 8, 4, 3, 0.5
-# Words of grammar and courtesy: a run of nothing else ("I would appreciate it if you could share")
-# is everybody's.
+# Stop words of grammar and courtesy: an n-gram of only these is no overlap
+# ("I would appreciate it if you could").
 COMMON = (
     "a an the i me my you your we our it its this that these those there is are was were be been am"
     " do does did have has had can could will would shall should may might must to of in on at by"
@@ -35,14 +35,14 @@ HOW = (
     " request, and two of the words are more than grammar and courtesy."
     " A schema overlaps where the names of two or more arguments are the same, and no other is"
     f" there, or where the descriptions are equal. A run of calls overlaps where {SEQUENCE} calls"
-    " in a row have the same tool names. ToolText names are compared as they are."
+    " in a row have the same tool names. Tool names are compared as they are."
     f" An example is contaminated by its request, or by a run of calls together with"
     f" {SHARE:.0%} or more of its arguments' values."
 )
 
 
 class Task(Stored, frozen=True):
-    """What a benchmark asks: the requests of a task, and the right calls."""
+    """A task of a benchmark: its requests and its right calls."""
 
     id: str
     requests: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Task(Stored, frozen=True):
 
 
 class ToolText(Stored, frozen=True):
-    """A tool as a model is shown it."""
+    """A tool's name, description and schema, as a model sees them."""
 
     name: str
     description: str
@@ -58,12 +58,12 @@ class ToolText(Stored, frozen=True):
 
     @property
     def arguments(self) -> frozenset[str]:
-        """The names of its arguments; types are written too differently to compare."""
+        """The names of its arguments; types are written in too many ways to compare."""
         return frozenset(self.parameters.get("properties") or ())
 
 
 class Overlap(Stored, frozen=True):
-    """An overlap: what of ours, what of theirs, and the words or names that are shared."""
+    """One overlap: our example or tool, their task or tool, and what both share."""
 
     ours: str
     theirs: str
@@ -72,7 +72,7 @@ class Overlap(Stored, frozen=True):
 
 @dataclass
 class OverlapReport:
-    """What was found, and among how much."""
+    """All overlaps of a corpus with one benchmark, with the totals they are out of."""
 
     benchmark: str
     examples: int = 0
@@ -87,12 +87,12 @@ class OverlapReport:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, for comparing."""
+    """The words of a text in lower case, without punctuation."""
     return re.findall(r"[a-z0-9]+", text.lower())
 
 
 def runs(items: Sequence[Any], length: int) -> Iterator[tuple[Any, ...]]:
-    """Every run of so many items."""
+    """All n-grams: every run of `length` items in a row."""
     for at in range(len(items) - length + 1):
         yield tuple(items[at : at + length])
 
@@ -116,7 +116,7 @@ def bfcl_tasks() -> tuple[list[Task], list[ToolText]]:
 
 
 def _own(function: Json) -> str:
-    """What a tool's description says of the tool; the rest is of its whole class."""
+    """A tool's own description, without the part about its class."""
     return str(function["description"]).rpartition("Tool description: ")[2]
 
 
@@ -158,7 +158,7 @@ def corpus(path: Path) -> Iterator[Example]:
 def overlap(
     name: str, examples: Sequence[Example], tasks: Sequence[Task], theirs: Sequence[ToolText]
 ) -> OverlapReport:
-    """What a corpus shares with one benchmark."""
+    """The overlaps of a corpus with one benchmark."""
     ours = tools(examples)
     report = OverlapReport(name, len(examples), len(tasks), (len(ours), len(theirs)))
     report.names = [
@@ -186,7 +186,7 @@ def _first(found: Iterator[Overlap]) -> Overlap | None:
 
 
 def longest(examples: Sequence[Example], tasks: Sequence[Task]) -> Overlap | None:
-    """The most words in a row that both have: how near a clean corpus comes."""
+    """The longest n-gram of a request that both share, of at most WORDS words."""
     for length in range(WORDS, FEWEST - 1, -1):
         said = ((task.id, request) for task in tasks for request in task.requests)
         asked = {run: name for name, request in said for run in runs(words(request), length)}
@@ -222,7 +222,7 @@ def _schemas(ours: Sequence[ToolText], theirs: Sequence[ToolText]) -> Iterator[O
 
 
 def _asked(tasks: Sequence[Task]) -> dict[tuple[str, ...], str]:
-    """Every run of words that says something in every request, with the task it is of."""
+    """All n-grams of requests with two words or more beyond stop words, and their tasks."""
     found: dict[tuple[str, ...], str] = {}
     common = set(words(COMMON))
     for task in tasks:
@@ -259,7 +259,7 @@ def _sequences(example: Example, called: dict[tuple[str, ...], str]) -> Iterator
 
 
 def _values(example: Example, name: str, tasks: Sequence[Task]) -> float:
-    """The share of an example's argument values that a task's right calls have too."""
+    """The share of an example's argument values that a task's right calls also have."""
     task = next(task for task in tasks if task.id == name)
     theirs = {str(value).lower() for _, given in task.calls for value in given.values()}
     steps = [step for path in example.paths[:1] for step in path.steps]

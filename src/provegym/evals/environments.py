@@ -1,8 +1,8 @@
-"""The benchmarks' own environments: one folder each, built from the package registry alone.
+"""Virtual environments of the benchmarks, one each, installed by pip from the package registry.
 
-A benchmark pins what it needs (an old numpy, say), and runs model output as code or talks to the
-network as it likes. So none is installed beside us: each has a virtual environment of its own under
-the user's cache, and is run from there, unchanged.
+A benchmark pins its own dependencies, such as an old numpy. It may run model output as code or use
+the network. So no benchmark is installed beside provegym: each one runs unchanged from a virtual
+environment in the user's cache folder.
 """
 
 import hashlib
@@ -23,12 +23,12 @@ Tell = Callable[[str], None]
 
 
 class BenchmarkError(Exception):
-    """A benchmark cannot be set up or run, and what to do about it."""
+    """A benchmark cannot be set up or run; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class BenchmarkEnv:
-    """What a benchmark needs: one list of arguments for pip after the other."""
+    """A benchmark's virtual environment; `steps` are the arguments of each `pip install`."""
 
     name: str
     package: str
@@ -36,39 +36,39 @@ class BenchmarkEnv:
 
     @property
     def folder(self) -> Path:
-        """Where it is, or will be."""
+        """The folder of the virtual environment."""
         return cache_folder() / "envs" / self.name
 
     @property
     def python(self) -> Path:
-        """The interpreter that has the benchmark."""
+        """The Python interpreter of the environment."""
         scripts = "Scripts/python.exe" if sys.platform == "win32" else "bin/python"
         return self.folder / scripts
 
     @property
     def recipe(self) -> str:
-        """A mark of what is installed; it changes with the steps and with Python."""
+        """A hash of the install steps and the Python version."""
         told = msgspec.json.encode((self.steps, sys.version_info[:2]))
         return hashlib.sha256(told).hexdigest()[:16]
 
     @property
     def packages(self) -> Path:
-        """The folder its packages lie in."""
+        """The site-packages folder."""
         self.need()
         found = sorted(self.folder.glob("lib/python*/site-packages"))
         return found[0] if found else self.folder / "Lib" / "site-packages"
 
     def is_ready(self) -> bool:
-        """Whether every step was done."""
+        """Whether every install step is done."""
         return self._done() == len(self.steps)
 
     @property
     def benchmark(self) -> str:
-        """The benchmark it is of: other versions of it have environments beside it."""
+        """The name of the benchmark, without a version."""
         return self.name.partition("-")[0]
 
     def need(self) -> None:
-        """Say how to set it up where it is not."""
+        """Raise if the environment is not set up; the message has the command."""
         if not self.is_ready():
             version = self.name.partition("-")[2]
             command = f"provegym eval {self.benchmark} --setup"
@@ -76,7 +76,7 @@ class BenchmarkEnv:
             raise BenchmarkError(f"{self.name} is not set up here; do it once: {command}")
 
     def versions(self) -> dict[str, str]:
-        """The version of the benchmark, and of its Python."""
+        """The versions of the benchmark's package and of its Python."""
         self.need()
         code = (
             "import sys, importlib.metadata as m;"
@@ -87,7 +87,7 @@ class BenchmarkEnv:
         return {self.package: told[0], "python": told[1]}
 
     def set_up(self, tell: Tell) -> None:
-        """Build it, or go on where building it ended; who comes second waits."""
+        """Build the environment, or finish an interrupted build; a file lock excludes others."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         with (self.folder.parent / f"{self.name}.lock").open("w") as lock:
             if sys.platform != "win32":
@@ -110,7 +110,7 @@ class BenchmarkEnv:
         tell(f"{self.name} is ready: {self.folder}")
 
     def _state(self) -> dict[str, Any]:
-        """What is written down about it, if it was begun by this very recipe."""
+        """The saved progress of the build, if it was made by the same steps and Python."""
         file = self.folder / "provegym.json"
         if not file.exists() or not self.python.exists():
             return {}
@@ -146,13 +146,15 @@ BFCL_VERSION = "2026.3.23"
 
 
 def bfcl(version: str = BFCL_VERSION) -> BenchmarkEnv:
-    """BFCL in some version; the usual one has the plain name.
+    """The environment of a version of BFCL; the default version has no version in its name.
 
-    What it installs are the multi-turn runner and checker and what they import; the rest of the
-    package's dependencies belong to other vendors' models and other categories, and pull in torch.
+    Only the dependencies of the multi-turn runner and checker are installed. The package's other
+    dependencies are for other vendors' models and other categories, and would install torch.
     """
     if not re.fullmatch(r"\d+(\.\d+)+", version):
-        raise BenchmarkError(f"{version!r} is no version of bfcl-eval, such as {BFCL_VERSION}")
+        raise BenchmarkError(
+            f"{version!r} is no version of bfcl-eval; give one such as {BFCL_VERSION}"
+        )
     steps = (
         ("--no-deps", f"bfcl-eval=={version}"),
         (
@@ -168,7 +170,7 @@ def bfcl(version: str = BFCL_VERSION) -> BenchmarkEnv:
 
 BFCL = bfcl()
 TAU2 = BenchmarkEnv("tau2", "inspect-evals", (("inspect-evals==0.26.*", "openai"),))
-# For its sentence embeddings alone: a small model comes with it, and any other can be named.
+# Only for sentence embeddings; a small embedding model is installed with it.
 TEVAL = BenchmarkEnv(
     "teval",
     "sentence-transformers",

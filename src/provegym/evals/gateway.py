@@ -1,8 +1,8 @@
-"""The OpenAI-compatible endpoint a benchmark is given, whatever answers behind it.
+"""An OpenAI-compatible gateway on loopback, between a benchmark's process and the model.
 
-A benchmark's process never sees the model's URL or key: it asks here, over loopback, and a remote
-endpoint, a script or a model on this machine answers. That is also where a dead endpoint is told
-from a request it refuses, and where names that are none are kept from being run as code.
+The benchmark's process never sees the model's URL or key. Behind the gateway a remote endpoint, a
+script or a model on this machine answers. The gateway tells an endpoint that is down from one that
+refuses a single request. It also sanitizes tool names, because BFCL runs them as Python code.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ Answer = Callable[[Json], Awaitable[Reply]]
 Load = Callable[[], Answer]
 PROBE: Json = {"model": "probe", "messages": HELLO}
 PATIENCE = 300.0
-# What asking later does not help: no message in an answer, a request that is refused; some servers
-# say 500 of a prompt that is too long.
+# Statuses for which a retry does not help: an answer without a message, a refused request. Some
+# servers answer 500 to a prompt that is too long.
 REFUSALS = {200, 500, *range(400, 500)} - {408, 409, 425, 429}
 
 
 @dataclass
 class Upstream:
-    """A model behind somebody's endpoint."""
+    """A model behind a remote OpenAI-compatible endpoint."""
 
     config: EndpointConfig
 
@@ -48,7 +48,7 @@ class Upstream:
         self._endpoint = Endpoint(self.config)
 
     async def __call__(self, body: Json) -> Reply:
-        """Ask it; whether it refuses this request or all is found out by one anybody can answer."""
+        """Ask it; after a refusal, a simple probe tells whether it refuses every request."""
         if body is PROBE:
             return await self._endpoint.probe()
         try:
@@ -62,7 +62,7 @@ class Upstream:
 
 @dataclass
 class Gateway:
-    """A server on loopback that answers chat completions, and remembers whether it still can."""
+    """An HTTP server on loopback for chat completions; it records when the model is gone."""
 
     answer: Answer
     key: str = field(default_factory=lambda: secrets.token_urlsafe(24))
@@ -75,17 +75,17 @@ class Gateway:
     _loop: asyncio.AbstractEventLoop | None = None
 
     def check(self) -> None:
-        """Raise if whatever answers is gone."""
+        """Raise if the model behind the gateway no longer answers."""
         if self.dead:
             raise BenchmarkError(self.dead)
 
     @property
     def idle(self) -> float:
-        """For how many seconds nobody has asked and nothing is being answered."""
+        """Seconds since the last request ended; 0 while one is in progress."""
         return 0.0 if self.waiting else monotonic() - self.heard
 
     def ask(self, body: Json) -> "Future[Reply]":
-        """Ask from another thread, not over HTTP."""
+        """Ask from another thread of this process, without HTTP."""
         if self._loop is None:
             raise BenchmarkError("the gateway is not open")
 
@@ -95,7 +95,7 @@ class Gateway:
         return asyncio.run_coroutine_threadsafe(answered(), self._loop)
 
     def probe(self) -> None:
-        """Find out at once whether anybody answers."""
+        """Send one simple request, and raise if it is not answered."""
         self.ask(PROBE).exception()
         self.check()
 
@@ -126,14 +126,14 @@ class Gateway:
 
     async def _complete(self, request: Request) -> JSONResponse:
         if request.headers.get("authorization") != f"Bearer {self.key}":
-            return _error(401, "this gateway is another process's")
+            return _error(401, "wrong API key: this gateway belongs to another process")
         try:
             body = msgspec.json.decode(await request.body(), type=dict[str, Any])
             reply = await self._answered(body)
         except msgspec.DecodeError as problem:
             return _error(400, f"not JSON: {problem}")
         except Refused as problem:
-            # The one refusal that harnesses know: they end the conversation, not the run.
+            # Harnesses know this code: they end the conversation, not the run.
             return _error(400, str(problem), "context_length_exceeded")
         except EndpointError as problem:
             return _error(503, str(problem))
@@ -151,7 +151,7 @@ class Gateway:
             self.dead = self.dead or str(problem)
             raise
         except Exception as problem:
-            # A mistake in what answers: a task that nobody answered is not one that failed.
+            # A bug in the answering code: a task without an answer must not count as failed.
             self.dead = self.dead or repr(problem)
             raise
         finally:
@@ -161,9 +161,9 @@ class Gateway:
 
 
 def tame(reply: Reply) -> Reply:
-    """Names as the protocol has them; a block that is no call is said, not called.
+    """Sanitize a reply: tool names become identifiers; a call without a name becomes text.
 
-    BFCL pastes the names a model writes into Python source; a name that is none would be code.
+    BFCL pastes tool names into Python source, so a name with other characters would run as code.
     """
     calls, said = [], [reply.text]
     for at, call in enumerate(reply.calls):
@@ -179,7 +179,7 @@ def tame(reply: Reply) -> Reply:
 
 
 def tame_arguments(text: str) -> str:
-    """Arguments whose keys are names; what is no object is left for the benchmark to refuse."""
+    """Make argument keys identifiers; text that is no JSON object is left unchanged."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -191,7 +191,7 @@ def tame_arguments(text: str) -> str:
 
 
 def completion(reply: Reply, model: str) -> Json:
-    """A reply as the answer to a request for a chat completion."""
+    """A reply in the JSON form of a chat completion."""
     message = openai.message(reply)
     message["content"] = message["content"] or (None if reply.calls else "")
     finish = "tool_calls" if reply.calls else "stop"
@@ -215,5 +215,5 @@ def _error(status: int, message: str, code: str | None = None) -> JSONResponse:
 
 
 async def noop(_: Json) -> Reply:
-    """Never calls."""
+    """A script that never calls a tool."""
     return Reply(text="I cannot help with that.")

@@ -1,7 +1,7 @@
-"""Tasks no model has trained on: on unseen servers, and on unseen worlds of seen ones.
+"""Evaluation on held-out tasks: on unseen servers, and on unseen worlds of the other servers.
 
-The names hold for a model trained on a corpus that was split by servers: four servers and the last
-hundred worlds of every other are kept out of training.
+The tasks are unseen only by a model that was trained on a corpus made with `--split servers`. That
+split keeps four servers out of training, and the last hundred worlds of every other server.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,16 +29,17 @@ Play = Callable[[Sequence[Example]], Iterator[Rollout]]
 
 
 def group(example: Example) -> str:
-    """What is new about an example for a model that was trained on a split corpus."""
+    """The group of an example: unseen server, unseen world, or training world."""
     if example.server in HELD_OUT:
         return SERVERS
     return WORLDS if example.seed >= TRAIN_WORLDS else TRAINING
 
 
 def tasks(data: Path | None, count: int) -> list[Example]:
-    """So many tasks of each group, the same every time.
+    """At most `count` tasks of each group, the same ones every time.
 
-    A corpus's folder gives its held-out part; what it lacks is drawn now. A file is taken as it is.
+    Of a corpus folder, the held-out part is read and tasks on unseen worlds are made now. A file
+    is read as it is. Without data, all tasks are made now.
     """
     found: list[Example] = []
     if data is not None and data.is_dir():
@@ -76,7 +77,7 @@ def drawn(names: tuple[str, ...], count: int) -> list[Example]:
 
 
 class Drawer:
-    """Draws held-out tasks of some servers, none like another."""
+    """Makes held-out tasks of some servers, without near copies."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.kept: list[Example] = []
@@ -84,7 +85,7 @@ class Drawer:
         self.next = dict.fromkeys(names, 0)
 
     def fill(self, count: int) -> None:
-        """Draw so many more, or fewer if some rounds give none: a rare shape may not be found."""
+        """Make `count` more tasks; stop earlier after three rounds that gave none."""
         part = CorpusPart("heldout", count, self.names)
         quotas, wanted, idle = Quotas(part), len(self.kept) + count, 0
         while len(self.kept) < wanted and idle < IDLE:
@@ -108,29 +109,29 @@ class Drawer:
 
 
 class Book(ResultsFolder[Rollout]):
-    """The folder of a run: what is in it is not played again, but for what went wrong."""
+    """The folder of a held-out run; only rollouts that went wrong are played again."""
 
     def __init__(self, folder: Path, settings: Json) -> None:
         super().__init__(folder, {"benchmark": "heldout", **settings}, ROLLOUTS, Rollout)
         self.take_back(lambda rollout: rollout.reward is None)
 
     def held(self, asked: Sequence[Example]) -> list[Rollout | None]:
-        """The rollout of each task, where there is one; none may be of another task."""
+        """The recorded rollout of each task, or None; rollouts of other tasks are an error."""
         by_task: dict[bytes, list[Rollout]] = {}
         for rollout in reversed(self.lines):
             by_task.setdefault(line(rollout.example), []).append(rollout)
         found = [some.pop() if (some := by_task.get(line(task))) else None for task in asked]
         if others := [rollout.example.id for some in by_task.values() for rollout in some]:
             raise BenchmarkError(
-                f"{self.folder} holds a run on other tasks ({others[0]}, say); {INSTEAD}"
+                f"{self.folder} holds a run on other tasks, such as {others[0]}; {INSTEAD}"
             )
         return found
 
 
 def marked(name: str) -> str:
-    """The name of a model or an adapter; where it is a folder, with a mark of its weights.
+    """The name of a model or adapter; for a folder, with a hash of its weights.
 
-    Training may have put others there under the same name.
+    The hash tells two trainings apart that wrote into the same folder.
     """
     folder = adapter_place(name)
     mark, files = sha256(), sorted(folder.glob("*.safetensors"))
@@ -141,7 +142,7 @@ def marked(name: str) -> str:
 
 
 def evaluate(examples: Sequence[Example], player: Play, samples: int, book: Book | None) -> Json:
-    """Play every task so many times, but for what is played already, and report on all."""
+    """Play every task `samples` times, except what is played already, and report on all."""
     asked = [example for example in examples for _ in range(samples)]
     found: list[Rollout | None] = book.held(asked) if book else [None] * len(asked)
     left = [at for at, rollout in enumerate(found) if rollout is None]
@@ -156,7 +157,7 @@ def evaluate(examples: Sequence[Example], player: Play, samples: int, book: Book
 
 
 def report(rollouts: Sequence[Rollout]) -> dict[str, Any]:
-    """Every score by group, and the noop's beside it."""
+    """Every score by group, with the score of doing nothing beside it."""
     groups: dict[str, list[Rollout]] = {}
     for rollout in rollouts:
         groups.setdefault(group(rollout.example), []).append(rollout)

@@ -1,6 +1,6 @@
-"""The folder of a run: its settings, a line for every task that is done, its report.
+"""The folder of an evaluation run: settings, an append-only JSONL file of results, a report.
 
-A run that was killed goes on from its last whole line; its report is made from the lines alone.
+A run that was killed resumes after the last complete line. The report is computed from the lines.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ T = TypeVar("T", bound=Stored)
 
 
 class Result(Stored, frozen=True):
-    """How a task went: a score from 0 to 1, why it is not 1, and what the model said."""
+    """The result of a task: a score from 0 to 1, the error, and what the model said."""
 
     id: str
     group: str
@@ -36,7 +36,7 @@ class Result(Stored, frozen=True):
 
 
 class Score(Stored, frozen=True):
-    """A score of a report, its interval, and what a model that never calls gets on those tasks."""
+    """A mean score with its 95 % interval; `floor` is the score of never calling a tool."""
 
     score: float
     low: float
@@ -46,7 +46,7 @@ class Score(Stored, frozen=True):
 
 
 class ResultsFolder(Generic[T]):
-    """Where a run is kept: what makes it this one and no other, and a line for all that is done."""
+    """A folder with the settings that identify a run, and a JSONL line per finished item."""
 
     def __init__(self, folder: Path, settings: Json, file: str, kind: type[T]) -> None:
         self.folder, self.settings, self.file = folder, settings, folder / file
@@ -56,7 +56,7 @@ class ResultsFolder(Generic[T]):
             if any(folder.glob("*.jsonl")):
                 self._agree(kept)
             else:
-                _write(kept, settings)  # a run that never got an answer is no run
+                _write(kept, settings)  # there are no results yet, so any settings will do
             self.lines = list(self._take_up(kind))
         except OSError as problem:
             raise BenchmarkError(f"{folder}: {problem.strerror}") from None
@@ -75,7 +75,7 @@ class ResultsFolder(Generic[T]):
             )
 
     def _take_up(self, kind: type[T]) -> Iterator[T]:
-        """Read what is done, and cut off a line that was never finished."""
+        """Read the finished items, after cutting off an incomplete last line."""
         if not self.file.exists():
             return
         cut_torn_line(self.file)
@@ -86,7 +86,7 @@ class ResultsFolder(Generic[T]):
             raise BenchmarkError(f"{self.file}: {problem}") from None
 
     def add(self, item: T) -> None:
-        """Write a line for something that is done."""
+        """Append a line for a finished item."""
         try:
             with appending(self.file) as append:
                 append(msgspec.json.encode(item) + b"\n")
@@ -95,7 +95,7 @@ class ResultsFolder(Generic[T]):
         self.lines.append(item)
 
     def take_back(self, wrong: Callable[[T], bool]) -> None:
-        """Take the lines off that are to be done again."""
+        """Remove the lines that are to be done again."""
         good = [item for item in self.lines if not wrong(item)]
         if len(good) < len(self.lines):
             lines = b"".join(msgspec.json.encode(item) + b"\n" for item in good)
@@ -103,12 +103,12 @@ class ResultsFolder(Generic[T]):
             self.lines = good
 
     def tell(self, report: Json) -> None:
-        """Write the report, for programs."""
+        """Write the report as JSON."""
         _write(self.folder / "report.json", report)
 
 
 class Journal(ResultsFolder[Result]):
-    """The folder of a benchmark's run."""
+    """The folder of a run of a public benchmark."""
 
     def __init__(self, folder: Path, settings: Json, file: str = RESULTS) -> None:
         super().__init__(folder, settings, file, Result)
@@ -119,12 +119,12 @@ class Journal(ResultsFolder[Result]):
         return [task for task in tasks if task not in self.results]
 
     def keep(self, result: Result) -> None:
-        """Write a line for a task that is done."""
+        """Record the result of a task."""
         self.results[result.id] = result
         self.add(result)
 
     def report(self, scores: Mapping[str, Score], **told: Any) -> Json:
-        """Write the report, for programs and for people."""
+        """Write the report as JSON and as Markdown."""
         report = {
             **self.settings,
             "provegym": __version__,
@@ -140,7 +140,7 @@ class Journal(ResultsFolder[Result]):
 
 
 def failures(results: Iterable[Result]) -> dict[str, int]:
-    """Why tasks failed, most frequent first, by the first words of what was said."""
+    """How often each error occurred, most frequent first; errors by their first line."""
     errors = (result.error.partition("\n")[0][:80] for result in results if result.error)
     return dict(Counter(errors).most_common(20))
 
@@ -148,7 +148,7 @@ def failures(results: Iterable[Result]) -> dict[str, int]:
 def scores(
     results: Iterable[Result], floors: Mapping[str, float], groups: Sequence[str], overall: str
 ) -> dict[str, Score]:
-    """The mean of every group, and of the groups' means where all were played."""
+    """The score of every group, and the mean of the groups if all were played."""
     found: dict[str, Score] = {}
     by_group: dict[str, list[Result]] = {name: [] for name in groups}
     for result in results:
@@ -162,7 +162,7 @@ def scores(
 
 
 def score(results: Sequence[Result], floors: Mapping[str, float]) -> Score:
-    """The mean over some tasks."""
+    """The mean over tasks: Wilson's interval for 0 and 1, else a bootstrap interval."""
     known = [floors[result.id] for result in results if result.id in floors]
     floor = sum(known) / len(known) if len(known) == len(results) else None
     paid = [result.score for result in results]
@@ -172,7 +172,7 @@ def score(results: Sequence[Result], floors: Mapping[str, float]) -> Score:
 
 
 def wilson(paid: Sequence[float]) -> Estimate:
-    """The mean of ones and zeros with Wilson's interval, which is no point where all are alike."""
+    """The mean of ones and zeros with the Wilson score interval, which never has width 0."""
     count, share, z = len(paid), sum(paid) / len(paid), 1.96
     scale = 1 + z * z / count
     middle = (share + z * z / (2 * count)) / scale
@@ -181,7 +181,7 @@ def wilson(paid: Sequence[float]) -> Estimate:
 
 
 def mean(some: Sequence[Score]) -> Score:
-    """The mean of scores; its interval takes their errors to be independent."""
+    """The mean of scores; the interval assumes that their errors are independent."""
     count = len(some)
     value = sum(each.score for each in some) / count
     below = sum((each.score - each.low) ** 2 for each in some) ** 0.5 / count
@@ -197,7 +197,7 @@ def _write(file: Path, value: Any) -> None:
 
 
 def is_report(path: Path) -> bool:
-    """Whether a path is the folder of a benchmark run, or its report; rollouts are none."""
+    """Whether a path is the folder or the report of a benchmark run, not a held-out run."""
     folder = path if path.is_dir() else path.parent
     if not (folder / "settings.json").exists() or (folder / ROLLOUTS).exists():
         return False
@@ -205,14 +205,16 @@ def is_report(path: Path) -> bool:
 
 
 def compare(first: Path, second: Path) -> dict[str, Difference]:
-    """Two runs of a benchmark, group by group, on the tasks that both have."""
+    """Paired differences of two benchmark runs, by group, on the tasks that both have."""
     both = [_load(path) for path in (first, second)]
     if both[0].settings["benchmark"] != both[1].settings["benchmark"]:
-        raise BenchmarkError(f"{first} and {second} are runs of different benchmarks")
+        raise BenchmarkError(
+            f"{first} and {second} are runs of different benchmarks; give two of the same"
+        )
     rows: dict[str, Difference] = {}
     shared = [name for name in both[0].results if name in both[1].results]
     if not shared:
-        raise BenchmarkError(f"{first} and {second} have no task in common")
+        raise BenchmarkError(f"{first} and {second} have no task in common; play the same tasks")
     groups = dict.fromkeys(both[0].results[name].group for name in shared)
     for group in [*groups, "all tasks"]:
         names = [n for n in shared if group == "all tasks" or both[0].results[n].group == group]

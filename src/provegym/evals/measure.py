@@ -1,4 +1,4 @@
-"""What is counted in a rollout, and how sure a mean over many tasks is."""
+"""Metrics of rollouts, and bootstrap confidence intervals of their means over tasks."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ Metric = Callable[[Rollout], float | None]
 
 
 class Estimate(NamedTuple):
-    """A mean over tasks and the interval that holds it in 95 of 100 cases."""
+    """A mean over tasks with its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -26,7 +26,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(values: Sequence[float]) -> Estimate | None:
-    """The mean with a bootstrap interval: tasks are drawn anew, the same way every time."""
+    """The mean with a percentile bootstrap interval over tasks; the seed is fixed."""
     if not values:
         return None
     chance, count = Random("bootstrap"), len(values)
@@ -36,10 +36,10 @@ def estimate(values: Sequence[float]) -> Estimate | None:
 
 
 def change(differences: Sequence[float]) -> Estimate:
-    """The mean of differences between -1 and 1.
+    """The mean of differences between -1 and 1, with a 95 % interval.
 
-    Where all are alike, drawing anew shows no doubt; a share of the tasks may differ all the same,
-    as large as so many could have missed.
+    If all differences are equal, a bootstrap interval has no width. Then the interval is the exact
+    binomial one: the largest share of other tasks that a sample of this size could have missed.
     """
     drawn, value, count = estimate(differences), differences[0], len(differences)
     if drawn and len(set(differences)) > 1:
@@ -49,7 +49,7 @@ def change(differences: Sequence[float]) -> Estimate:
 
 
 def has_gold(example: Example) -> bool:
-    """Whether there is anything to call."""
+    """Whether any call is right for the example."""
     return any(path.steps for path in example.paths)
 
 
@@ -59,17 +59,17 @@ def success(rollout: Rollout) -> float:
 
 
 def calls(rollout: Rollout) -> float:
-    """How many calls were made."""
+    """The number of calls that were made."""
     return float(len(rollout.calls))
 
 
 def abstention(rollout: Rollout) -> float | None:
-    """Where there is nothing to call: whether nothing was called."""
+    """1 if no call was made, on tasks with nothing to call; None on other tasks."""
     return None if has_gold(rollout.example) else success(rollout)
 
 
 def clarification(rollout: Rollout) -> float | None:
-    """Where the tools for a request are hidden: whether it was answered without a call."""
+    """1 if the request whose tools are hidden was answered without a call; else 0 or None."""
     example = rollout.example
     if example.kind != "clarification":
         return None
@@ -110,7 +110,7 @@ METRICS: dict[str, Metric] = {
 
 
 def by_task(rollouts: Iterable[Rollout], metric: Metric) -> dict[str, float]:
-    """A metric per example: the mean over its rollouts, so that a task counts once."""
+    """A metric per task: the mean over its rollouts, so that every task counts once."""
     found: dict[str, list[float]] = defaultdict(list)
     for rollout in rollouts:
         if (value := metric(rollout)) is not None:
@@ -119,6 +119,6 @@ def by_task(rollouts: Iterable[Rollout], metric: Metric) -> dict[str, float]:
 
 
 def measure(rollouts: Sequence[Rollout]) -> Mapping[str, Estimate]:
-    """Every metric that applies to some of the rollouts."""
+    """The estimate of every metric that applies to at least one rollout."""
     found = {name: estimate(list(by_task(rollouts, m).values())) for name, m in METRICS.items()}
     return {name: value for name, value in found.items() if value is not None}

@@ -1,4 +1,4 @@
-"""A benchmark's process: started without rights, listened to, and ended when it should be."""
+"""The sandboxed child process of a benchmark: starts it, reads its JSON lines, and ends it."""
 
 import os
 import queue
@@ -18,17 +18,17 @@ from provegym.trace import Json
 
 RUNNERS = Path(__file__).with_name("runners")
 ENDED = object()
-# On many cores, threads would each claim address space for a heap of their own, and there is a cap.
+# Memory is limited by address space, and malloc would reserve an arena for every thread.
 LITTLE = {"PATH": os.defpath, "LANG": "C.UTF-8", "MALLOC_ARENA_MAX": "4"}
 
 
 class Died(Exception):
-    """The process ended before its job did, or did nothing for too long."""
+    """The process ended before its job was done, or did nothing for too long."""
 
 
 @dataclass
 class Sandbox:
-    """A benchmark in its environment, behind a gateway; see `play`."""
+    """A benchmark in its virtual environment, which reaches the model through a gateway."""
 
     environment: BenchmarkEnv
     gateway: Gateway
@@ -38,10 +38,10 @@ class Sandbox:
     begun: set[str] = field(default_factory=set)
 
     def play(self, tasks: Sequence[str]) -> Iterator[Json]:
-        """What is told of every task, in the order they end.
+        """Yield the result of every task, in the order in which tasks end.
 
-        Where the process dies, the tasks it was at are played alone; one that kills it again has
-        failed, and the rest goes on.
+        If the process dies, each task that was in progress is played again in a process of its own.
+        A task that kills its process again has failed. The other tasks go on.
         """
         left = list(tasks)
         while left:
@@ -56,12 +56,14 @@ class Sandbox:
             suspects = [name for name in left if name in self.begun - done]
             left = [name for name in left if name not in done]
             if not suspects and left:
-                raise BenchmarkError(f"{self.environment.name} ended early: {problem or 'no word'}")
+                raise BenchmarkError(
+                    f"{self.environment.name} ended early: {problem or 'no reason'}"
+                )
             for name in suspects if len(tasks) > 1 else ():
                 left.remove(name)
                 yield from self._alone(name)
             if len(tasks) == 1 and left:
-                why = problem or "its process ended without a word of it"
+                why = problem or "its process ended without a result"
                 yield {"id": left.pop(), "valid": False, "error": why, "result": []}
 
     def _alone(self, name: str) -> Iterator[Json]:
@@ -69,7 +71,7 @@ class Sandbox:
         yield from other.play([name])
 
     def _attempt(self, tasks: Sequence[str]) -> Iterator[Json]:
-        """Play tasks in one process."""
+        """Play tasks in one process, until it ends or dies."""
         job = {**self.job, "tasks": list(tasks), "megabytes": self.megabytes}
         job |= {"url": self.gateway.url, "key": self.gateway.key}
         with TemporaryDirectory(prefix="provegym-") as folder:
@@ -120,7 +122,7 @@ class Sandbox:
             if "begin" in line:
                 self.begun.add(line["begin"])
             elif "id" in line:
-                self.gateway.check()  # a task that failed because nobody answered is not done
+                self.gateway.check()  # a task that failed because the model is gone is not done
                 yield line
             else:
                 return
@@ -130,7 +132,7 @@ def _read(process: "subprocess.Popen[bytes]", told: "queue.Queue[Any]") -> None:
     if process.stdout:
         for line in process.stdout:
             if not line.endswith(b"\n"):
-                break  # killed while it spoke
+                break  # the process was killed in the middle of a line
             told.put(msgspec.json.decode(line))
     told.put(ENDED)
 

@@ -1,4 +1,4 @@
-"""How alike sentences are, by a sentence-transformers model in T-Eval's own environment."""
+"""Sentence embeddings from a sentence-transformers model in T-Eval's virtual environment."""
 
 import subprocess
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from provegym.evals.sandbox import RUNNERS
 
 
 class Sentences:
-    """A model that gives each text a vector; its process ends with this object or this process."""
+    """An embedding model in a child process, which ends with `close` or with this process."""
 
     def __init__(self, model: str) -> None:
         TEVAL.need()
@@ -27,7 +27,7 @@ class Sentences:
             raise BenchmarkError(f"no sentence-transformers model {model}: {problem}")
 
     def __call__(self, texts: Sequence[str]) -> list[list[float]]:
-        """The vectors of some texts."""
+        """The embeddings of some texts, one vector each."""
         if self._process.stdin:
             self._process.stdin.write(msgspec.json.encode(list(texts)) + b"\n")
             self._process.stdin.flush()
@@ -44,5 +44,5 @@ class Sentences:
     def _hear(self) -> Any:
         line = self._process.stdout.readline() if self._process.stdout else b""
         if not line:
-            raise BenchmarkError("the process that compares sentences has ended")
+            raise BenchmarkError("the embedding process has ended; run the command again")
         return msgspec.json.decode(line)

@@ -1,6 +1,7 @@
-"""τ²-bench's airline, retail and telecom, as `inspect-evals` carries them.
+"""τ²-bench (airline, retail, telecom) as reimplemented in the package `inspect-evals`.
 
-Two models talk: the agent that is evaluated, and one that plays the user. The scripts play both.
+Two models talk: the agent that is evaluated, and a model that plays the user (user simulator).
+The scripts oracle and noop play both.
 """
 
 import ast
@@ -24,7 +25,7 @@ STOP = "###STOP###"
 
 
 class Tau2:
-    """The benchmark, as its environment has it."""
+    """τ²-bench in its virtual environment."""
 
     name = "tau2"
     environment = TAU2
@@ -41,7 +42,7 @@ class Tau2:
         return self.environment.packages / "inspect_evals" / "tau2" / "data" / "domains"
 
     def entries(self, domain: str) -> list[Json]:
-        """The tasks of a domain that count: its base split."""
+        """The tasks of a domain's base split."""
         folder = self.data / domain
         packed = folder / "tasks.json.gz"
         text = gzip.decompress(packed.read_bytes()) if packed.exists() else b""
@@ -50,11 +51,11 @@ class Tau2:
         return [task for task in every if task["id"] in base]
 
     def tasks(self) -> dict[str, str]:
-        """Every task's id with its domain in front, and its domain."""
+        """The domain of every task, by `domain/id`."""
         return {f"{each}/{task['id']}": each for each in DOMAINS for task in self.entries(each)}
 
     def functions(self) -> list[Json]:
-        """The tools of every domain, read from their source: its environment is not started."""
+        """The tools of every domain, parsed from their source code without running it."""
         folder, found = self.data.parents[1], {}
         files = [folder / "common" / "tools.py"]
         files += [file for each in DOMAINS for file in (folder / each).glob("*tools.py")]
@@ -67,7 +68,7 @@ class Tau2:
         return list(found.values())
 
     def play(self, gateway: Gateway, tasks: Sequence[str], at_once: int) -> Iterator[Json]:
-        """Play tasks, domain by domain; scripts one by one, in order."""
+        """Play tasks domain by domain; a script plays them one at a time, in order."""
         if isinstance(gateway.answer, TauScript):
             gateway.answer.expected, at_once = list(tasks), 1
         for domain in DOMAINS:
@@ -78,7 +79,7 @@ class Tau2:
                 yield {**told, "id": f"{domain}/{told['id']}"}
 
     def script(self, name: str) -> Answer | None:
-        """Both sides of a task played to the end, or a request that is not served."""
+        """oracle makes the right calls, for agent and user; noop refuses every request."""
         if name not in ("oracle", "noop"):
             return None
         return TauScript(dict(self._parts()), calls=name == "oracle")
@@ -91,7 +92,7 @@ class Tau2:
 
 @dataclass(frozen=True)
 class TauTask:
-    """What is to be done in a task: the user's and the agent's actions by turns, and its clues."""
+    """The right actions of a task by turn (user, agent), and texts that identify the task."""
 
     turns: tuple[tuple[tuple[Json, ...], tuple[Json, ...]], ...]
     tells: str
@@ -99,7 +100,7 @@ class TauTask:
 
     @classmethod
     def of(cls, task: Json) -> "TauTask":
-        """The part of a task."""
+        """Read one entry of the benchmark's tasks."""
         right = task.get("evaluation_criteria") or {}
         turns: list[tuple[list[Json], list[Json]]] = [([], [])]
         for action in right.get("actions") or ():
@@ -117,7 +118,7 @@ class TauTask:
 
 
 def _function(node: ast.FunctionDef) -> Json:
-    """A tool's schema, from the function inside the one that makes it."""
+    """A tool's schema, from the inner function of the factory that makes the tool."""
     inner = next(each for each in node.body if isinstance(each, ast.AsyncFunctionDef))
     kinds = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
     shown = {}
@@ -130,7 +131,7 @@ def _function(node: ast.FunctionDef) -> Json:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a scenario, by lines, as the user's prompt shows them."""
+    """Every line of every text in a scenario, as the user's prompt shows it."""
     if isinstance(value, str):
         yield from (line.strip() for line in value.splitlines() if line.strip())
     elif isinstance(value, Mapping):
@@ -140,10 +141,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 @dataclass
 class TauScript:
-    """Plays both sides; the user's words carry the task, so that both know it later.
+    """A script that plays agent and user; the user's first words name the task for both.
 
-    Tasks may show their user the same scenario and differ in the world alone, so a conversation
-    that begins is the next one of the tasks it could be.
+    Several tasks may have the same scenario and differ only in the world. So tasks are played in a
+    known order, and a new conversation is the next expected task that fits its prompt.
     """
 
     parts: Mapping[str, TauTask]
@@ -151,14 +152,14 @@ class TauScript:
     expected: list[str] = field(default_factory=list)
 
     async def __call__(self, body: Json) -> Reply:
-        """The next message of whoever is asked."""
+        """The next message of the agent or of the user."""
         return self._user(body) if body["model"] == "user" else self._agent(body)
 
     def _user(self, body: Json) -> Reply:
         messages = body["messages"]
         said = [str(m["content"]) for m in messages if m["role"] == "assistant"]
         key = _task(said[0])[0] if said else self._begin(str(messages[0]["content"]))
-        # The first message only bids the user begin; each other one is the agent's.
+        # The first message only asks the user to begin; the others are the agent's.
         turn = sum(message["role"] == "user" for message in messages) - 1
         if turn >= len(self.parts[key].turns) or (turn and not self.calls):
             return Reply(text=STOP)
@@ -167,7 +168,7 @@ class TauScript:
         return Reply(text=words, calls=action.calls if action else ())
 
     def _begin(self, prompt: str) -> str:
-        """The next task whose scenario a prompt shows."""
+        """The next expected task whose scenario the prompt shows."""
         key = max(self.expected or self.parts, key=lambda name: _fit(self.parts[name], prompt))
         if key in self.expected:
             self.expected.remove(key)
@@ -182,7 +183,7 @@ class TauScript:
         return action or Reply(text=self.parts[key].tells)
 
     def _next(self, actions: Sequence[Json], body: Json) -> Reply | None:
-        """The first action that was not called since the last words of the other side."""
+        """The first action that was not called since the other side last spoke."""
         messages = body["messages"]
         last = max(at for at, m in enumerate(messages) if m["role"] == "user")
         made = sum(len(m.get("tool_calls") or ()) for m in messages[last:])
@@ -196,23 +197,23 @@ class TauScript:
 
 
 def _task(words: str) -> tuple[str, int]:
-    """The task and the turn that a script's user speaks of."""
+    """The task and the turn that the scripted user's message names."""
     key, _, turn = words.removeprefix("task=").removesuffix("=").rpartition(" turn=")
     return key, int(turn) if turn.isdigit() else 0
 
 
 def _fit(part: TauTask, prompt: str) -> float:
-    """How well a prompt shows the scenario of a part: all of it, and as much as can be."""
+    """How well a prompt matches a task: share of its lines found, then their number."""
     found = sum(clue in prompt for clue in part.clues)
     return found / max(len(part.clues), 1) + found / 1000
 
 
 @dataclass(frozen=True)
 class AgentAndUser:
-    """An agent and a user, each with a model of its own.
+    """Answers for agent and user, each by a model of its own.
 
-    A conversation that has grown too long for one of them is over: the agent would be refused
-    again and again, until the user has said a hundred things.
+    A conversation that is too long for either model ends at once. Otherwise the agent's requests
+    would be refused again and again, until the user has said a hundred messages.
     """
 
     agent: Answer
@@ -220,7 +221,7 @@ class AgentAndUser:
     refusals: set[str] = field(default_factory=set)
 
     async def __call__(self, body: Json) -> Reply:
-        """Ask whichever is meant; a probe is for both."""
+        """Ask the agent or the user, by the model's name; a probe asks both."""
         if body is PROBE:
             await self.user(body)
         return await (self._user if body["model"] == "user" else self._agent)(body)
@@ -243,7 +244,7 @@ class AgentAndUser:
 
 
 def user_needed() -> BenchmarkError:
-    """What to say where nobody plays the user."""
+    """The error if no model plays the user."""
     return BenchmarkError(
         "τ² needs a model that plays the user: --user URL --user-model NAME"
         " (the paper's is Qwen3-VL-235B-A22B-Instruct)"

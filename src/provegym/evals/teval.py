@@ -1,7 +1,7 @@
-"""T-Eval on a folder of its files: six abilities, each in JSON and in words.
+"""T-Eval: six abilities (plan, reason, retrieve …), each in JSON and in words.
 
-Its data are on no registry, so a user names the folder. A task is one question and there is nothing
-to run: its environment holds only the model that compares plans and thoughts.
+Its data are on no package registry, so the user names their folder. A task is one question and no
+tool runs. The benchmark's environment holds only the model for sentence embeddings.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,13 +34,13 @@ FORMATS = ("json", "str")
 
 @dataclass(frozen=True)
 class TevalFolder:
-    """The files of the benchmark in a user's folder, and the model that compares sentences."""
+    """The folder of T-Eval's files, and the name of the embedding model."""
 
     data: Path
     embedder: str = ""
 
     def tasks(self, run: BenchmarkRun) -> dict[str, Json]:
-        """Every task by file and id, or so many of each file."""
+        """The tasks of a run, by `file/id`; at most `run.limit` of each file."""
         found: dict[str, Json] = {}
         for part in PARTS:
             ability = part.partition("_")[0]
@@ -64,7 +64,7 @@ class TevalFolder:
 
     @contextmanager
     def embed(self) -> Iterator[Embed | None]:
-        """The model that compares sentences, if one is named."""
+        """The embedding model, if one is named."""
         if not self.embedder:
             yield None
             return
@@ -76,7 +76,7 @@ class TevalFolder:
 
 
 def evaluate(folder: TevalFolder, run: BenchmarkRun, load: Load, advance: Advance) -> Json:
-    """Ask what is left of a run, if anything is, score every answer and report."""
+    """Ask the questions that are not answered, score every answer and report."""
     tasks = folder.tasks(run)
     settings = {**run.settings("teval", PARTS), "data": str(folder.data)}
     if folder.embedder:
@@ -102,7 +102,7 @@ def evaluate(folder: TevalFolder, run: BenchmarkRun, load: Load, advance: Advanc
 
 
 def ask(gateway: Gateway, tasks: Mapping[str, Json], at_once: int) -> Iterator[Result]:
-    """The answers, in the order they come."""
+    """Yield the answers in the order in which they come, at most `at_once` in flight."""
     waiting: dict[Future[Reply], str] = {}
     names = iter(tasks)
     while True:
@@ -126,7 +126,7 @@ def _why(problem: BaseException) -> str:
 def score(
     answers: Mapping[str, str], tasks: Mapping[str, Json], embed: Embed | None
 ) -> Iterator[Result]:
-    """One result for each ability that an answer shows."""
+    """One result for each ability that an answer is scored on."""
     for name, answer in answers.items():
         part = name.partition("/")[0]
         found = teval_scores.score(part, tasks[name], answer, embed)
@@ -148,7 +148,7 @@ def summary(results: Sequence[Result], floors: Mapping[str, float]) -> dict[str,
 
 
 def notes(folder: TevalFolder) -> Iterator[str]:
-    """What a reader must know about the figures."""
+    """Notes for the reader of the report."""
     yield "An ability is the mean of its two formats; never calls: an empty answer."
     if not folder.embedder:
         yield (
@@ -158,7 +158,7 @@ def notes(folder: TevalFolder) -> Iterator[str]:
 
 
 def script(folder: TevalFolder, run: BenchmarkRun, name: str) -> Answer | None:
-    """A model that knows the answers, or one that says nothing of use."""
+    """A script in place of a model: oracle knows the answers, noop refuses."""
     if name == "noop":
         return noop
     if name != "oracle":

@@ -1,7 +1,7 @@
 """T-Eval's scores of an answer, by ability and format, as its second version defines them.
 
-Written from the benchmark's definitions; quirks that move the score are kept, and named here: a
-plan that can be read has at least one right step, and an empty plan has none.
+They are written from the benchmark's definitions. One quirk that changes scores is kept: a plan
+that can be parsed always counts at least one right step, and an empty plan counts none.
 """
 
 import ast
@@ -21,7 +21,7 @@ FINISH = "FinishAction"
 def score(part: str, task: Json, answer: str, embed: Embed | None) -> dict[str, float]:
     """The scores of an answer to a task of a file, by ability and format.
 
-    Plans and thoughts are compared by their embeddings; without any they have no score.
+    Plans and thoughts are compared by sentence embeddings; without `embed` they get no score.
     """
     if part == "instruct":
         return instruct(task, answer)
@@ -33,7 +33,7 @@ def score(part: str, task: Json, answer: str, embed: Embed | None) -> dict[str, 
 
 
 def read(text: Any, opening: str = "", closing: str = "") -> Any:
-    """A value written as JSON or as Python, perhaps in a fence; None where it is neither."""
+    """Parse a JSON or Python literal, perhaps in a code fence; None if it is neither."""
     if not isinstance(text, str):
         return text
     if "```json" in text:
@@ -90,7 +90,7 @@ def _from_text(template: Json, answer: str) -> tuple[str, Json] | None:
 
 
 def plan(task: Json, answer: str, embed: Embed) -> float:
-    """F1 of the steps that match the right plan's, in its order."""
+    """F1 score of the steps that match the right plan in the right order."""
     meta = task.get("meta") or task.get("meta_data") or {}
     kind = meta.get("prompt_type") or meta.get("response_format")
     given = _named(answer, meta["API_list"]) if kind == "str" else _steps(answer)
@@ -105,7 +105,7 @@ def plan(task: Json, answer: str, embed: Embed) -> float:
 
 
 def _steps(plan: Any) -> list[tuple[str, str]]:
-    """The steps of a plan in JSON, by their ids: name and arguments, or none if one is broken."""
+    """Name and arguments of each step of a JSON plan, by id; no steps if one is broken."""
     value = read(plan, "[", "]")
     try:
         steps = [(int(s["id"]), str(s["name"]), str(s["args"])) for s in value]
@@ -115,7 +115,7 @@ def _steps(plan: Any) -> list[tuple[str, str]]:
 
 
 def _named(answer: str, names: Sequence[str]) -> list[tuple[str, str]]:
-    """The steps of a plan in words: each sentence that names a tool, by the first it names."""
+    """The steps of a plan in words: the first tool that each sentence names."""
     steps = []
     for sentence in answer.replace(". ", "\n").split("\n"):
         places = [(at, name) for name in names if (at := sentence.find(name)) >= 0]
@@ -127,7 +127,7 @@ def _named(answer: str, names: Sequence[str]) -> list[tuple[str, str]]:
 def _likeness(
     given: Sequence[tuple[str, str]], right: Sequence[tuple[str, str]], embed: Embed
 ) -> list[list[float]]:
-    """How alike each given step and each right one are; 0 where it is not enough to match."""
+    """Similarity of each given step to each right one; 0 if below the threshold."""
     names, arguments = (
         _cosines([step[at] for step in given], [step[at] for step in right], embed) for at in (0, 1)
     )
@@ -154,7 +154,7 @@ def _unit(vector: Sequence[float]) -> list[float]:
 
 
 def match(weights: Sequence[Sequence[float]]) -> dict[int, int]:
-    """The pairs of rows and columns with the most weight in all; those without any are none."""
+    """Maximum-weight bipartite matching of rows to columns; pairs of weight 0 are left out."""
     size = max(len(weights), len(weights[0]))
     cost = [[0.0] * size for _ in range(size)]
     for at, row in enumerate(weights):
@@ -168,7 +168,7 @@ def match(weights: Sequence[Sequence[float]]) -> dict[int, int]:
 
 
 def _assign(cost: Sequence[Sequence[float]]) -> dict[int, int]:
-    """The cheapest assignment of rows to columns, row by row over shortest paths (Hungarian)."""
+    """Hungarian algorithm: the cheapest assignment of rows to columns of a square matrix."""
     size = len(cost)
     rows, columns = [0.0] * (size + 1), [0.0] * (size + 1)
     owner = [size] * (size + 1)
@@ -195,7 +195,7 @@ def _assign(cost: Sequence[Sequence[float]]) -> dict[int, int]:
 
 
 def _rising(values: Sequence[int]) -> int:
-    """The length of the longest rising subsequence."""
+    """The length of the longest increasing subsequence."""
     longest: list[int] = []
     for at, value in enumerate(values):
         shorter = [longest[i] for i in range(at) if values[i] < value]
@@ -204,7 +204,7 @@ def _rising(values: Sequence[int]) -> int:
 
 
 def review(task: Json, answer: str) -> float:
-    """Whether the letter after the colon is the right one."""
+    """1 if the letter after the first colon is the right one."""
     said = answer[answer.find(":") + 1 :].strip()
     return float(said[:1] == task["ground_truth"]["answer"])
 
@@ -212,7 +212,7 @@ def review(task: Json, answer: str) -> float:
 def understanding(
     part: str, task: Json, answer: str, embed: Embed | None
 ) -> Iterator[tuple[str, float]]:
-    """Thought, name and arguments of the next action: together in JSON, or one in words."""
+    """Scores of thought, name and arguments of the next action: all in JSON, one in words."""
     right = read(task["ground_truth"], "{", "}") or {}
     ability, _, kind = part.rpartition("_")
     found = read(answer, "{", "}") if kind == "json" else None

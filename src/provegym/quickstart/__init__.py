@@ -1,1 +1,1 @@
-"""The whole job once, small enough for a laptop: examples, rollouts, GRPO, and a report."""
+"""The quickstart: examples, rollouts, a few GRPO steps and a report, small enough for a laptop."""

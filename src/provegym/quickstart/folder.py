@@ -1,4 +1,4 @@
-"""Where a quickstart works: a folder that knows which steps are done, and goes on after a kill."""
+"""The folder of a quickstart: records which steps are done, so that it can resume after a kill."""
 
 import shutil
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Figures = dict[str, Any]
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """What is known of a step: what it was begun for, and what it came to if it is done."""
+    """The record of a step: the hash of its inputs and, if it is done, its results."""
 
     key: str
     done: bool = False
@@ -40,7 +40,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 @dataclass
 class Desk:
-    """The folder, what is to be done, and how far it is."""
+    """The folder of a quickstart, its plan, and the records of its steps."""
 
     folder: Path
     plan: Plan
@@ -49,35 +49,35 @@ class Desk:
 
     @property
     def corpus(self) -> Path:
-        """The examples."""
+        """The folder of the corpus."""
         return self.folder / "corpus"
 
     @property
     def tasks(self) -> Path:
-        """The held-out tasks that are played."""
+        """The file of the held-out tasks."""
         return self.folder / "tasks.jsonl"
 
     def rollouts(self, name: str) -> Path:
-        """What a model did on them."""
+        """The file of a model's rollouts."""
         return self.folder / f"{name}.jsonl"
 
     @property
     def run(self) -> Path:
-        """The run of GRPO."""
+        """The folder of the GRPO run."""
         return self.folder / "grpo"
 
     @property
     def log(self) -> Path:
-        """What the libraries had to say."""
+        """The file for the output of libraries."""
         return self.folder / "log.txt"
 
     def figures(self, name: str) -> Figures:
-        """What a step that is done has measured."""
+        """The figures of a step; empty if it is not done."""
         entry = self.entries.get(name)
         return entry.figures if entry and entry.done else {}
 
     def bar(self) -> Progress:
-        """A bar for one step; what libraries print meanwhile is caught elsewhere."""
+        """A progress bar for one step; `hushed` redirects the output of libraries."""
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -95,35 +95,35 @@ class Desk:
         )
 
     def open(self) -> None:
-        """Read how far an earlier quickstart came."""
+        """Read the records of an earlier run in this folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
         state = self.folder / STATE
         if state.exists():
             try:
                 self.entries = msgspec.json.decode(state.read_bytes(), type=dict[str, Entry])
             except (msgspec.DecodeError, UnicodeDecodeError):
-                raise BadFile(f"{state} is no quickstart's; name another --out") from None
+                raise BadFile(f"{state} is no quickstart's file; name another --out") from None
 
     def begin(self, name: str, key: str, files: tuple[str, ...]) -> bool:
-        """Whether a step is to be done; what it left for another purpose goes first."""
+        """Whether a step must run. Files of an earlier run with other inputs are removed."""
         held = self.entries.get(name)
         if held and held.key == key:
             return not held.done
         for file in files:
             path = self.folder / file
             if held is None and path.exists():
-                raise BadFile(f"{path} is no quickstart's; name another --out, or move it")
+                raise BadFile(f"{path} is no quickstart's file; name another --out, or move it")
             _remove(path)
         self._write(name, Entry(key))
         return True
 
     def finish(self, name: str, seconds: float, told: str, figures: Figures) -> None:
-        """A step is done."""
+        """Record the results of a finished step."""
         entry = Entry(self.entries[name].key, True, seconds, told, figures)
         self._write(name, entry)
 
     def clear(self, files: tuple[str, ...]) -> None:
-        """Forget all steps, and remove what they made."""
+        """Forget all steps, and remove their files."""
         for file in files if self.entries else ():
             _remove(self.folder / file)
         self.entries = {}
@@ -136,7 +136,7 @@ class Desk:
 
 
 def digest(*parts: object) -> str:
-    """What a step's result depends on, in a word."""
+    """A short hash of everything that a step's result depends on."""
     text = "\n".join(map(str, (__version__, *parts)))
     return sha256(text.encode()).hexdigest()[:16]
 

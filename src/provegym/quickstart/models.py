@@ -1,4 +1,4 @@
-"""What a quickstart does with a model: rollouts of held-out tasks, and a few steps of GRPO."""
+"""The quickstart steps with a model: rollouts on held-out tasks, and a few GRPO steps."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -35,19 +35,19 @@ BASE, TRAINED = "base", "trained"
 
 
 def base(desk: Desk, bar: Progress) -> tuple[str, Figures]:
-    """Play the tasks with the embedded model as it comes."""
+    """Play the tasks with the embedded model, without an adapter."""
     told, figures = _play(desk, bar, BASE, None)
     return f"{EMBEDDED} as it comes: {told}", figures
 
 
 def trained(desk: Desk, bar: Progress) -> tuple[str, Figures]:
-    """Play them with the adapter that comes with the package."""
+    """Play the tasks with the LoRA adapter that the package ships."""
     told, figures = _play(desk, bar, TRAINED, shipped())
     return f"the same with the shipped adapter: {told}", figures
 
 
 def grpo(desk: Desk, bar: Progress) -> tuple[str, Figures]:
-    """A few steps of GRPO from that adapter, or what is left of them."""
+    """Take a few GRPO steps from the shipped adapter, or resume them."""
     settings = recipe(desk.plan, desk.corpus, shipped())
     with hushed(desk.log):
         run = Lesson(desk, bar, settings)
@@ -68,7 +68,7 @@ def grpo(desk: Desk, bar: Progress) -> tuple[str, Figures]:
 
 
 class Lesson(Run):
-    """A run that says at the desk how far it is."""
+    """A training run that shows its progress in the quickstart's console."""
 
     def __init__(self, desk: Desk, bar: Progress, settings: Any) -> None:
         self.desk, self.bar = desk, bar
@@ -77,7 +77,7 @@ class Lesson(Run):
         self.task = bar.add_task("GRPO", total=desk.plan.steps, completed=len(self.history))
 
     def begin(self) -> None:
-        """Rollouts come first."""
+        """Show that rollouts are being played."""
         count = self.desk.plan.prompts * self.desk.plan.rollouts
         self.bar.update(self.task, description=f"playing {count} rollouts")
         super().begin()
@@ -85,12 +85,12 @@ class Lesson(Run):
     def note(
         self, step: int, trajectories: "Sequence[Trajectory]", generation: float, world: float
     ) -> dict[str, float]:
-        """Then they are learnt from."""
+        """Show that the model learns from the rollouts."""
         self.bar.update(self.task, description=f"learning from {len(trajectories)} rollouts")
         return super().note(step, trajectories, generation, world)
 
     def finish(self, step: int, steps: int, logs: Mapping[str, float]) -> None:
-        """A step is done."""
+        """Print the figures of a finished step."""
         super().finish(step, steps, logs)
         past = self.history[-1]
         self.bar.update(self.task, completed=step)
@@ -104,7 +104,7 @@ class Lesson(Run):
 
 
 def _play(desk: Desk, bar: Progress, name: str, adapter: Path | None) -> tuple[str, Figures]:
-    """Play what is not played yet, and say how it went."""
+    """Play the tasks that are not played yet, and summarise all rollouts."""
     examples, file = list(read(desk.tasks, Example)), desk.rollouts(name)
     known = {rollout.example.id for rollout in _held(file)}
     task = bar.add_task("loading the model", total=len(examples), completed=len(known))
@@ -125,14 +125,14 @@ def _play(desk: Desk, bar: Progress, name: str, adapter: Path | None) -> tuple[s
 
 
 def _held(file: Path) -> Iterator[Rollout]:
-    """The rollouts that are in a file; a line that a kill cut off goes."""
+    """The rollouts in a file, after cutting off an incomplete last line."""
     if file.exists():
         cut_torn_line(file)
         yield from read(file, Rollout)
 
 
 class QuickstartPlayer:
-    """A model that plays tasks and says how far it is."""
+    """A model that plays tasks and shows its progress."""
 
     def __init__(self, desk: Desk, bar: Progress, task: Any, adapter: Path | None) -> None:
         self.bar, self.task, self.limits = bar, task, desk.plan.play
@@ -144,14 +144,14 @@ class QuickstartPlayer:
         self.tokens, self.seconds = 0, 0.0
 
     def play(self, examples: list[Example], name: str) -> Iterator[Rollout]:
-        """The rollouts, a batch at a time."""
+        """Yield the rollouts of some examples, played in batches."""
         local = Local(name, self.generate, self.codec, self.limits, self.batch)
         for rollout in local([example for example in examples if local.takes(example)]):
             self.bar.advance(self.task)
             yield rollout
 
     def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
-        """Sample a turn of the batch."""
+        """Sample the next reply of every conversation in the batch, and time it."""
         going = f"{len(contexts)} of {self.batch} conversations going on"
         self.bar.update(self.task, description=going)
         began = perf_counter()
@@ -163,7 +163,7 @@ class QuickstartPlayer:
 
 @contextmanager
 def hushed(log: Path) -> Iterator[None]:
-    """Whatever libraries print goes to a file."""
+    """Redirect everything that libraries print to a log file."""
     logs = need("transformers").logging
     level = logs.get_verbosity()
     logs.set_verbosity_error()

@@ -1,4 +1,4 @@
-"""The page of a quickstart: what was done, the scores, a task told twice, and where to go on."""
+"""The HTML report of a quickstart: the steps, the scores, one task by two models, next commands."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ LONG = 221
 
 
 def write_page(desk: Desk, report: "Report") -> None:
-    """Write the page: one file that can be sent, with its pictures in it."""
+    """Write the report as one HTML file; its pictures are inside."""
     plots = {name: desk.folder / "plots" / f"{name}.svg" for name in report.pictures}
     images = {name: b64encode(plot.read_bytes()).decode() for name, plot in plots.items()}
     done = [(name, entry) for name, entry in desk.entries.items() if entry.done]
@@ -31,7 +31,7 @@ def page(
     done: Sequence[tuple[str, Entry]] = (),
     images: Mapping[str, str] | None = None,
 ) -> str:
-    """The page of a report, the steps that are done, and pictures in base64 by their names."""
+    """The HTML of a report; `images` are pictures in base64, by name."""
     right = report.played["oracle"]
     return fill(
         "quickstart/page.html.jinja",
@@ -52,13 +52,13 @@ def page(
 
 
 def most_helped(played: Mapping[str, Sequence[Rollout]]) -> tuple[Rollout, Rollout] | None:
-    """The task on which training helped most, as the base model and the trained one played it."""
+    """The rollouts of base and trained model on the task that training helped most."""
     first = {each.example.id: each for each in played.get("base", ())}
     pairs = [(first[each.example.id], each) for each in played.get("trained", ())]
     return max(pairs, key=gain, default=None)
 
 
 def gain(pair: tuple[Rollout, Rollout]) -> tuple[bool, float, int]:
-    """Whether the second alone succeeded, how much more it was paid, and how many calls it made."""
+    """Sort key of a pair: only the second succeeded, gain in reward, calls of the second."""
     before, after = pair
     return success(before) < success(after), paid(after) - paid(before), len(after.calls)

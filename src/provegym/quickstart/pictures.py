@@ -1,4 +1,4 @@
-"""The pictures of a quickstart: scores of each player with intervals, and GRPO's rollouts."""
+"""The plots of a quickstart: bar charts of scores with intervals, and rewards of rollouts."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ GAP = 1.0
 
 
 def draw_scores(scores: "Scores", names: Mapping[str, str], path: Path) -> None:
-    """A panel per group, a bar per player and metric, with its interval."""
+    """Draw one panel per group, with one bar per player and metric and its interval."""
     figure = need("matplotlib.figure").Figure(figsize=(9.0, 3.6), layout="constrained")
     panels = figure.subplots(1, len(scores), sharey=True, squeeze=False)[0]
     for panel, (group, players) in zip(panels, scores.items(), strict=True):
@@ -53,7 +53,7 @@ def draw_scores(scores: "Scores", names: Mapping[str, str], path: Path) -> None:
 
 
 def draw_lesson(folder: Path, path: Path) -> None:
-    """What each rollout of each step was paid: a column per prompt, steps apart."""
+    """Draw the reward of each rollout: one column per prompt, with gaps between steps."""
     figure = need("matplotlib.figure").Figure(figsize=(9.0, 3.4), layout="constrained")
     axes = figure.subplots()
     steps = [_prompts(file) for file in sorted(folder.glob("step-*.jsonl"))]
@@ -90,7 +90,7 @@ def _prompts(file: Path) -> list[list[Rollout]]:
 
 
 def _draw_prompt(axes: Any, place: float, rollouts: list[Rollout], size: float) -> None:
-    """Rollouts side by side, so that equal rewards do not hide each other."""
+    """Draw a prompt's rollouts side by side, so that equal rewards stay visible."""
     rewards, count = list(map(paid, rollouts)), len(rollouts)
     best = BEST if has_gold(rollouts[0].example) else 1.0
     spots = [place + 0.44 * ((number + 0.5) / count - 0.5) for number in range(count)]

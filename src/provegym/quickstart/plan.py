@@ -1,4 +1,4 @@
-"""How much a quickstart does: what a laptop gets done in ten minutes, or more on a GPU."""
+"""The sizes of a quickstart: about ten minutes of work on a laptop, larger ones on a GPU."""
 
 import os
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ PLAY, LEARN = Limits(1024, 1280, reply=96), Limits(1024, 640, reply=96)
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes: examples made, tasks drawn and played of each group, GRPO's steps, and tokens.
+    """Numbers of examples, held-out tasks per group, GRPO steps and rollouts, and token limits.
 
-    `together` is how many prompts are learnt from at a time: memory, not the result.
+    `together` is the number of prompts per training batch; it changes memory use, not the result.
     """
 
     examples: int = 300
@@ -35,17 +35,17 @@ GPU = Plan(drawn=60, tasks=20, steps=10, prompts=8, rollouts=8, together=4, lear
 
 
 def cores() -> int:
-    """How many processors there are to work with."""
+    """The number of CPU cores."""
     return os.cpu_count() or 1
 
 
 def device() -> str:
-    """Where models are to run: "cuda" where there is a GPU."""
+    """The torch device: "cuda" if there is a GPU, else "cpu"."""
     return "cuda" if need("torch").cuda.is_available() else "cpu"
 
 
 def recipe(plan: Plan, corpus: Path, adapter: Path) -> Recipe:
-    """The recipe of a few GRPO steps from an adapter; no KL term, which would cost a third more."""
+    """The recipe of a few GRPO steps; no KL term, because it would take a third longer."""
     return Recipe(
         model=Model(adapter=str(adapter), lora=Lora()),
         data=Data(corpus=str(corpus), limit=plan.tools, gold=plan.learn.completion),

@@ -1,4 +1,4 @@
-"""What a quickstart has measured: scores of every player, pictures, and the page with both."""
+"""The results of a quickstart: scores of every player, plots, and the HTML report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ Scores = dict[str, dict[str, Mapping[str, Estimate]]]
 
 @dataclass
 class Report:
-    """All that the page shows."""
+    """All that the HTML report shows."""
 
     played: dict[str, list[Rollout]]
     scores: Scores
@@ -53,13 +53,13 @@ class Report:
     lesson: str
 
     def tasks(self, group: str, metric: str) -> int:
-        """How many tasks of a group a metric is over; none, if it applies to none."""
+        """The number of tasks of a group that a metric applies to."""
         found = [player[metric].tasks for player in self.scores[group].values() if metric in player]
         return max(found, default=0)
 
 
 def make_report(desk: Desk) -> Report:
-    """Score what was played, and write the page with its pictures."""
+    """Score the rollouts, draw the plots and write the HTML report."""
     played = rollouts(desk)
     scores = score(played)
     drawn = {name: PICTURES[name] for name in pictures(desk, scores)}
@@ -69,7 +69,7 @@ def make_report(desk: Desk) -> Report:
 
 
 def rollouts(desk: Desk) -> dict[str, list[Rollout]]:
-    """What each player did on the tasks; models only where they have played."""
+    """The rollouts of each player: scripts play now, models only if their step is done."""
     examples = list(read(desk.tasks, Example))
     played = {}
     for name in PLAYERS:
@@ -93,7 +93,7 @@ def score(played: Mapping[str, list[Rollout]]) -> Scores:
 
 
 def pictures(desk: Desk, scores: Scores) -> list[str]:
-    """Draw what there is to draw; without the extra `train` there is nothing to draw with."""
+    """Draw the plots and return their names; none if matplotlib is not installed."""
     folder, drawn = desk.folder / "plots", []
     try:
         draw_scores(scores, PLAYERS, folder / "scores")
@@ -107,7 +107,7 @@ def pictures(desk: Desk, scores: Scores) -> list[str]:
 
 
 def lesson(desk: Desk) -> str:
-    """What can be concluded of the steps of GRPO: nothing, and where more of them are told of."""
+    """A sentence that says that so few GRPO steps show nothing, and where results are."""
     if not (found := desk.figures("grpo")):
         return ""
     return (

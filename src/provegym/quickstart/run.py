@@ -1,4 +1,4 @@
-"""The quickstart from start to end: each step says what it measured, and a report keeps it."""
+"""Runs the quickstart: each step prints what it measured, and a report collects it."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -23,7 +23,7 @@ MADE = ("plots", "report.html", "log.txt")
 
 
 class Stage(NamedTuple):
-    """A step: what it leaves in the folder, and what must be there for it."""
+    """A step: its function, the files it writes, and a check of what it needs."""
 
     name: str
     work: Work
@@ -32,7 +32,7 @@ class Stage(NamedTuple):
 
 
 def extra() -> str:
-    """Fails if something is missing that models need."""
+    """Raise NotInstalled if a package that models need is missing."""
     for module in EXTRA:
         check(module)
     weights()
@@ -40,7 +40,7 @@ def extra() -> str:
 
 
 def adapter() -> str:
-    """The digest of the shipped adapter; fails if there is none."""
+    """The SHA-256 of the shipped adapter; raises NotInstalled if a package is missing."""
     extra()
     return sha256((shipped() / "adapter_model.safetensors").read_bytes()).hexdigest()
 
@@ -57,7 +57,7 @@ STEPS = (
 
 
 def run(folder: Path, console: Console, fresh: bool = False) -> None:
-    """Do what is not done yet, and report."""
+    """Run the steps that are not done yet, and write the report."""
     try:
         extra()
         plan, where = (GPU, "a GPU") if device() == "cuda" else (LAPTOP, f"{cores()} CPU cores")
@@ -83,7 +83,7 @@ def run(folder: Path, console: Console, fresh: bool = False) -> None:
 
 
 def _work(desk: Desk) -> dict[str, list[str]]:
-    """Do the steps that can be done; those that cannot, by what is missing."""
+    """Run the steps that can run; return the others, by what is missing."""
     missing: dict[str, list[str]] = {}
     for step in STEPS:
         try:
@@ -96,7 +96,7 @@ def _work(desk: Desk) -> dict[str, list[str]]:
 
 
 def _do(desk: Desk, step: Stage, key: str) -> None:
-    """Do a step, unless it is done, and say what it came to."""
+    """Run a step, unless it is done, and print its result."""
     kept = not desk.begin(step.name, key, step.files)
     if not kept:
         began = perf_counter()
@@ -116,7 +116,7 @@ def _do(desk: Desk, step: Stage, key: str) -> None:
 def _show_next(desk: Desk, report: Report, seconds: float) -> None:
     console, page = desk.console, desk.folder / "report.html"
     console.print(f"\n[bold]{escape(str(page))}[/bold] has it all; it took {_span(seconds)}")
-    # Whole, however narrow the window: they are there to be copied.
+    # Commands are never wrapped, so that they can be copied.
     for command, what in report.next:
         told = f"  [dim]# {escape(what)}[/dim]\n  {escape(command)}"
         console.print(told, highlight=False, soft_wrap=True)

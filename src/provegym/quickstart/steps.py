@@ -1,4 +1,4 @@
-"""What a quickstart does that needs no model: worlds, a corpus, its contract, held-out tasks."""
+"""The quickstart steps without a model: worlds, corpus, verification, held-out tasks."""
 
 from collections import Counter
 
@@ -29,7 +29,7 @@ KINDS = {
 
 
 def worlds(desk: Desk, bar: Progress) -> tuple[str, Figures]:
-    """Walk a task on every server."""
+    """Play the demo task of every server."""
     found = walk(SEED)
     told = (
         f"{found['servers']} servers with {found['tools']} tools, a task walked on each:"
@@ -40,7 +40,7 @@ def worlds(desk: Desk, bar: Progress) -> tuple[str, Figures]:
 
 
 def corpus(desk: Desk, bar: Progress) -> tuple[str, Figures]:
-    """Make verified examples, four servers held out."""
+    """Make verified examples; four servers are held out."""
     order = Order(desk.plan.examples, 0, desk.corpus, workers=cores(), split="servers")
     made = Corpus(order)
     funnel = sum(made.make(bar).values(), Counter[str]())
@@ -58,20 +58,21 @@ def corpus(desk: Desk, bar: Progress) -> tuple[str, Figures]:
 
 
 def contract(desk: Desk, bar: Progress) -> tuple[str, Figures]:
-    """Hold every example to the contract again, from its file."""
+    """Verify every example again, as read from its file."""
     failed, count = verify_file(desk.corpus, bar)
     if failed:
         first = next(iter(failed))
         raise BadFile(f"{len(failed)} of {count} break the contract; {first}: {failed[first][0]}")
     told = (
         f"all {count} keep the contract on their worlds: the right calls are paid {BEST}, doing"
-        " nothing 0 (1 where there is nothing to call), and no road as short is left unpaid"
+        " nothing 0 (1 where there is nothing to call), and other solutions of the same length"
+        " as much as the right calls"
     )
     return told, {"examples": count}
 
 
 def choose(desk: Desk, bar: Progress) -> tuple[str, Figures]:
-    """Draw held-out tasks, and take the shortest of each group: a laptop is to play them."""
+    """Make held-out tasks, and keep the shortest of each group so that a laptop can play."""
     bar.add_task("drawing tasks", total=None)
     found: dict[str, list[Rollout]] = {}
     for example in tasks(desk.corpus, desk.plan.drawn):
@@ -93,6 +94,6 @@ def choose(desk: Desk, bar: Progress) -> tuple[str, Figures]:
 
 
 def length(rollout: Rollout) -> int:
-    """How much there is to read and to write in a task, in bytes."""
+    """The length of a task in bytes: tool schemas and messages."""
     shown = msgspec.json.encode(Toolbox.of(rollout.example).openai())
     return len(shown) + len(msgspec.json.encode(rollout.messages))

@@ -1,1 +1,1 @@
-"""What runs inside a benchmark's own environment; none of it imports provegym."""
+"""Programs that run inside a benchmark's virtual environment; none of them imports provegym."""

