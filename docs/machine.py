@@ -1,8 +1,8 @@
-"""Draws docs/machine.svg: the state machine of a conversation, read off the code that runs it.
+"""Draws docs/machine.svg, the state diagram of a conversation, from the code of its state machine.
 
-Boxes are the functions in `conversation.machine.STATES` with their docstrings, arrows their
-return types; the main road is the one that the module's docstring names. Run it with
-`python docs/machine.py`; the picture refers to nothing outside itself.
+Boxes are the functions in `conversation.machine.STATES` with their docstrings. Arrows come from
+their return types. The main path is the one that the module's docstring names. Run it with
+`python docs/machine.py`; the SVG loads nothing else.
 """
 
 import re
@@ -49,7 +49,7 @@ Arrows = dict[str, list[str]]
 
 
 class Spot(NamedTuple):
-    """Where a state stands: the middle of its box."""
+    """The position of a state: the centre of its box."""
 
     x: float
     y: float
@@ -66,7 +66,7 @@ class Spot(NamedTuple):
 
 
 def transitions() -> Arrows:
-    """What each state may lead to, by its return type."""
+    """The successors of each state, from its return type."""
     return {
         name: list(get_args(get_args(get_type_hints(function)["return"])[0]))
         for name, function in machine.STATES.items()
@@ -74,17 +74,17 @@ def transitions() -> Arrows:
 
 
 def main_road() -> list[str]:
-    """The states that the machine's docstring names, in its order."""
+    """The main path: the states that the machine's docstring names, in order."""
     found = re.search(r"\w+(?: → \w+)+", machine.__doc__ or "")
     if found is None or not set(road := found[0].split(" → ")) <= machine.STATES.keys():
         raise SystemExit(
-            "conversation/machine.py: its docstring names no road such as query → turn"
+            "conversation/machine.py: its docstring must name a path such as query → turn"
         )
     return road
 
 
 def detours(arrows: Arrows, road: list[str]) -> dict[tuple[int, int], list[str]]:
-    """The other states, by where they leave the road and where they come back to it."""
+    """The other states, grouped by where they leave and rejoin the main path."""
     before: Arrows = defaultdict(list)
     for name, targets in arrows.items():
         for target in targets:
@@ -97,7 +97,7 @@ def detours(arrows: Arrows, road: list[str]) -> dict[tuple[int, int], list[str]]
 
 
 def meets(name: str, ways: Arrows, road: list[str]) -> set[int]:
-    """Where a state off the road meets it, at once or by way of others that are off it."""
+    """The positions on the main path that a state reaches, directly or by other detours."""
     found, seen, waiting = set(), {name}, [name]
     while waiting:
         for other in ways.get(waiting.pop(), ()):
@@ -114,7 +114,7 @@ def _span(ends: tuple[int, int]) -> tuple[int, int]:
 
 
 def place(road: list[str], groups: dict[tuple[int, int], list[str]]) -> dict[str, Spot]:
-    """The road in the first column, each group beside its stretch in the first that is free."""
+    """Positions: the main path in column 0, each group of detours in a free column."""
     spots = {name: _spot(0, row) for row, name in enumerate(road)}
     taken: list[list[tuple[int, int]]] = []
     for (start, end), names in groups.items():
@@ -135,14 +135,14 @@ def _spot(column: int, row: float) -> Spot:
 
 
 def wrap(text: str) -> list[str]:
-    """A text in as few lines as it takes, of about the same length."""
+    """Wrap a text into as few lines as possible, of similar length."""
     count = len(textwrap.wrap(text, LETTERS))
     least = next(n for n in range(1, LETTERS + 1) if len(textwrap.wrap(text, n)) <= count)
     return textwrap.wrap(text, least)
 
 
 def box(name: str, spot: Spot, kind: str, drops: bool) -> str:
-    """A state with what it says of itself; a tag where a candidate may be given up."""
+    """Draw a state with its docstring, and a tag if a candidate may be dropped there."""
     says = wrap((machine.STATES[name].__doc__ or "").strip())
     top = spot.y - HIGH / 2
     first = spot.y + 14 - (len(says) - 1) * LINE / 2
@@ -160,7 +160,7 @@ def box(name: str, spot: Spot, kind: str, drops: bool) -> str:
 
 
 def tag(x: float, y: float) -> str:
-    """The mark of a state in which a candidate may be given up."""
+    """Draw the tag of a state in which a candidate may be dropped."""
     return (
         f'<g class="drop"><rect x="{x - 36:g}" y="{y - 11:g}" width="72" height="21" rx="10"/>'
         f'<text x="{x:g}" y="{y + 4:g}" text-anchor="middle">{GIVEN_UP}</text></g>'
@@ -168,7 +168,7 @@ def tag(x: float, y: float) -> str:
 
 
 def line(points: list[tuple[float, float]], kind: str) -> str:
-    """An arrow along points, with round corners."""
+    """Draw an arrow along points, with round corners."""
     path = f"M{points[0][0]:g} {points[0][1]:g}"
     for before, at, after in zip(points, points[1:], points[2:], strict=False):
         (x1, y1), (x2, y2) = _towards(at, before), _towards(at, after)
@@ -180,7 +180,7 @@ def line(points: list[tuple[float, float]], kind: str) -> str:
 
 
 def _towards(at: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    """The point a bend away from a corner, on the way to another."""
+    """The point at distance BEND from a corner, towards another point."""
     dx, dy = other[0] - at[0], other[1] - at[1]
     length = abs(dx) + abs(dy)
     part = min(BEND, length / 2) / length if length else 0
@@ -188,7 +188,7 @@ def _towards(at: tuple[float, float], other: tuple[float, float]) -> tuple[float
 
 
 def arrow(source: Spot, target: Spot, side: str) -> str:
-    """An arrow down the road, back up beside it, or from it to a detour and from there to it."""
+    """Draw an arrow along the main path, back up beside it, or to and from a detour."""
     if side == "road":
         return line([(source.x, source.y + HIGH / 2), (target.x, target.y - HIGH / 2)], side)
     if side == "back":
@@ -205,7 +205,7 @@ def arrow(source: Spot, target: Spot, side: str) -> str:
 
 
 def draw() -> str:
-    """The machine as an SVG."""
+    """Draw the state machine as an SVG."""
     arrows, road = transitions(), main_road()
     spots = place(road, detours(arrows, road))
     last, exits = road[-1], [name for name in arrows[road[-1]] if name not in arrows]
@@ -231,7 +231,7 @@ def draw() -> str:
 
 
 def way_out(name: str, last: Spot) -> str:
-    """The end of the road, below its last state."""
+    """Draw the end of the main path, below its last state."""
     top = last.y + HIGH / 2 + GAP_Y
     arrow_down = line([(last.x, last.y + HIGH / 2), (last.x, top)], "road")
     return (
@@ -242,7 +242,7 @@ def way_out(name: str, last: Spot) -> str:
 
 
 def frame(inside: str, width: float, height: float) -> str:
-    """The window around the picture, as around the quickstart's."""
+    """Draw the window frame around the picture."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img" '
         f'aria-label="The states of a conversation and what may follow each">'

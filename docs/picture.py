@@ -1,6 +1,6 @@
 """Draws docs/demo.svg: one server's demo as it looks in a terminal.
 
-Run it with `python docs/picture.py`; the picture refers to nothing outside itself.
+Run it with `python docs/picture.py`; the SVG loads nothing else.
 """
 
 import io
@@ -15,7 +15,7 @@ FONT = "'DejaVu Sans Mono', 'Fira Code', Menlo, Consolas, monospace"
 
 
 def draw(server: str, seed: int) -> str:
-    """The demo of a server as an SVG without fonts from elsewhere."""
+    """The demo of a server as an SVG without web fonts."""
     console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
     tell(console, server, seed)
     svg = console.export_svg(title=f"provegym demo {server}")

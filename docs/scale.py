@@ -1,4 +1,4 @@
-"""What larger jobs cost: measured service times, and a simulation of many machines fed with them.
+"""Discrete-event simulation of large jobs on many machines, from measured service times.
 
 `python docs/scale.py measure` measures on this machine and writes docs/scale.json;
 `python docs/scale.py` prints the tables of docs/scale.md from it.
@@ -18,14 +18,14 @@ from time import perf_counter
 from typing import Any
 
 FIGURES = Path(__file__).with_suffix(".json")
-PIECE, PER_WORLD, SERVERS, WIDE = 2, 8, 20, 20_000  # as in corpus/corpus.py; a test compares them
+PIECE, PER_WORLD, SERVERS, WIDE = 2, 8, 20, 20_000  # as in corpus/; a test compares them
 MANY = ((64, 0), (256, 0), (1_024, 0))
 Replies = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True)
 class Load:
-    """How long a job takes, and for which share of it workers and driver are busy."""
+    """The time of a job, and the shares of it in which workers and driver are busy."""
 
     seconds: float
     workers: float
@@ -33,9 +33,9 @@ class Load:
 
 
 def make(rounds: Sequence[Sequence[float]], workers: int, merge: float) -> Load:
-    """A corpus: rounds of jobs for some workers, whose results one driver merges in their order.
+    """Simulate a corpus: rounds of jobs on some workers; one driver merges results in order.
 
-    A round begins when all before it is merged; a job goes to the worker that is free first.
+    A round begins when the round before is merged. A job goes to the first free worker.
     """
     now = busy = merging = 0.0
     for jobs in rounds:
@@ -53,7 +53,7 @@ def make(rounds: Sequence[Sequence[float]], workers: int, merge: float) -> Load:
 
 @dataclass(frozen=True)
 class Gpu:
-    """What generating costs: a pass over all sequences, each one's share, and a token read."""
+    """Seconds of generation: per forward pass, per sequence in it, and per prompt token."""
 
     step: float
     sequence: float
@@ -62,7 +62,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Step:
-    """How long playing some rollouts takes, and for which share of it GPU and worlds are busy."""
+    """The time to play rollouts, and the shares of it in which GPU and worlds are busy."""
 
     seconds: float
     gpu: float
@@ -70,10 +70,10 @@ class Step:
 
 
 def play(rollouts: Sequence[Replies], gpu: Gpu, call: float, most: int) -> Step:
-    """Rollouts on one GPU, so many sequences at a time, and one core for the worlds.
+    """Simulate rollouts on one GPU, at most `most` sequences at a time, and one core for worlds.
 
-    Every reply takes as many passes as it has tokens. Then the worlds' core runs its calls, one
-    reply after the other, and the rollout is back in line with what there is to read.
+    A reply takes one forward pass per token. Then the core runs its calls, one reply after the
+    other, and the rollout waits for the GPU again, with new tokens to read.
     """
     waiting = [(at, 0) for at in range(len(rollouts))]
     ends: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -104,12 +104,12 @@ def play(rollouts: Sequence[Replies], gpu: Gpu, call: float, most: int) -> Step:
 
 
 def pieces(seconds: Sequence[float], size: int) -> list[float]:
-    """Candidates one after the other, so many together."""
+    """The summed times of every `size` candidates in a row."""
     return [sum(seconds[at : at + size]) for at in range(0, len(seconds), size)]
 
 
 def measure(size: int = 1_200) -> dict[str, Any]:
-    """Make a corpus with two workers, then with one, every candidate of it timed."""
+    """Make a corpus with two workers, then with one while timing every candidate."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -155,7 +155,7 @@ def measure(size: int = 1_200) -> dict[str, Any]:
 
 
 def check(figures: dict[str, Any]) -> str:
-    """What the simulation says of the two runs that were made, beside what they took."""
+    """A table of the two measured runs beside their simulated times."""
     rows = ["| workers | measured | simulated |", "|---|---|---|"]
     for workers, name in ((1, "one_worker"), (2, "two_workers")):
         cut = [pieces(each, PIECE) for each in figures["rounds"]]
@@ -165,7 +165,7 @@ def check(figures: dict[str, Any]) -> str:
 
 
 def bill(figures: dict[str, Any], size: int = 1_000_000) -> str:
-    """Many examples on more and more cores, in rounds of one world of each server and wide ones."""
+    """A table of the simulated time of many examples on 1 to 1,024 cores."""
     rows = [
         "| cores | worlds in a round | examples/s | hours | cores busy | driver busy |",
         "|---|---|---|---|---|---|",
@@ -193,9 +193,9 @@ def bill(figures: dict[str, Any], size: int = 1_000_000) -> str:
 
 
 def fitted(found: dict[str, Any]) -> Gpu:
-    """The GPU under which a step of training takes what it took, and a full batch as well.
+    """Fit the GPU's costs by bisection to two measurements.
 
-    Both were measured: tokens per second of many equal sequences, and the seconds of a step.
+    They are the tokens per second of many equal sequences, and the seconds of a training step.
     """
     count, rate = found["full"]
     some = Random("step").choices(found["replies"], k=found["rollouts"])
@@ -209,7 +209,7 @@ def fitted(found: dict[str, Any]) -> Gpu:
 
 
 def fleet(found: dict[str, Any], gpu: Gpu, count: int = 10_000) -> str:
-    """Many rollouts at once on more and more GPUs, each with one core for the worlds."""
+    """A table of the simulated time of many rollouts on 1 to 40 GPUs, one core each."""
     rows = [
         "| GPUs | rollouts on each | seconds | generated tokens/s, all | worlds' core busy |",
         "|---|---|---|---|---|",
