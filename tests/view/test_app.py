@@ -47,7 +47,8 @@ def test_columns_hold_what_the_list_filters_by(asked: TestClient, number: dict[s
     assert columns["knob"]["values"] == [["distractors"], []]
     more = get(asked, "columns", source=number["left.jsonl"], generation=1, after=7)
     assert (more["first"], more["columns"]["at"]) == (7, [7, 8, 9])
-    assert more["columns"]["policy"]["values"] == ["spammer", "shuffler", "guesser"]
+    assert more["columns"]["policy"] == {"values": [], "codes": [2, 3, 4]}
+    assert more["columns"]["id"] == {"values": ["pay-7", "pay-8", "pay-9"], "codes": [7, 8, 9]}
     problem = get(asked, "columns", source=number["table.csv"])
     assert (problem["kind"], problem["total"]) == ("problem", 0)
 

@@ -44,16 +44,16 @@ def held(html: str) -> Any:
 
 def test_everything_the_page_asks_for_is_in_it(tmp_path: Path) -> None:
     data = freeze(Library([folder(tmp_path / "all")]).settle())
-    names = {source["name"]: source["id"] for source in data["sources"]}
+    names = {source["name"]: source["id"] for source in data.sources}
     left = names["all/left.jsonl"]
-    assert data["rows"][left]["columns"]["at"] == list(range(10))
-    assert data["sources"][left]["shown"] == 10
-    assert data["items"][f"{left}:3"]["example"].id == "pay-3"
-    assert data["runs"][names["all/run"]]["total"] == 3
-    assert data["run_examples"][names["all/run"]][0]["id"] == "pay-0"
-    assert list(data["graphs"]) == ["banking"]
-    assert len(data["servers"]) == len(data["server"]) == len(servers.names())
-    assert str(tmp_path) not in embed(data["sources"])
+    assert data.rows[left]["columns"]["at"] == list(range(10))
+    assert data.sources[left]["shown"] == 10
+    assert data.items[f"{left}:3"]["example"].id == "pay-3"
+    assert data.runs[names["all/run"]]["total"] == 3
+    assert data.run_examples[names["all/run"]][0]["id"] == "pay-0"
+    assert list(data.graphs) == ["banking"]
+    assert len(data.servers) == len(data.server) == len(servers.names())
+    assert str(tmp_path) not in embed(data.sources)
 
 
 def test_a_source_gives_no_more_than_asked(tmp_path: Path) -> None:
@@ -61,13 +61,13 @@ def test_a_source_gives_no_more_than_asked(tmp_path: Path) -> None:
     write(tmp_path / "b.jsonl", [played("oracle", number) for number in range(29, -1, -1)])
     library = Library([tmp_path]).settle()
     data = freeze(library, 6)
-    columns = [data["rows"][number]["columns"] for number in (0, 1)]
+    columns = [data.rows[number]["columns"] for number in (0, 1)]
     assert [len(each["at"]) for each in columns] == [6, 6]
     rewards = columns[0]["reward"]["values"]
     assert max(rewards) == pytest.approx(1.3)
     assert min(rewards) == 0
     assert set(columns[0]["id"]["values"]) == set(columns[1]["id"]["values"])
-    assert len(data["items"]) == 12
+    assert len(data.items) == 12
 
 
 def test_rows_are_spread_from_first_to_last() -> None:

@@ -71,5 +71,5 @@ def many() -> dict[str, Any]:
         )
         columns.append(0, FileLine(0, number + 1, b""), row)
     searched = [text.decode() for text in columns.searched]
-    selected = columns.select(range(ROLLOUTS))
-    return {"kind": "rollouts", "columns": selected, "texts": searched, "searched": searched}
+    picked = columns.batch(0, ROLLOUTS)
+    return {"kind": "rollouts", "columns": picked, "texts": searched, "searched": searched}

@@ -3,7 +3,7 @@
 import type { Column, Table } from "./table";
 import type { Counts, Facets, Query } from "./types";
 
-export const BUCKETS = 20;
+const BUCKETS = 20;
 export const TOP_REWARD = 1.3;
 const NONE = "none";
 const MOST_VALUES = 200;

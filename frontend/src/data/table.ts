@@ -1,6 +1,6 @@
 /** The rows of one source as columns. Values that repeat are stored once (dictionary encoding). */
 
-/** Some rows of a column: each value once, and a code per row. */
+/** Some rows of a column: the values that no row before them has, and a code per row. */
 export interface CodedValues<T> {
   values: T[];
   codes: number[];
@@ -34,21 +34,10 @@ export interface Batch {
 export class Column<T> {
   readonly values: T[] = [];
   readonly codes: number[] = [];
-  private readonly known = new Map<string, number>();
 
-  append(more: CodedValues<T>): void {
-    const codes = more.values.map((value) => this.code(value));
-    for (const code of more.codes) this.codes.push(codes[code]!);
-  }
-
-  private code(value: T): number {
-    const key = JSON.stringify(value);
-    let code = this.known.get(key);
-    if (code === undefined) {
-      code = this.values.push(value) - 1;
-      this.known.set(key, code);
-    }
-    return code;
+  append({ values, codes }: CodedValues<T>): void {
+    for (const value of values) this.values.push(value);
+    for (const code of codes) this.codes.push(code);
   }
 
   get(row: number): T {

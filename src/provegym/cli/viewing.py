@@ -69,7 +69,7 @@ def write_report(
     except OSError as problem:
         fail(f"cannot write {out}: {problem.strerror}")
     print(
-        f"{out}: {len(page) / 1e6:.1f} MB, {len(data['items']):,} items of"
+        f"{out}: {len(page) / 1e6:.1f} MB, {len(data.items):,} items of"
         f" {len(library.sources)} sources"
     )
 

@@ -6,8 +6,9 @@ Rows are only added, and `count` grows last, so one thread may write while other
 """
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from provegym.trace import Json
 from provegym.view.growing_file import FileLine
@@ -17,11 +18,12 @@ V = TypeVar("V", bound=Hashable)
 
 
 class Coded(Generic[V]):
-    """A dictionary-encoded column: each value once, and a code per row."""
+    """A dictionary-encoded column: each value once with its first row, and a code per row."""
 
     def __init__(self) -> None:
         self.codes: array[int] = array("I")
         self.values: list[V] = []
+        self.firsts: array[int] = array("I")
         self._known: dict[V, int] = {}
 
     def append(self, value: V) -> None:
@@ -30,20 +32,28 @@ class Coded(Generic[V]):
         if code is None:
             code = len(self.values)
             self.values.append(value)
+            self.firsts.append(len(self.codes))
             self._known[value] = code
         self.codes.append(code)
 
     def __getitem__(self, at: int) -> V:
         return self.values[self.codes[at]]
 
-    def select(self, rows: Sequence[int]) -> Json:
-        """Some rows of the column, encoded by themselves: only the values that occur in them."""
-        codes = [self.codes[at] for at in rows]
-        number = {code: at for at, code in enumerate(dict.fromkeys(codes))}
-        return {
-            "values": [self.values[code] for code in number],
-            "codes": [number[code] for code in codes],
-        }
+    def batch(self, first: int, stop: int) -> Json:
+        """The codes of some rows, and the values that no row before them has.
+
+        Codes are given in the order in which values appear, so a reader of all batches only has
+        to append the values to those it has.
+        """
+        start, end = bisect_left(self.firsts, first), bisect_left(self.firsts, stop)
+        return {"values": self.values[start:end], "codes": self.codes[first:stop].tolist()}
+
+    def pick(self, rows: Sequence[int]) -> Json:
+        """Some rows as one batch."""
+        picked: Coded[V] = Coded()
+        for at in rows:
+            picked.append(self[at])
+        return picked.batch(0, len(rows))
 
 
 class LinePlace(NamedTuple):
@@ -98,21 +108,33 @@ class Columns:
         """Where the line of a row is."""
         return LinePlace(self.shards[at], self.starts[at], self.sizes[at], self.lines[at])
 
-    def select(self, rows: Sequence[int]) -> Json:
-        """What the page gets of some rows."""
+    @property
+    def shown(self) -> dict[str, Coded[Any]]:
+        """The columns that the page gets, by the names of their filters."""
         return {
-            "at": list(rows),
-            "id": self.ids.select(rows),
-            "server": self.servers.select(rows),
-            "kind": self.kinds.select(rows),
-            "policy": self.policies.select(rows),
-            "ended": self.endings.select(rows),
-            "knob": self.knobs.select(rows),
-            "error": self.errors.select(rows),
-            "success": self.successes.select(rows),
-            "reward": self.rewards.select(rows),
-            "calls": self.calls.select(rows),
+            "id": self.ids,
+            "server": self.servers,
+            "kind": self.kinds,
+            "policy": self.policies,
+            "ended": self.endings,
+            "knob": self.knobs,
+            "error": self.errors,
+            "success": self.successes,
+            "reward": self.rewards,
+            "calls": self.calls,
         }
+
+    def batch(self, first: int, stop: int) -> Json:
+        """The columns of some rows, for a page that has those before them."""
+        told: Json = {name: column.batch(first, stop) for name, column in self.shown.items()}
+        told["at"] = list(range(first, stop))
+        return told
+
+    def pick(self, rows: Sequence[int]) -> Json:
+        """The columns of some rows by themselves."""
+        told: Json = {name: column.pick(rows) for name, column in self.shown.items()}
+        told["at"] = list(rows)
+        return told
 
     def search(self, words: Sequence[str]) -> list[int]:
         """The rows whose text contains every word; the words are folded already."""

@@ -8,6 +8,8 @@ from math import inf
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
+
 from provegym import __version__, servers
 from provegym.graph.dependency import Graph
 from provegym.hosts.inline import HostError
@@ -23,24 +25,31 @@ from provegym.view.runs import list_watched, show_run
 from provegym.view.sources import DataSource, Missing, Rows, RunFolder
 
 ITEMS = 200
-EMPTY: Json = {
-    "version": __version__,
-    "start": "",
-    "sources": [],
-    "rows": {},
-    "items": {},
-    "runs": {},
-    "run_examples": {},
-}
 SCRIPT = re.compile(r'<script\b[^>]*\bsrc="\.?/assets/([^"]+)"[^>]*></script>')
 STYLE = re.compile(r'<link\b[^>]*\bhref="\.?/assets/([^"]+\.css)"[^>]*>')
 # Characters that could end a script element, or end a line in old JavaScript parsers.
 ESCAPES = str.maketrans({"<": "\\u003c", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-def freeze(library: Library, items: int = ITEMS) -> Json:
-    """Everything the page asks for in one object; of each source at most so many items."""
-    rows, shown = {}, {}
+class ReportData(msgspec.Struct, frozen=True, kw_only=True):
+    """What a report carries: everything that its page may ask for."""
+
+    version: str = __version__
+    start: str = ""
+    sources: list[Json] = []
+    rows: dict[int, Json] = {}
+    items: dict[str, Json] = {}
+    runs: dict[int, Json] = {}
+    run_examples: dict[int, list[Json]] = {}
+    servers: list[Json]
+    server: dict[str, Json]
+    graphs: dict[str, Json]
+
+
+def freeze(library: Library, items: int = ITEMS) -> ReportData:
+    """The data of a report on a library; of each source at most so many items."""
+    rows: dict[int, Json] = {}
+    shown: dict[str, Json] = {}
     chosen: set[str] = set()
     for source in library.sources:
         if isinstance(source, Rows):
@@ -51,37 +60,36 @@ def freeze(library: Library, items: int = ITEMS) -> Json:
     runs = [source for source in library.sources if isinstance(source, RunFolder)]
     used = {name for each in rows.values() for name in each["columns"]["server"]["values"]}
     ours = servers.load_all()
-    return {
-        **EMPTY,
-        "sources": [_describe(source, rows) for source in library.sources],
-        "rows": rows,
-        "items": shown,
-        "runs": {run.id: show_run(run, 0) for run in runs},
-        "run_examples": {run.id: list_watched(run) for run in runs},
-        "servers": worlds.list_servers(),
-        "server": {server.name: worlds.show_server(server) for server in ours},
-        "graphs": {
+    return ReportData(
+        sources=[_describe(source, rows) for source in library.sources],
+        rows=rows,
+        items=shown,
+        runs={run.id: show_run(run, 0) for run in runs},
+        run_examples={run.id: list_watched(run) for run in runs},
+        servers=worlds.list_servers(),
+        server={server.name: worlds.show_server(server) for server in ours},
+        graphs={
             server.name: worlds.show_graph(server, worlds.load_graph(server))
             for server in ours
             if server.name in used
         },
-    }
+    )
 
 
-def freeze_graph(server: AnyServer, graph: Graph) -> Json:
-    """The data of a report that holds a dependency graph, its server and nothing else."""
-    return {
-        **EMPTY,
-        "start": f"#/graph/{quote(server.name)}",
-        "servers": [worlds.describe(server)],
-        "server": {server.name: worlds.show_server(server)},
-        "graphs": {server.name: worlds.show_graph(server, graph)},
-    }
+def freeze_graph(server: AnyServer, graph: Graph) -> ReportData:
+    """The data of a report on one dependency graph and its server, which opens on the graph."""
+    return ReportData(
+        start=f"#/graph/{quote(server.name)}",
+        servers=[worlds.describe(server)],
+        server={server.name: worlds.show_server(server)},
+        graphs={server.name: worlds.show_graph(server, graph)},
+    )
 
 
 def _describe(source: DataSource, rows: dict[int, Json]) -> Json:
     """A source as the list shows it, without the path on this machine."""
-    told = {**source.describe(), "path": source.name}
+    told = source.describe()
+    told["path"] = source.name
     if source.id in rows:
         told["shown"] = len(rows[source.id]["texts"])
     return told
@@ -92,7 +100,7 @@ def show_rows(source: Rows, picked: Sequence[int]) -> Json:
     columns = source.columns
     return {
         "kind": source.kind,
-        "columns": columns.select(picked),
+        "columns": columns.pick(picked),
         "texts": [source.first_words(at) for at in picked],
         "searched": [columns.searched[at].decode() for at in picked],
         "fingerprints": [fingerprint(source, at) for at in picked],
@@ -134,12 +142,12 @@ def spread(rows: Sequence[int], most: int) -> list[int]:
     return [rows[number * (len(rows) - 1) // (most - 1)] for number in range(most)]
 
 
-def embed(data: Json) -> str:
+def embed(data: object) -> str:
     """Data as JSON for a script element; no text in it can end the element."""
     return ENCODE(data).decode().translate(ESCAPES)
 
 
-def build_report(data: Json, folder: Path = STATIC) -> str:
+def build_report(data: object, folder: Path = STATIC) -> str:
     """The page with script, style and data inlined, under a policy that allows no others."""
     index = folder / "index.html"
     if not index.is_file():

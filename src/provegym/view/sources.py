@@ -15,7 +15,7 @@ from provegym.view.growing_file import FileLine, GrowingFile, Unreadable
 from provegym.view.summary import Foreign, RowKind, kind_of, summarise
 
 LINES_AT_ONCE = 40
-ROWS_PER_ANSWER = 20_000
+ROWS_PER_ANSWER = 50_000
 MAX_REASON = 120
 CHANGED = "this line has changed since it was read"
 
@@ -215,7 +215,7 @@ class Rows(DataSource):
             "first": first,
             "total": count,
             "done": done,
-            "columns": columns.select(range(first, min(count, first + ROWS_PER_ANSWER))),
+            "columns": columns.batch(first, max(first, min(count, first + ROWS_PER_ANSWER))),
         }
 
     def first_words(self, at: int) -> str:
