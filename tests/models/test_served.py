@@ -42,8 +42,10 @@ class Letters:
         return "".join(map(chr, ids))
 
 
-def served(said: str, sizes: list[int] | None = None) -> ServedModel:
-    """A model that always says the same."""
+def served(said: str, sizes: list[int] | None = None, template: str = "") -> ServedModel:
+    """A model that always says the same, perhaps with a chat template of its own."""
+    letters = Letters()
+    letters.chat_template = template or letters.chat_template
 
     def generate(contexts: list[list[int]], most: int) -> list[Sampled]:
         if sizes is not None:
@@ -51,7 +53,7 @@ def served(said: str, sizes: list[int] | None = None) -> ServedModel:
         return [Sampled([*map(ord, said), 0], []) for _ in contexts]
 
     return ServedModel(
-        Rounds(generate), Letters(), Weights("letters", reply=10, batch=2), longest=200
+        Rounds(generate), letters, Weights("letters", reply=10, batch=2), longest=200
     )
 
 
@@ -67,8 +69,8 @@ def test_its_own_way_of_calling_is_read() -> None:
 
 
 def test_a_dialect_is_told_by_the_chat_template_where_the_name_does_not() -> None:
-    model = served('<|tool_call|>[{"name": "ls", "arguments": {}}]')
-    model.tokenizer.chat_template = "<|start_of_role|>… tools …"
+    said, template = '<|tool_call|>[{"name": "ls", "arguments": {}}]', "<|start_of_role|>… tools …"
+    model = served(said, template=template)
     assert [call.name for call in asyncio.run(model(asked("List."))).calls] == ["ls"]
 
 
@@ -85,7 +87,9 @@ def test_requests_that_wait_are_sampled_together() -> None:
 
 
 def test_a_prompt_that_is_too_long_is_refused() -> None:
-    with pytest.raises(Refused, match="a prompt of 200 tokens; this model takes 199"):
+    with pytest.raises(
+        Refused, match="the prompt has 200 tokens, but this model takes at most 199"
+    ):
         asyncio.run(served("Hello.")(asked("x" * 192)))
 
 
