@@ -10,7 +10,12 @@ from provegym import servers
 from provegym.graph.dependency import Dependency, Graph, Trial
 from provegym.view.graph_layout import layers
 from provegym.view.report import build_report, freeze_graph
+<<<<<<< ours
 from provegym.view.worlds import list_servers, show_graph
+=======
+from provegym.view.worlds import list_servers, show_graph, show_server
+from synth.graphs import NAMES, graph
+>>>>>>> theirs
 from view.samples import HOSTILE
 from view.test_report import held
 
@@ -23,6 +28,13 @@ def test_servers_are_listed_by_category_also_by_a_new_one(monkeypatch: pytest.Mo
         ("astronomy", "telescope"),
         ("finance", "trading"),
     ]
+
+
+def test_a_foreign_server_has_no_rules_of_ours() -> None:
+    server = copy(servers.load("banking"))
+    assert "customer" in show_server(server)["rules"]
+    server.foreign = True
+    assert show_server(server)["rules"] == ""
 
 
 def test_layers_hold_each_tool_once() -> None:
