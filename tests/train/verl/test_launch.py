@@ -50,7 +50,7 @@ def here(monkeypatch: pytest.MonkeyPatch, versions: dict[str, str], modules: set
         ({"verl": "0.8.2"}, set(), r"verl 0\.8\.2 is not supported, only 0\.9\.x"),
         ({**READY, "transformers": "5.14.1"}, set(), r"transformers 5\.14\.1 is too new for verl"),
         ({**READY, "transformers": "6.0.0"}, set(), r"transformers 6\.0\.0 is too new for verl"),
-        (READY, {"transfer_queue"}, "vllm is missing, which verl trains with: pip install vllm"),
+        (READY, {"transfer_queue"}, "vllm is missing, which verl needs: pip install vllm"),
         (READY, {"vllm"}, "transfer_queue is missing, .*: pip install TransferQueue"),
     ],
 )
