@@ -10,12 +10,7 @@ from provegym import servers
 from provegym.graph.dependency import Dependency, Graph, Trial
 from provegym.view.graph_layout import layers
 from provegym.view.report import build_report, freeze_graph
-<<<<<<< ours
-from provegym.view.worlds import list_servers, show_graph
-=======
 from provegym.view.worlds import list_servers, show_graph, show_server
-from synth.graphs import NAMES, graph
->>>>>>> theirs
 from view.samples import HOSTILE
 from view.test_report import held
 
