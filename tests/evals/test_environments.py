@@ -5,7 +5,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from evals.ready import run
+from command import run
 from provegym.evals.environments import BFCL, BenchmarkEnv, BenchmarkError, bfcl
 
 THERE = ("--no-index", "--no-deps", "pip")
@@ -66,7 +66,10 @@ def test_a_state_that_was_cut_off_is_no_state(
     assert not BFCL.is_ready()
 
 
-def test_commands_that_cannot_run_say_so_in_one_line(tmp_path: Path) -> None:
+def test_commands_that_cannot_run_say_so_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     out = tmp_path / "out"
     for arguments, line in {
         ("bfcl", "--endpoint", "oracle", "--out", out): "provegym eval bfcl --setup",
@@ -81,6 +84,6 @@ def test_commands_that_cannot_run_say_so_in_one_line(tmp_path: Path) -> None:
         ("bfcl", "--local", "embedded", "--adapter", out, "--out", out): "is no adapter",
         ("tau2", "--endpoint", "http://127.0.0.1:9/v1", "--model", "m", "--out", out): "--user URL",
     }.items():
-        done = run("eval", *arguments, cache=tmp_path)
+        done = run("eval", *map(str, arguments))
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
         assert line in done.stderr

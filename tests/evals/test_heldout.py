@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from command import run as run_here
 from evals.ready import command, run
 from examples import pay_example
 from provegym.cli.evaluation import HeldoutPlayer
@@ -335,20 +336,28 @@ def test_a_run_that_is_killed_goes_on(
         ("http://no.where --vllm --prompt 3", "an endpoint takes no --prompt, --vllm"),
         ("embedded --name x", "a model of this machine takes no --name"),
         ("embedded --adapter /no/such", "/no/such is no adapter: it has no adapter_config.json"),
-        ("nosuch/model", "cannot load nosuch/model: "),
         ("embeded", "no model 'embeded'; did you mean 'embedded'?"),
         ("orcle", "no model 'orcle'; did you mean 'oracle'?"),
     ],
 )
 def test_what_is_of_no_effect_or_not_there_is_refused_in_a_line(
-    arguments: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: str, told: str, tmp_path: Path
 ) -> None:
-    if arguments.startswith("nosuch"):
-        pytest.importorskip("transformers")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    done = heldout("--model", *arguments.split(), "--data", tmp_path / "no", "--count", 1)
+    rest = ("--data", str(tmp_path / "no"), "--count", "1")
+    done = run_here("eval", "heldout", "--model", *arguments.split(), *rest)
     assert done.returncode == 2
     assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_model_that_is_nowhere_is_refused_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    done = heldout("--model", "nosuch/model", "--data", tmp_path / "no", "--count", 1)
+    assert done.returncode == 2
+    assert "cannot load nosuch/model: " in done.stderr
     assert done.stderr.count("\n") == 1
 
 

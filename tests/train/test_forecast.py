@@ -1,9 +1,7 @@
 """The dry run: every recipe builds all but its weights, and what does not fit is a sentence."""
 
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import pytest
 
 pytest.importorskip("trl")
 
+from command import run
 from examples import pay_example
 from provegym.config import load_recipe
 from provegym.models.codec import Codec
@@ -30,6 +29,13 @@ from train.tiny import build_model, build_tokenizer
 ROOT = Path(__file__).parents[2]
 RECIPES = sorted(path for path in (ROOT / "recipes").glob("*.toml") if "reward" not in path.name)
 PAPER = ("granite-4.1-8b", "qwen2.5-7b", "qwen3-4b", "qwen3-8b")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _each_tokenizer_is_loaded_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forecasting, "load_tokenizer", cache(load_tokenizer))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -191,17 +197,15 @@ def test_a_run_that_cannot_start_is_refused(folder: Path, tmp_path: Path) -> Non
         told(recipe, [pay_example()], tmp_path)
 
 
-def test_the_command_shows_the_table_and_what_does_not_fit(folder: Path, tmp_path: Path) -> None:
+def test_the_command_shows_the_table_and_what_does_not_fit(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     changes = [f"model.name={folder}", "data.size=4", "data.servers=['budget']"]
     changes += ["data.gold=4000"]
-    command = [sys.executable, "-m", "provegym", "train", str(ROOT / "recipes" / "tiny.toml")]
-    done = subprocess.run(
-        [*command, "--dry-run", *(part for change in changes for part in ("--set", change))],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "200"},
-    )
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    options = [part for change in changes for part in ("--set", change)]
+    done = run("train", str(ROOT / "recipes" / "tiny.toml"), "--dry-run", *options)
     assert done.returncode == 0, done.stderr
     assert "2 prompts of 4 rollouts = 8 sequences" in done.stdout
     assert "right conversations are longer than limits.completion (512)" in done.stdout
