@@ -1,8 +1,9 @@
-"""What the whole suite shares: a cache, and the table of fuzzed calls, printed after the run."""
+"""What the whole suite shares: a cache folder, who runs which file, the table of fuzzed calls."""
 
 import os
 import shutil
 from collections import Counter
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,28 @@ def code_digest() -> str:
             if path.suffix in (".py", ".toml"):
                 digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share files out to workers as `--dist loadfile` does, but keep some of them together."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope(nodeid.partition("::")[0])
+
+    return Together(config, log)
+
+
+@cache
+def scope(file: str) -> str:
+    """Who runs a file: one worker for all that look at the same conversations, which it draws once.
+
+    Any other file stands for itself.
+    """
+    code = (ROOT / file).read_text("utf-8")
+    return "conversations" if "from conversation.talks import" in code else file
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

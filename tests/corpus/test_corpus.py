@@ -281,6 +281,7 @@ def test_shards_are_filled_one_after_the_other(slow: Path, tmp_path: Path) -> No
     assert whole == shards(slow)["train-00000.jsonl"]
 
 
+@pytest.mark.long
 def test_a_process_that_is_killed_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     chance, out = Random("kill"), tmp_path / "killed"
     fields = {"size": 20, "servers": "payments,maps", "split": ""}

@@ -76,6 +76,7 @@ def test_another_version_is_another_benchmark(tmp_path: Path) -> None:
     assert "BFCL v3" in report["notes"][1]
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_goes_on_and_loses_nothing(bench: Bfcl, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ("eval", "bfcl", "--endpoint", "oracle", "--limit", "5", "--at-once", "1")

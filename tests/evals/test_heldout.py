@@ -295,6 +295,7 @@ def test_the_commands_report_and_compare(example: Example, tmp_path: Path) -> No
     assert "heldout" in run("eval", "heldot", "--model", "noop").stderr
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_goes_on(
     example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,6 +151,7 @@ def test_a_second_run_keeps_all_and_a_new_adapter_only_what_has_none(
     assert {name for name, key in redone if old[name] != key} == {"trained", "grpo"}
 
 
+@pytest.mark.long
 @needs_models
 def test_after_a_kill_it_goes_on_and_comes_to_the_same(
     bare: Whole, whole: Whole, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
