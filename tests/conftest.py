@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import provegym.models.optional  # noqa: F401  before torch: how its threads wait is set there
 from servers.runs import TALLIES
+
+# No property fails because the machine is busy.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 KINDS = ("ok", "refused", "not_found", "invalid_argument")
 ROOT = Path(__file__).parents[1]

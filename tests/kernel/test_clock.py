@@ -52,7 +52,7 @@ def test_what_was_due_before_happens_now_and_not_in_the_past() -> None:
     assert noted(session) == [NOW.isoformat()]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(MINUTES, max_size=6), st.lists(MINUTES, max_size=6))
 @example([0], [0])
 def test_time_adds_up(dues: list[int], splits: list[int]) -> None:

@@ -90,7 +90,7 @@ def test_paged_tools_take_limit_and_offset() -> None:
     assert set(tool.output_schema["required"]) == {"items", "total"}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(1, 100_000_000))
 def test_every_number_of_cents_arrives_exactly(cents: int) -> None:
     session = Session([server])

@@ -162,7 +162,7 @@ def diff_lines(size: int) -> int:
 SIZES = st.lists(st.integers(1, 3_800), max_size=45)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SIZES, st.integers(1, 20))
 def test_paging_yields_every_row_once(sizes: list[int], limit: int) -> None:
     session = shelf_of(*({"title": "x" * size} for size in sizes))

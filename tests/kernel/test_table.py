@@ -119,7 +119,7 @@ def apply(model: Model, operation: str, number: int) -> None:
         model.remove(keys[number % len(keys)])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(OPERATIONS)
 def test_tables_equal_the_model(operations: list[tuple[str, int, int]]) -> None:
     models = [Model(seeded())]

@@ -25,7 +25,7 @@ def brute_force(path: tuple[Step, ...], made: tuple[Call, ...]) -> Key:
     return max(ranks)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(steps(), calls())
 def test_the_alignment_equals_brute_force(path: tuple[Step, ...], made: tuple[Call, ...]) -> None:
     found = align(path, made)

@@ -199,7 +199,7 @@ def test_ids_that_shift_cost_nothing_beyond_the_extra_write() -> None:
     assert score(example(gold), (call("use", 2, id="x_1"),)).parts["argument"] == 1
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(steps(), calls(), st.randoms(use_true_random=False))
 def test_the_order_of_keys_never_matters(
     path: tuple[Step, ...], made: tuple[Call, ...], chance: object
@@ -213,7 +213,7 @@ def test_the_order_of_keys_never_matters(
     assert score(example(path), made) == score(example(path), turned)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(steps(), calls())
 def test_a_useless_extra_call_never_raises_coverage(
     path: tuple[Step, ...], made: tuple[Call, ...]
@@ -224,7 +224,7 @@ def test_a_useless_extra_call_never_raises_coverage(
     assert after.parts["coverage"] <= before.parts["coverage"] + 1e-12
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(steps(), calls(), st.data())
 def test_dropping_the_only_right_call_never_pays(
     path: tuple[Step, ...], made: tuple[Call, ...], data: st.DataObject
@@ -248,7 +248,7 @@ def test_dropping_the_only_right_call_never_pays(
     assert score(example(path), without).total <= score(example(path), full).total + 1e-9
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(steps(), calls())
 def test_a_rollout_scored_from_its_file_is_paid_the_same(
     path: tuple[Step, ...], made: tuple[Call, ...]
