@@ -272,12 +272,12 @@ def test_every_tool_succeeds_and_every_write_can_be_refused(campaign: Campaign) 
     assert faults(campaign.server, campaign.missing) == {}
 
 
-def test_marks_are_true(campaign: Campaign) -> None:
+def test_the_tools_marked_as_writes_are_those_that_change_the_world(campaign: Campaign) -> None:
     writes = {tool.name for tool in campaign.server.tools.values() if tool.writes}
     assert campaign.changed == writes
 
 
-def test_the_fuzz_is_worth_its_name(campaign: Campaign) -> None:
+def test_the_fuzz_draws_live_values_and_calls_each_tool_often(campaign: Campaign) -> None:
     drawn = campaign.fuzzer.drawn
     assert drawn["live"] >= 0.7 * drawn.total()
     least = campaign.calls - 10
@@ -463,7 +463,7 @@ def decimals(value: Any) -> Iterator[Decimal]:
 # Seeds
 
 
-def test_worlds_are_rich_and_true(server: AnyServer) -> None:
+def test_worlds_have_many_records_and_keep_their_invariants(server: AnyServer) -> None:
     for seed in SEEDS:
         world = server.world(seed)
         assert world.size() >= 120
@@ -482,7 +482,7 @@ def test_different_seeds_are_different_worlds(server: AnyServer) -> None:
 
 
 def prints(world: State, ids: re.Pattern[bytes] | None) -> Counter[tuple[str, bytes]]:
-    """The records of a world as bytes, ids blotted out if asked for."""
+    """The records of a world as bytes, with the same mark for every id if a pattern is given."""
     return Counter(
         (table, ids.sub(b"#", ENCODE(row)) if ids else ENCODE(row))
         for table, rows in tables(world).items()
