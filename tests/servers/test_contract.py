@@ -188,14 +188,16 @@ def test_schemas_are_json_schema(server: AnyServer) -> None:
 # What the kernel accepts
 
 
-def test_schema_and_kernel_accept_the_same(server: AnyServer) -> None:
+@pytest.mark.parametrize("draws", short_and_long(50, 200))
+def test_schema_and_kernel_accept_the_same(server: AnyServer, draws: int) -> None:
     fuzzer, session = Fuzzer(server, "agreement"), Session([server], 5)
     fuzzer.look(session.state(server))
 
     def broken(tool: Tool) -> list[str]:
         validator = jsonschema_rs.validator_for(tool.input_schema, validate_formats=True)
         wrong: list[str] = []
-        for arguments in [*fitting(fuzzer, tool), *misfits(fuzzer, tool)]:
+        fitting = (fuzzer.arguments(tool) for _ in range(draws // 5))
+        for arguments in (*fitting, *misfits(fuzzer, tool, draws * 4 // 5)):
             if problem := disagreement(session, tool, validator, arguments):
                 wrong.append(problem)
         session.reset()
@@ -204,15 +206,9 @@ def test_schema_and_kernel_accept_the_same(server: AnyServer) -> None:
     assert faults(server, broken) == {}
 
 
-def fitting(fuzzer: Fuzzer, tool: Tool) -> Iterator[Any]:
-    """Arguments drawn to fit a tool's schema."""
-    for _ in range(40):
-        yield fuzzer.arguments(tool)
-
-
-def misfits(fuzzer: Fuzzer, tool: Tool) -> Iterator[Any]:
+def misfits(fuzzer: Fuzzer, tool: Tool, draws: int) -> Iterator[Any]:
     """Arguments spoiled at random, then every strange value in every place."""
-    for _ in range(160):
+    for _ in range(draws):
         spoilt = spoil(fuzzer.chance, tool.input_schema, fuzzer.arguments(tool))
         if not any(moment in show(spoilt, 100_000) for moment in DELIBERATE):
             yield spoilt
