@@ -17,10 +17,10 @@ class Done(NamedTuple):
     stderr: str
 
 
-def run(*arguments: str) -> Done:
+def run(*arguments: object) -> Done:
     """Run a command to its end."""
     out, err = StringIO(), StringIO()
-    argv = patch.object(sys, "argv", ["provegym", *arguments])
+    argv = patch.object(sys, "argv", ["provegym", *map(str, arguments)])
     with argv, redirect_stdout(out), redirect_stderr(err):
         try:
             main()

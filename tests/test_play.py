@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evals.ready import run
+from command import run
 from examples import pay_example
 from provegym.evals.gateway import Gateway
 from provegym.models.served import Refused

@@ -15,7 +15,7 @@ RUN_SECONDS = 60
 
 
 class Unavailable(Exception):
-    """The programs are neither here nor to be had; the message says why."""
+    """The programs are not installed and could not be installed; the message says why."""
 
 
 def install() -> None:

@@ -227,6 +227,7 @@ def test_a_corpus_is_verified_with_its_server_and_not_without(
     assert "what was connected is bad" in other.stderr
 
 
+@pytest.mark.long
 def test_the_same_command_ends_with_the_same_bytes(
     corpus: Path, shelf: Path, cache: Path, tmp_path: Path
 ) -> None:

@@ -84,6 +84,6 @@ def test_commands_that_cannot_run_say_so_in_one_line(
         ("bfcl", "--local", "embedded", "--adapter", out, "--out", out): "is no adapter",
         ("tau2", "--endpoint", "http://127.0.0.1:9/v1", "--model", "m", "--out", out): "--user URL",
     }.items():
-        done = run("eval", *map(str, arguments))
+        done = run("eval", *arguments)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
         assert line in done.stderr

@@ -1,4 +1,4 @@
-"""The dependency graph: right against what people wrote down, and every edge can be replayed."""
+"""The dependency graph: it has the pairs that people listed, and its evidence can be replayed."""
 
 import subprocess
 import sys

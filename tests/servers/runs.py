@@ -38,7 +38,7 @@ def take(session: Session, step: Step) -> str:
 
 @dataclass
 class Walk:
-    """A walk through one world, step by step, with what came of it."""
+    """A walk through one world: its steps, their results, and the digest after each."""
 
     server: AnyServer
     seed: int
@@ -51,7 +51,7 @@ class Walk:
         return Session([self.server], self.seed)
 
     def at(self, count: int) -> Session:
-        """A session that has gone the first steps."""
+        """A session after so many of the steps."""
         session = self.session()
         for step in self.steps[:count]:
             take(session, step)
@@ -107,7 +107,7 @@ def trace(session: Session, state: State) -> Trace:
 
 @dataclass
 class Campaign:
-    """What many fuzzed calls on each tool of one server came to, and the rules they broke."""
+    """Many fuzzed calls on each tool of one server: how they ended, and the rules they broke."""
 
     server: AnyServer
     fuzzer: Fuzzer
@@ -117,7 +117,10 @@ class Campaign:
     changed: set[str] = field(default_factory=set)
 
     def run(self) -> None:
-        """Call every tool in turn, in world after world; those not yet seen both ways longer."""
+        """Call every tool in turn, in one world after another.
+
+        A tool that has not yet both worked and been refused is called for longer.
+        """
         checks = {
             name: jsonschema_rs.validator_for(tool.output_schema, validate_formats=True)
             for name, tool in self.server.tools.items()

@@ -188,14 +188,16 @@ def test_schemas_are_json_schema(server: AnyServer) -> None:
 # What the kernel accepts
 
 
-def test_schema_and_kernel_accept_the_same(server: AnyServer) -> None:
+@pytest.mark.parametrize("draws", short_and_long(50, 200))
+def test_schema_and_kernel_accept_the_same(server: AnyServer, draws: int) -> None:
     fuzzer, session = Fuzzer(server, "agreement"), Session([server], 5)
     fuzzer.look(session.state(server))
 
     def broken(tool: Tool) -> list[str]:
         validator = jsonschema_rs.validator_for(tool.input_schema, validate_formats=True)
         wrong: list[str] = []
-        for arguments in [*fitting(fuzzer, tool), *misfits(fuzzer, tool)]:
+        fitting = (fuzzer.arguments(tool) for _ in range(draws // 5))
+        for arguments in (*fitting, *misfits(fuzzer, tool, draws * 4 // 5)):
             if problem := disagreement(session, tool, validator, arguments):
                 wrong.append(problem)
         session.reset()
@@ -204,15 +206,9 @@ def test_schema_and_kernel_accept_the_same(server: AnyServer) -> None:
     assert faults(server, broken) == {}
 
 
-def fitting(fuzzer: Fuzzer, tool: Tool) -> Iterator[Any]:
-    """Arguments drawn to fit a tool's schema."""
-    for _ in range(40):
-        yield fuzzer.arguments(tool)
-
-
-def misfits(fuzzer: Fuzzer, tool: Tool) -> Iterator[Any]:
+def misfits(fuzzer: Fuzzer, tool: Tool, draws: int) -> Iterator[Any]:
     """Arguments spoiled at random, then every strange value in every place."""
-    for _ in range(160):
+    for _ in range(draws):
         spoilt = spoil(fuzzer.chance, tool.input_schema, fuzzer.arguments(tool))
         if not any(moment in show(spoilt, 100_000) for moment in DELIBERATE):
             yield spoilt
@@ -272,12 +268,12 @@ def test_every_tool_succeeds_and_every_write_can_be_refused(campaign: Campaign) 
     assert faults(campaign.server, campaign.missing) == {}
 
 
-def test_marks_are_true(campaign: Campaign) -> None:
+def test_the_tools_marked_as_writes_are_those_that_change_the_world(campaign: Campaign) -> None:
     writes = {tool.name for tool in campaign.server.tools.values() if tool.writes}
     assert campaign.changed == writes
 
 
-def test_the_fuzz_is_worth_its_name(campaign: Campaign) -> None:
+def test_the_fuzz_draws_live_values_and_calls_each_tool_often(campaign: Campaign) -> None:
     drawn = campaign.fuzzer.drawn
     assert drawn["live"] >= 0.7 * drawn.total()
     least = campaign.calls - 10
@@ -463,7 +459,7 @@ def decimals(value: Any) -> Iterator[Decimal]:
 # Seeds
 
 
-def test_worlds_are_rich_and_true(server: AnyServer) -> None:
+def test_worlds_have_many_records_and_keep_their_invariants(server: AnyServer) -> None:
     for seed in SEEDS:
         world = server.world(seed)
         assert world.size() >= 120
@@ -482,7 +478,7 @@ def test_different_seeds_are_different_worlds(server: AnyServer) -> None:
 
 
 def prints(world: State, ids: re.Pattern[bytes] | None) -> Counter[tuple[str, bytes]]:
-    """The records of a world as bytes, ids blotted out if asked for."""
+    """The records of a world as bytes, with the same mark for every id if a pattern is given."""
     return Counter(
         (table, ids.sub(b"#", ENCODE(row)) if ids else ENCODE(row))
         for table, rows in tables(world).items()

@@ -194,7 +194,7 @@ def test_nothing_goes_into_itself(disk: Machine) -> None:
         disk.rejected(tool, "cannot go into itself", **given)
 
 
-def test_one_cannot_saw_off_ones_own_branch(disk: Machine) -> None:
+def test_the_working_directory_is_neither_moved_nor_removed(disk: Machine) -> None:
     disk.done("change_directory", directory_path="docs/old")
     disk.rejected("move_to_trash", "change_directory out of it", path="../../docs")
     disk.rejected("rename_path", "change_directory out of it", path=".", new_name="x")

@@ -1,4 +1,4 @@
-"""The servers as one library: names of their own, one way of speaking."""
+"""All servers together: unique names and id prefixes, the same words, chains, fixed worlds."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from provegym.servers import load, load_all, names
 from servers import golden
 
 
-def test_the_command_lists_every_server() -> None:
+def test_the_command_lists_every_server_and_tool() -> None:
     command = [sys.executable, "-m", "provegym", "servers", "--json"]
     listed = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["servers"]
     tools = [tool for server in listed for tool in server["tools"]]

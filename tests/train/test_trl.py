@@ -120,6 +120,7 @@ def mean_reward(model: Any, codec: Codec) -> float:
     return sum(each.rollout.reward.total for each in played if each.rollout.reward) / len(played)
 
 
+@pytest.mark.long
 def test_the_loop_learns(codec: Codec, tokenizer: Any, tmp_path: Path) -> None:
     model = build_model(tokenizer)
     warm_up(model, half_right(codec), 260, 5e-3)
