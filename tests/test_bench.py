@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from provegym.bench import pipeline, worlds
+from provegym.toolbox import all_tools
 
 
 def test_figures_that_no_clock_decides_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
