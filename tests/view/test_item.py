@@ -60,9 +60,7 @@ def test_a_rollout_shows_what_served_what_and_the_pay(tmp_path: Path) -> None:
     parts = {part["name"]: part for part in item["parts"]}
     assert list(parts) == ["validity", "coverage", "efficiency", "name", "argument"]
     coverage = {**parts["coverage"]}
-    assert (
-        coverage.pop("about") == "The share of steps served with everything they need before them."
-    )
+    assert coverage.pop("about") == "The share of steps that are served after every step they need."
     assert coverage == {"name": "coverage", "value": 1.0, "weight": 0.5, "paid": 0.5}
     assert sum(part["paid"] for part in item["parts"]) == pytest.approx(item["total"])
     assert len(item["explain"]) == 4
