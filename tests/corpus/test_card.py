@@ -89,7 +89,7 @@ def test_an_empty_funnel(corpus: Path) -> None:
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="has no shards"):
+    with pytest.raises(BadFile, match="has no shard such as"):
         written(tmp_path)
 
 

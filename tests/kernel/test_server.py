@@ -126,7 +126,7 @@ def test_a_tool_name_is_plain(name: str) -> None:
 
 def test_a_tool_name_is_taken_once() -> None:
     server = declare()
-    with pytest.raises(TypeError, match="or is taken"):
+    with pytest.raises(TypeError, match="or is already taken"):
         server.read(server.tools["look"].function)
 
 
@@ -185,7 +185,7 @@ def test_records_are_frozen_and_nouns_are_read_off_their_names() -> None:
 
 def test_a_server_without_a_seed_says_so() -> None:
     empty = Server("none", Shelf, category="test", about="Nothing.")
-    with pytest.raises(Bug, match=r"drawing its world raised TypeError: none has no @server\.seed"):
+    with pytest.raises(Bug, match=r"drawing its world raised TypeError: none has no seed function"):
         Session([empty]).digest()
 
 

@@ -99,7 +99,7 @@ def test_replies_come_as_they_end_and_belong_to_who_asked(
     assert all(value != value for value in first.logprobs)
     asked = player.engine.llm_engine.params
     assert (asked.temperature, asked.max_tokens, asked.output_kind) == (0.5, 40, "the end")
-    with pytest.raises(RuntimeError, match="owes replies"):
+    with pytest.raises(RuntimeError, match="no unfinished requests"):
         player.source.take()
 
 

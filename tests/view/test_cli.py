@@ -133,8 +133,8 @@ def test_without_a_folder_the_worlds_are_there(tmp_path: Path) -> None:
     assert process.stdout is not None
     try:
         url = process.stdout.readline().split()[0]
-        assert httpx2.get(f"{url}api/sources").json()["sources"] == []
-        served = httpx2.get(f"{url}api/servers").json()
+        assert httpx2.get(f"{url}api/sources", timeout=120).json()["sources"] == []
+        served = httpx2.get(f"{url}api/servers", timeout=120).json()
         assert {server["name"] for server in served} == set(names())
     finally:
         process.terminate()
