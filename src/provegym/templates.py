@@ -1,6 +1,6 @@
 """Jinja templates for pages, pictures and dataset cards; they are next to the code that uses them.
 
-In HTML and SVG every value is escaped, unless the template marks it as safe.
+In HTML every value is escaped, unless the template marks it as safe.
 """
 
 from functools import cache
@@ -18,7 +18,7 @@ def fill(name: str, **values: Any) -> str:
 def _environment() -> Environment:
     found = Environment(
         loader=PackageLoader("provegym", "."),
-        autoescape=select_autoescape(("html.jinja", "svg.jinja"), default=False),
+        autoescape=select_autoescape(("html.jinja",), default=False),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
