@@ -1,4 +1,4 @@
-"""Jinja templates for pages, pictures and dataset cards; they are next to the code that uses them.
+"""Jinja templates for pages, reports and dataset cards; they are next to the code that uses them.
 
 In HTML every value is escaped, unless the template marks it as safe.
 """
