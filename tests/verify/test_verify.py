@@ -18,6 +18,7 @@ from provegym.trace import (
     Mention,
     Path,
     Provenance,
+    Ref,
     Step,
     ToolboxSpec,
     Turn,
@@ -226,3 +227,11 @@ def test_success_is_what_the_oracle_has_and_silence_only_where_nothing_is_right(
     assert succeeded(play_script(example, noop)) == (example.kind == "clarification")
     if any(turn.asks for turn in example.turns):
         assert not succeeded(play_script(example, eager))
+
+
+@pytest.mark.parametrize("step", [-1, 2, 99])
+def test_a_reference_to_a_step_that_is_not_before_it_is_named(step: int) -> None:
+    example = good(drafts("banking")[0].id)
+    value = {"deep": [Ref(source=(step, "/id"), literal="x")]}
+    broken = with_step(example, 0, arguments={"account_id": value})
+    assert "path 0, step 0 takes a value from a step that is not before it" in verify(broken)

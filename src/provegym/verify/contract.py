@@ -5,6 +5,7 @@ other solution of the same length earns the maximum too.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from provegym import servers
 from provegym.fuzz import Fuzzer
@@ -14,7 +15,7 @@ from provegym.rewards import BEST, paid, score
 from provegym.rewards.equality import equal
 from provegym.rollout import MakePolicy, play_script
 from provegym.toolbox import Toolbox, all_tools, gold_tools
-from provegym.trace import Call, Checks, Example, ToolboxSpec
+from provegym.trace import Call, Checks, Example, Ref, ToolboxSpec
 from provegym.verify import claims, proofs
 from provegym.verify.replay import Played, Replay, made, replay
 
@@ -77,9 +78,20 @@ def shape(example: Example) -> Iterator[str]:
                 yield f"path {number}, step {at} is in turn {step.turn}, which does not exist"
             if any(not 0 <= edge.step < at for edge in step.needs):
                 yield f"path {number}, step {at} needs a step that comes after it"
+            if any(not 0 <= ref.source[0] < at for ref in references(step.arguments)):
+                yield f"path {number}, step {at} takes a value from a step that is not before it"
     empty = not any(path.steps for path in example.paths)
     if empty != (example.kind in ("abstention", "irrelevance")) and example.kind != "clarification":
         yield f"an example of kind {example.kind} has {'no' if empty else 'some'} right calls"
+
+
+def references(value: Any) -> Iterator[Ref]:
+    """Every reference to an earlier result in arguments, at any depth."""
+    if isinstance(value, Ref):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from references(part)
 
 
 def world(example: Example) -> Iterator[str]:
