@@ -14,7 +14,7 @@ from examples import pay_example
 from provegym.conversation.draft import LEVELS
 from provegym.conversation.kinds import SHARES, Place, Shape, shape
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
-from provegym.corpus.near_copies import MOST_SEQUENCE, MOST_TOOL, NEAR_COPY, Keeper
+from provegym.corpus.near_copies import MOST_SEQUENCE, MOST_TOOL, NEAR_COPY, Deduplicator
 from provegym.corpus.quotas import SLACK, CorpusPart, Quotas, share_out, spread
 from provegym.graph.dependency import cached
 from provegym.servers import load, names
@@ -127,7 +127,7 @@ def jaccard(one: set[tuple[str, int]], two: set[tuple[str, int]]) -> float:
 def test_near_copies_are_those_that_share_seven_tenths() -> None:
     """Against a comparison with every one that was kept."""
     chance = Random("near")
-    keeper, kept, copies = Keeper(), [], 0
+    keeper, kept, copies = Deduplicator(), [], 0
     for number in range(1_500):
         calls = {
             (f"t{chance.randrange(4)}", chance.randrange(3)) for _ in range(chance.randint(1, 9))
@@ -144,7 +144,7 @@ def test_near_copies_are_those_that_share_seven_tenths() -> None:
 
 
 def test_exactly_seven_tenths_is_a_near_copy() -> None:
-    keeper = Keeper()
+    keeper = Deduplicator()
     ten = [("t", n) for n in range(10)]
     keeper.keep(example(ten, "one"))
     assert keeper.objection(example(ten[:7], "two"), MANY) == "a near copy"
@@ -152,7 +152,7 @@ def test_exactly_seven_tenths_is_a_near_copy() -> None:
 
 
 def test_arguments_are_compared_whatever_their_order_and_origin() -> None:
-    keeper = Keeper()
+    keeper = Deduplicator()
     one = {"a": 1, "b": Ref(source=(0, "/id"), literal="x")}
     two = {"b": "x", "a": 1}
     for number, arguments in enumerate((one, two)):
@@ -167,7 +167,7 @@ def test_no_sequence_of_tools_is_kept_more_often_than_two_in_a_hundred(
     of_server: int, most: int
 ) -> None:
     assert most == max(1, int(MOST_SEQUENCE * of_server))
-    keeper = Keeper()
+    keeper = Deduplicator()
     for number in range(most):
         made = example([("a", number), ("b", number)], f"words {number}")
         assert keeper.objection(made, of_server) == ""
@@ -179,7 +179,7 @@ def test_no_sequence_of_tools_is_kept_more_often_than_two_in_a_hundred(
 
 
 def test_no_tool_is_in_more_than_its_share_of_a_servers_examples() -> None:
-    keeper, of_server = Keeper(), 25
+    keeper, of_server = Deduplicator(), 25
     most = int(MOST_TOOL * of_server)
     assert most == 17
     for number in range(most):
@@ -189,13 +189,13 @@ def test_no_tool_is_in_more_than_its_share_of_a_servers_examples() -> None:
     more = example([("hub", -1), ("other", 0)], "more")
     assert keeper.objection(more, of_server) == "a tool that is called too often"
     assert keeper.objection(example([("other", 0)], "more"), of_server) == ""
-    twice = Keeper()
+    twice = Deduplicator()
     twice.keep(example([("hub", 1), ("hub", 2)], "counted once"))
     assert twice.tools["hub"] == 1
 
 
 def test_the_same_words_are_kept_once_for_each_server() -> None:
-    keeper = Keeper()
+    keeper = Deduplicator()
     keeper.keep(example([("a", 1)], "Pay Ada."))
     again = example([("b", 2)], "pay ADA.")
     assert keeper.objection(again, MANY) == "the same words twice"
@@ -207,7 +207,7 @@ def test_the_same_words_are_kept_once_for_each_server() -> None:
 
 def test_objections_come_in_a_fixed_order() -> None:
     """An example with every fault, mended one by one."""
-    keeper, of_server = Keeper(), 2
+    keeper, of_server = Deduplicator(), 2
     keeper.keep(example([("a", 1), ("b", 2)], "Pay Ada."))
     faults = [
         (example([("a", 1), ("b", 2)], "Pay Ada."), "the same words twice"),
@@ -220,7 +220,7 @@ def test_objections_come_in_a_fixed_order() -> None:
 
 
 def test_parts_remember_each_other_but_count_for_themselves() -> None:
-    keeper = Keeper()
+    keeper = Deduplicator()
     kept = example([("a", 1), ("b", 2)], "Pay Ada.")
     keeper.keep(kept)
     keeper.next_part()
@@ -233,7 +233,7 @@ def test_parts_remember_each_other_but_count_for_themselves() -> None:
 
 
 def test_what_has_no_calls_counts_as_words_alone() -> None:
-    keeper = Keeper()
+    keeper = Deduplicator()
     for number in range(30):
         made = example([], f"Hello {number}.")
         assert keeper.objection(made, 1) == ""

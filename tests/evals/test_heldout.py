@@ -24,7 +24,7 @@ from provegym.evals.heldout import (
     SERVERS,
     TRAINING,
     WORLDS,
-    Book,
+    HeldoutFolder,
     drawn,
     evaluate,
     group,
@@ -100,7 +100,7 @@ def test_the_noop_stands_beside_every_score(example: Example) -> None:
 def test_a_remote_policy_is_asked_and_its_rollouts_are_kept(
     example: Example, tmp_path: Path
 ) -> None:
-    found = evaluate(some(example), ORACLE, 2, Book(tmp_path, {}))
+    found = evaluate(some(example), ORACLE, 2, HeldoutFolder(tmp_path, {}))
     assert found == evaluate(some(example), ORACLE, 2, None)
     assert found[TRAINING]["scores"]["reward"]["model"].mean == pytest.approx(1.3)
     kept = [(each.example.id, each.policy) for each in read(tmp_path, Rollout)]
@@ -217,16 +217,16 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(
     example: Example, tmp_path: Path, play: Play, half: bytes
 ) -> None:
     examples, out, asked = some(example), tmp_path / "out", list[str]()
-    evaluate(examples, play, 2, Book(tmp_path / "whole", {}))
+    evaluate(examples, play, 2, HeldoutFolder(tmp_path / "whole", {}))
     with pytest.raises(Stopped):
-        evaluate(examples, stopping(play, 3), 2, Book(out, {}))
+        evaluate(examples, stopping(play, 3), 2, HeldoutFolder(out, {}))
     with (out / "rollouts.jsonl").open("ab") as cut:
         cut.write(half)
-    evaluate(examples, noting(play, asked), 2, Book(out, {}))
+    evaluate(examples, noting(play, asked), 2, HeldoutFolder(out, {}))
     assert asked == ["pay-1", "pay-2", "pay-2", "pay-3", "pay-3", "pay-4", "pay-4"]
     assert files(out) == files(tmp_path / "whole")
     assert {"report.json", "rollouts.jsonl", "settings.json"} == files(out).keys()
-    evaluate(examples, noting(play, asked := []), 2, Book(out, {}))
+    evaluate(examples, noting(play, asked := []), 2, HeldoutFolder(out, {}))
     assert asked == []
     assert files(out) == files(tmp_path / "whole")
 
@@ -238,9 +238,9 @@ def test_what_went_wrong_is_played_again(example: Example, tmp_path: Path) -> No
             yield msgspec.structs.replace(rollout, reward=None) if gone else rollout
 
     asked: list[str] = []
-    found = evaluate(some(example), broken, 1, Book(tmp_path, {}))
+    found = evaluate(some(example), broken, 1, HeldoutFolder(tmp_path, {}))
     assert found[TRAINING]["broken"] == 2
-    found = evaluate(some(example), noting(ORACLE, asked), 1, Book(tmp_path, {}))
+    found = evaluate(some(example), noting(ORACLE, asked), 1, HeldoutFolder(tmp_path, {}))
     assert asked == ["pay-1", "pay-3"]
     assert found == evaluate(some(example), ORACLE, 1, None)
     assert len(list(read(tmp_path, Rollout))) == 5
@@ -248,18 +248,18 @@ def test_what_went_wrong_is_played_again(example: Example, tmp_path: Path) -> No
 
 def test_a_folder_of_something_else_is_refused(example: Example, tmp_path: Path) -> None:
     held, bench, corpus = (tmp_path / name for name in ("held", "bench", "corpus"))
-    evaluate(some(example), ORACLE, 1, Book(held, {"count": 5}))
+    evaluate(some(example), ORACLE, 1, HeldoutFolder(held, {"count": 5}))
     with pytest.raises(BenchmarkError, match=r"held holds a run with another count \(5, not 6\)"):
-        Book(held, {"count": 6})
+        HeldoutFolder(held, {"count": 6})
     with pytest.raises(BenchmarkError, match=r"other tasks, such as pay-4; name another --out"):
-        evaluate(some(example)[:4], ORACLE, 1, Book(held, {"count": 5}))
+        evaluate(some(example)[:4], ORACLE, 1, HeldoutFolder(held, {"count": 5}))
     Journal(bench, {"benchmark": "bfcl"}).keep(Result(id="t", group="g"))
     with pytest.raises(BenchmarkError, match=r"another benchmark \('bfcl', not 'heldout'\)"):
-        Book(bench, {})
+        HeldoutFolder(bench, {})
     corpus.mkdir()
     write(corpus / "train-00000.jsonl", [example])
     with pytest.raises(BenchmarkError, match="corpus holds no run; name another --out"):
-        Book(corpus, {})
+        HeldoutFolder(corpus, {})
     assert [path.name for path in corpus.iterdir()] == ["train-00000.jsonl"]
 
 

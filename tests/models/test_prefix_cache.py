@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from examples import pay_example  # noqa: E402
 from models.test_sampler import Reads  # noqa: E402
 from provegym.models import prefix_cache as remembering  # noqa: E402
-from provegym.models.prefix_cache import Remembering  # noqa: E402
+from provegym.models.prefix_cache import PrefixCacheSampler  # noqa: E402
 from provegym.models.sampler import Sampler  # noqa: E402
 from train.tiny import build_model, build_tokenizer  # noqa: E402
 
@@ -36,7 +36,7 @@ def reads(model: Any) -> Any:
 def test_what_conversations_begin_with_is_read_once(
     model: Any, tokenizer: Any, reads: Reads
 ) -> None:
-    sampler = Remembering(model, tokenizer, 0.0, 0)
+    sampler = PrefixCacheSampler(model, tokenizer, 0.0, 0)
     sampler.generate([[*TOOLS, 11, 12], [*TOOLS, 21]], 1)
     assert reads.counts == [42, 1]
     reads.counts.clear()
@@ -46,14 +46,14 @@ def test_what_conversations_begin_with_is_read_once(
 
 
 def test_it_says_what_a_sampler_that_forgets_says(model: Any, tokenizer: Any) -> None:
-    sampler = Remembering(model, tokenizer, 0.0, 0)
+    sampler = PrefixCacheSampler(model, tokenizer, 0.0, 0)
     first = sampler.generate([[*TOOLS, 11], [*TOOLS[:20], 40]], 12)
     again = [[*TOOLS, 11, *first[0].ids[:5], 9], [*TOOLS[:20], 40, *first[1].ids, 3], [*TOOLS, 11]]
     fresh = [Sampler(model, tokenizer, 0.0, 0).generate([each], 12)[0] for each in again]
     assert [each.ids for each in sampler.generate(again, 12)] == [each.ids for each in fresh]
 
 
-def held(sampler: Remembering) -> int:
+def held(sampler: PrefixCacheSampler) -> int:
     """How many bytes it keeps."""
     return sum(memory.shelf.size for memory in sampler.memories)
 
@@ -61,7 +61,7 @@ def held(sampler: Remembering) -> int:
 def test_a_conversation_is_kept_once_however_it_is_written_down(
     model: Any, tokenizer: Any, reads: Reads
 ) -> None:
-    sampler = Remembering(model, tokenizer, 0.0, 0)
+    sampler = PrefixCacheSampler(model, tokenizer, 0.0, 0)
     talks = [[first, *TOOLS] for first in (20, 30, 40)]
     for turn in range(6):
         reads.counts.clear()
@@ -78,7 +78,7 @@ def test_a_conversation_is_kept_once_however_it_is_written_down(
 def test_what_it_keeps_is_bounded(
     model: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sampler = Remembering(model, tokenizer, 0.0, 0)
+    sampler = PrefixCacheSampler(model, tokenizer, 0.0, 0)
     sampler.generate([[20, *TOOLS]], 1)
     one = held(sampler)
     for most, kept in {1: [50], one: [50], 2 * one: [40, 50], 3 * one - 1: [40, 50]}.items():

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from examples import pay_example  # noqa: E402
 from provegym.models import sampler  # noqa: E402
-from provegym.models.kv_cache import GROUPED, Shelf, stack  # noqa: E402
+from provegym.models.kv_cache import GROUPED, KVCache, stack  # noqa: E402
 from provegym.models.sampler import Sampler  # noqa: E402
 from train.tiny import build_model, build_tokenizer  # noqa: E402
 
@@ -160,7 +160,7 @@ def test_layers_that_forget_are_sampled_too(tokenizer: Any) -> None:
 
 
 def test_rows_of_different_lengths_end_at_the_same_place() -> None:
-    short, long = Shelf(2), Shelf(4)
+    short, long = KVCache(2), KVCache(4)
     short.update(torch.full((1, 1, 2, 3), 1.0), torch.full((1, 1, 2, 3), 1.5), 0)
     long.update(torch.full((1, 1, 4, 3), 2.0), torch.full((1, 1, 4, 3), 2.5), 0)
     both = stack([short, long], [(0, 0, 2), (0, 1, 4)], 5)

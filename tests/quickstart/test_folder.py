@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from provegym.quickstart.folder import STATE, Desk, digest
+from provegym.quickstart.folder import STATE, QuickstartFolder, digest
 from provegym.quickstart.plan import LAPTOP
 from provegym.trace import BadFile
 
 
-def desk(folder: Path) -> Desk:
+def desk(folder: Path) -> QuickstartFolder:
     """A desk as a new process finds it."""
-    made = Desk(folder, LAPTOP, Console(file=io.StringIO()))
+    made = QuickstartFolder(folder, LAPTOP, Console(file=io.StringIO()))
     made.open()
     return made
 

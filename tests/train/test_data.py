@@ -7,7 +7,7 @@ from examples import pay_example
 from provegym import servers
 from provegym.trace import Example, Provenance
 from provegym.train.data import CHUNK, keep_out, spread
-from provegym.train.prefetch import Ahead
+from provegym.train.prefetch import Prefetcher
 
 EXAMPLE = pay_example()
 
@@ -37,7 +37,7 @@ def test_the_worlds_of_the_next_step_are_drawn_ahead(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(
         servers.load("banking"), "world", lambda seed: drawn.append(seed) or world(seed)
     )
-    ahead = Ahead(list(examples), examples)
+    ahead = Prefetcher(list(examples), examples)
     ahead.wait()
     ahead.draw(["e1", "e1", "e2", "e2"])
     ahead.wait()
@@ -49,7 +49,7 @@ def test_the_worlds_of_the_next_step_are_drawn_ahead(monkeypatch: pytest.MonkeyP
 
 def test_an_example_without_a_server_has_no_world() -> None:
     bare: Example = msgspec.structs.replace(EXAMPLE, id="bare", server="")
-    ahead = Ahead(["bare"], {"bare": bare})
+    ahead = Prefetcher(["bare"], {"bare": bare})
     ahead.draw(["bare"])
     ahead.wait()
     assert not ahead.thread.is_alive()

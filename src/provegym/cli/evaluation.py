@@ -28,7 +28,7 @@ from provegym.cli.benchmarks import Out, app
 
 if TYPE_CHECKING:
     from provegym.evals.compare import Difference
-    from provegym.evals.heldout import Book
+    from provegym.evals.heldout import HeldoutFolder
     from provegym.evals.measure import Estimate
     from provegym.players.local import Limits
     from provegym.players.remote import Play
@@ -183,14 +183,14 @@ def evaluate_model(
         fail(f"{why} With --out, the same command plays them again")
 
 
-def _book(out: Path | None, told: dict[str, Any]) -> "Book | None":
+def _book(out: Path | None, told: dict[str, Any]) -> "HeldoutFolder | None":
     """The folder of the run, if --out is given."""
-    from provegym.evals.heldout import Book
+    from provegym.evals.heldout import HeldoutFolder
 
     if out is None:
         return None
     check_folder(out)
-    return Book(out, told)
+    return HeldoutFolder(out, told)
 
 
 def _play(player: HeldoutPlayer, batch: int, done: int) -> "Play":

@@ -21,7 +21,7 @@ from rich.progress import Progress
 
 from provegym import servers
 from provegym.conversation.kinds import SHARES, Place, Shape, candidate, shape
-from provegym.corpus.near_copies import Keeper
+from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import ALL_WORLDS, HELD_OUT, TRAIN_WORLDS
 from provegym.files import Append, appending, write_atomically
@@ -169,7 +169,7 @@ class Corpus:
     def __init__(self, order: Order) -> None:
         self.order = order
         self.state = order.out / "progress.json"
-        self.keeper = Keeper()
+        self.keeper = Deduplicator()
         self.at = self.kept = 0
         self.part = order.parts[0]
         self.funnel: dict[str, Counter[str]] = {part.name: Counter() for part in order.parts}

@@ -16,7 +16,7 @@ from provegym.conversation.foreign import KINDS, WORLD, asks_of, candidate, shap
 from provegym.conversation.ground import explored
 from provegym.conversation.kinds import Place, Shape
 from provegym.corpus.corpus import IDLE_ROUNDS, MIXES, Corpus, DrawJob, Drawn, Made, Order, judge
-from provegym.corpus.near_copies import Keeper
+from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.hosts.foreign import ForeignServer
 from provegym.hosts.inline import HostError
@@ -49,7 +49,7 @@ class ForeignOrder(Order):
         return (CorpusPart("train", self.size, self.servers, mix),)
 
 
-class Loose(Quotas):
+class LooseQuotas(Quotas):
     """Quotas that count only the kinds of examples."""
 
     def wants(self, server: str, shape: Shape) -> bool:
@@ -57,7 +57,7 @@ class Loose(Quotas):
         return self.left[server, shape.kind] > 0
 
 
-class LooseKeeper(Keeper):
+class LooseKeeper(Deduplicator):
     """Deduplication as for at least 100 examples, because a server may have few tools."""
 
     def objection(self, example: Example, of_server: int) -> str:
@@ -89,7 +89,7 @@ class ForeignCorpus(Corpus):
 
     def _begin(self) -> None:
         super()._begin()
-        self.quotas = Loose(self.part)
+        self.quotas = LooseQuotas(self.part)
 
     @property
     def asked(self) -> str:

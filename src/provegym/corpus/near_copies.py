@@ -16,7 +16,7 @@ MOST_SEQUENCE = 0.02
 MOST_TOOL = 0.68
 
 
-class Keeper:
+class Deduplicator:
     """Remembers the examples that were kept, and says why another one is too similar to them."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from provegym import servers
 from provegym.corpus.corpus import DrawJob, Made, draw
-from provegym.corpus.near_copies import Keeper
+from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import HELD_OUT, TRAIN_WORLDS
 from provegym.evals.environments import BenchmarkError
@@ -81,7 +81,7 @@ class Drawer:
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.kept: list[Example] = []
-        self.names, self.keeper, self.round = names, Keeper(), 0
+        self.names, self.keeper, self.round = names, Deduplicator(), 0
         self.next = dict.fromkeys(names, 0)
 
     def fill(self, count: int) -> None:
@@ -108,7 +108,7 @@ class Drawer:
             self.kept.append(example)
 
 
-class Book(ResultsFolder[Rollout]):
+class HeldoutFolder(ResultsFolder[Rollout]):
     """The folder of a held-out run; only rollouts that went wrong are played again."""
 
     def __init__(self, folder: Path, settings: Json) -> None:
@@ -141,7 +141,9 @@ def marked(name: str) -> str:
     return f"{name}, weights {mark.hexdigest()[:12]}" if files else name
 
 
-def evaluate(examples: Sequence[Example], player: Play, samples: int, book: Book | None) -> Json:
+def evaluate(
+    examples: Sequence[Example], player: Play, samples: int, book: HeldoutFolder | None
+) -> Json:
     """Play every task `samples` times, except what is played already, and report on all."""
     asked = [example for example in examples for _ in range(samples)]
     found: list[Rollout | None] = book.held(asked) if book else [None] * len(asked)

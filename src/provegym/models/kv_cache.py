@@ -14,7 +14,7 @@ GROUPED = "provegym_grouped"
 ALIKE = ("sdpa", "provegym")
 
 
-class Shelf:
+class KVCache:
     """The KV cache: the keys and values of each layer, with shape [rows, heads, room, size]."""
 
     is_compileable = False
@@ -66,9 +66,9 @@ class Shelf:
         self.values = [part[rows] for part in self.values]
 
 
-def stack(shelves: Sequence[Shelf], spans: Sequence[tuple[int, int, int]], room: int) -> Shelf:
+def stack(shelves: Sequence[KVCache], spans: Sequence[tuple[int, int, int]], room: int) -> KVCache:
     """Build a batch: copy a span (row, begin, end) of each cache into a row, aligned at the end."""
-    made, width = Shelf(room), max(end - begin for _, begin, end in spans)
+    made, width = KVCache(room), max(end - begin for _, begin, end in spans)
     for layer, (keys, values) in enumerate(zip(shelves[0].keys, shelves[0].values, strict=True)):
         shape = (len(spans), keys.shape[1], room)
         made.keys.append(keys.new_zeros((*shape, keys.shape[3])))

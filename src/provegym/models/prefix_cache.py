@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from provegym.models.kv_cache import Shelf, stack
+from provegym.models.kv_cache import KVCache, stack
 from provegym.models.sampler import MOST_KEPT, Continuation, Sampler
 
 
@@ -12,10 +12,10 @@ class Memory(NamedTuple):
 
     ids: list[int]
     given: int
-    shelf: Shelf
+    shelf: KVCache
 
 
-class Remembering(Sampler):
+class PrefixCacheSampler(Sampler):
     """A sampler with a prefix cache of bounded size, for requests of many conversations.
 
     Tasks of a benchmark share a prefix, the tools. A conversation comes back after every reply, but
@@ -26,8 +26,8 @@ class Remembering(Sampler):
         super().__init__(model, tokenizer, temperature, seed)
         self.memories: list[Memory] = []
 
-    def _read_one(self, context: list[int]) -> tuple[Shelf, Any]:
-        shelf, known = Shelf(len(context)), 0
+    def _read_one(self, context: list[int]) -> tuple[KVCache, Any]:
+        shelf, known = KVCache(len(context)), 0
         if self.memories:
             shared = [_shared(each.ids, context) for each in self.memories]
             at = max(range(len(shared)), key=shared.__getitem__)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from provegym.models.kv_cache import ALIKE, GROUPED, Shelf, register, stack
+from provegym.models.kv_cache import ALIKE, GROUPED, KVCache, register, stack
 from provegym.models.optional import need
 from provegym.models.source import Sampled
 
@@ -42,7 +42,7 @@ class Sampler:
         self.chance = self.torch.Generator(device=model.device).manual_seed(seed)
         layers = need("transformers").DynamicCache(config=model.config).layers
         self.remembers = {type(layer).__name__ for layer in layers} == {"DynamicLayer"}
-        self.kept: list[tuple[list[int], Shelf]] = []
+        self.kept: list[tuple[list[int], KVCache]] = []
 
     def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
         """One continuation of each context, until the model ends it or after `most` tokens.
@@ -91,7 +91,7 @@ class Sampler:
 
     def _read(self, contexts: list[list[int]], room: int) -> tuple[Any, Any]:
         """Read each distinct context once, starting from its prefix in the kept KV caches."""
-        found: dict[tuple[int, ...], tuple[Shelf, Any]] = {}
+        found: dict[tuple[int, ...], tuple[KVCache, Any]] = {}
         for context in contexts:
             if tuple(context) not in found:
                 found[tuple(context)] = self._read_one(context)
@@ -100,9 +100,9 @@ class Sampler:
         spans = [(0, 0, len(context)) for context in contexts]
         return stack(shelves, spans, room), self.torch.cat(logits)
 
-    def _read_one(self, context: list[int]) -> tuple[Shelf, Any]:
+    def _read_one(self, context: list[int]) -> tuple[KVCache, Any]:
         begun = [(len(ids), shelf) for ids, shelf in self.kept if context[: len(ids)] == ids]
-        shelf, known = Shelf(len(context)), 0
+        shelf, known = KVCache(len(context)), 0
         if begun:
             most, held = max(begun, key=lambda each: each[0])
             known = min(most, len(context) - 1)

@@ -17,7 +17,7 @@ from provegym.models.codec import harmless, reader
 from provegym.models.endpoint import EndpointError
 from provegym.models.local import embedded, load, load_tokenizer
 from provegym.models.optional import need
-from provegym.models.prefix_cache import Remembering
+from provegym.models.prefix_cache import PrefixCacheSampler
 from provegym.models.source import Rounds, Source
 from provegym.trace import Json, Reply
 
@@ -145,7 +145,7 @@ def serve(weights: Weights) -> ServedModel:
     model, tokenizer = load(weights.model, weights.adapter, "cuda" if cuda else "cpu")
     if weights.adapter:
         model = model.merge_and_unload()
-    sampler = Remembering(model, tokenizer, weights.temperature, 0)
+    sampler = PrefixCacheSampler(model, tokenizer, weights.temperature, 0)
     return ServedModel(Rounds(sampler.generate), tokenizer, weights, _longest(model.config))
 
 

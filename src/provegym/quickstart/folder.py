@@ -39,7 +39,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 @dataclass
-class Desk:
+class QuickstartFolder:
     """The folder of a quickstart, its plan, and the records of its steps."""
 
     folder: Path
@@ -148,4 +148,4 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-Work = Callable[[Desk, Progress], tuple[str, Figures]]
+Work = Callable[[QuickstartFolder, Progress], tuple[str, Figures]]

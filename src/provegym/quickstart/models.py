@@ -18,7 +18,7 @@ from provegym.models.optional import need
 from provegym.models.sampler import Sampler
 from provegym.models.source import Sampled
 from provegym.players.local import Local
-from provegym.quickstart.folder import Desk, Figures
+from provegym.quickstart.folder import Figures, QuickstartFolder
 from provegym.quickstart.plan import device, recipe
 from provegym.trace import Example, Rollout, line, read
 from provegym.train import trl
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
 BASE, TRAINED = "base", "trained"
 
 
-def base(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+def base(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
     """Play the tasks with the embedded model, without an adapter."""
     told, figures = _play(desk, bar, BASE, None)
     return f"{EMBEDDED} as it comes: {told}", figures
 
 
-def trained(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+def trained(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
     """Play the tasks with the LoRA adapter that the package ships."""
     told, figures = _play(desk, bar, TRAINED, shipped())
     return f"the same with the shipped adapter: {told}", figures
 
 
-def grpo(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+def grpo(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
     """Take a few GRPO steps from the shipped adapter, or resume them."""
     settings = recipe(desk.plan, desk.corpus, shipped())
     with hushed(desk.log):
@@ -70,7 +70,7 @@ def grpo(desk: Desk, bar: Progress) -> tuple[str, Figures]:
 class Lesson(Run):
     """A training run that shows its progress in the quickstart's console."""
 
-    def __init__(self, desk: Desk, bar: Progress, settings: Any) -> None:
+    def __init__(self, desk: QuickstartFolder, bar: Progress, settings: Any) -> None:
         self.desk, self.bar = desk, bar
         resume = (desk.run / "recipe.toml").exists()
         super().__init__(desk.run, settings, write_recipe(settings), resume)
@@ -103,7 +103,9 @@ class Lesson(Run):
         )
 
 
-def _play(desk: Desk, bar: Progress, name: str, adapter: Path | None) -> tuple[str, Figures]:
+def _play(
+    desk: QuickstartFolder, bar: Progress, name: str, adapter: Path | None
+) -> tuple[str, Figures]:
     """Play the tasks that are not played yet, and summarise all rollouts."""
     examples, file = list(read(desk.tasks, Example)), desk.rollouts(name)
     known = {rollout.example.id for rollout in _held(file)}
@@ -134,7 +136,9 @@ def _held(file: Path) -> Iterator[Rollout]:
 class QuickstartPlayer:
     """A model that plays tasks and shows its progress."""
 
-    def __init__(self, desk: Desk, bar: Progress, task: Any, adapter: Path | None) -> None:
+    def __init__(
+        self, desk: QuickstartFolder, bar: Progress, task: Any, adapter: Path | None
+    ) -> None:
         self.bar, self.task, self.limits = bar, task, desk.plan.play
         self.batch = desk.plan.tasks
         model, tokenizer = load("embedded", adapter, device())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provegym import __version__
 from provegym.evals.measure import PARTS, has_gold, success
-from provegym.quickstart.folder import Desk, Entry
+from provegym.quickstart.folder import Entry, QuickstartFolder
 from provegym.rewards import BEST, WEIGHTS, paid
 from provegym.templates import fill
 from provegym.trace import Rollout
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LONG = 221
 
 
-def write_page(desk: Desk, report: "Report") -> None:
+def write_page(desk: QuickstartFolder, report: "Report") -> None:
     """Write the report as one HTML file; its pictures are inside."""
     plots = {name: desk.folder / "plots" / f"{name}.svg" for name in report.pictures}
     images = {name: b64encode(plot.read_bytes()).decode() for name, plot in plots.items()}

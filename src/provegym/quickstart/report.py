@@ -7,7 +7,7 @@ from provegym.evals.heldout import group
 from provegym.evals.measure import Estimate, measure
 from provegym.models.optional import NotInstalled
 from provegym.players.scripted import SCRIPTS
-from provegym.quickstart.folder import Desk
+from provegym.quickstart.folder import QuickstartFolder
 from provegym.quickstart.page import write_page
 from provegym.quickstart.pictures import draw_lesson, draw_scores
 from provegym.rollout import play_script
@@ -58,7 +58,7 @@ class Report:
         return max(found, default=0)
 
 
-def make_report(desk: Desk) -> Report:
+def make_report(desk: QuickstartFolder) -> Report:
     """Score the rollouts, draw the plots and write the HTML report."""
     played = rollouts(desk)
     scores = score(played)
@@ -68,7 +68,7 @@ def make_report(desk: Desk) -> Report:
     return report
 
 
-def rollouts(desk: Desk) -> dict[str, list[Rollout]]:
+def rollouts(desk: QuickstartFolder) -> dict[str, list[Rollout]]:
     """The rollouts of each player: scripts play now, models only if their step is done."""
     examples = list(read(desk.tasks, Example))
     played = {}
@@ -92,7 +92,7 @@ def score(played: Mapping[str, list[Rollout]]) -> Scores:
     }
 
 
-def pictures(desk: Desk, scores: Scores) -> list[str]:
+def pictures(desk: QuickstartFolder, scores: Scores) -> list[str]:
     """Draw the plots and return their names; none if matplotlib is not installed."""
     folder, drawn = desk.folder / "plots", []
     try:
@@ -106,7 +106,7 @@ def pictures(desk: Desk, scores: Scores) -> list[str]:
     return drawn
 
 
-def lesson(desk: Desk) -> str:
+def lesson(desk: QuickstartFolder) -> str:
     """A sentence that says that so few GRPO steps show nothing, and where results are."""
     if not (found := desk.figures("grpo")):
         return ""
@@ -117,7 +117,7 @@ def lesson(desk: Desk) -> str:
     )
 
 
-def where_next(desk: Desk) -> list[tuple[str, str]]:
+def where_next(desk: QuickstartFolder) -> list[tuple[str, str]]:
     """Commands to go on with, and what each is for."""
     found = [
         ("provegym demo maps", "a task on one server, call by call"),

@@ -14,7 +14,7 @@ from provegym.evals.measure import Estimate
 from provegym.models.local import shipped, weights
 from provegym.models.optional import NotInstalled, check
 from provegym.quickstart import models, steps
-from provegym.quickstart.folder import Desk, Work, digest
+from provegym.quickstart.folder import QuickstartFolder, Work, digest
 from provegym.quickstart.plan import GPU, LAPTOP, cores, device
 from provegym.quickstart.report import METRICS, PLAYERS, Report, make_report
 
@@ -63,7 +63,7 @@ def run(folder: Path, console: Console, fresh: bool = False) -> None:
         plan, where = (GPU, "a GPU") if device() == "cuda" else (LAPTOP, f"{cores()} CPU cores")
     except NotInstalled:
         plan, where = LAPTOP, f"{cores()} CPU cores"
-    desk = Desk(folder, plan, console)
+    desk = QuickstartFolder(folder, plan, console)
     desk.open()
     if fresh:
         desk.clear((*MADE, *(file for step in STEPS for file in step.files)))
@@ -82,7 +82,7 @@ def run(folder: Path, console: Console, fresh: bool = False) -> None:
     _show_next(desk, report, perf_counter() - began)
 
 
-def _work(desk: Desk) -> dict[str, list[str]]:
+def _work(desk: QuickstartFolder) -> dict[str, list[str]]:
     """Run the steps that can run; return the others, by what is missing."""
     missing: dict[str, list[str]] = {}
     for step in STEPS:
@@ -95,7 +95,7 @@ def _work(desk: Desk) -> dict[str, list[str]]:
     return missing
 
 
-def _do(desk: Desk, step: Stage, key: str) -> None:
+def _do(desk: QuickstartFolder, step: Stage, key: str) -> None:
     """Run a step, unless it is done, and print its result."""
     kept = not desk.begin(step.name, key, step.files)
     if not kept:
@@ -113,7 +113,7 @@ def _do(desk: Desk, step: Stage, key: str) -> None:
     desk.console.print(line, highlight=False)
 
 
-def _show_next(desk: Desk, report: Report, seconds: float) -> None:
+def _show_next(desk: QuickstartFolder, report: Report, seconds: float) -> None:
     console, page = desk.console, desk.folder / "report.html"
     console.print(f"\n[bold]{escape(str(page))}[/bold] has it all; it took {_span(seconds)}")
     # Commands are never wrapped, so that they can be copied.
@@ -122,7 +122,7 @@ def _show_next(desk: Desk, report: Report, seconds: float) -> None:
         console.print(told, highlight=False, soft_wrap=True)
 
 
-def _show(desk: Desk, report: Report) -> None:
+def _show(desk: QuickstartFolder, report: Report) -> None:
     """The scores as a table, group by group."""
     for name, players in report.scores.items():
         title = f"{name}, {report.tasks(name, 'reward')} tasks"

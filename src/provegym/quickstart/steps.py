@@ -12,7 +12,7 @@ from provegym.evals.heldout import group, tasks
 from provegym.evals.measure import has_gold, measure
 from provegym.play import verify_file
 from provegym.players.scripted import SCRIPTS
-from provegym.quickstart.folder import Desk, Figures
+from provegym.quickstart.folder import Figures, QuickstartFolder
 from provegym.quickstart.plan import cores
 from provegym.rewards import BEST
 from provegym.rollout import play_script
@@ -28,7 +28,7 @@ KINDS = {
 }
 
 
-def worlds(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+def worlds(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
     """Play the demo task of every server."""
     found = walk(SEED)
     told = (
@@ -39,7 +39,7 @@ def worlds(desk: Desk, bar: Progress) -> tuple[str, Figures]:
     return told, dict(found)
 
 
-def corpus(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+def corpus(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
     """Make verified examples; four servers are held out."""
     order = Order(desk.plan.examples, 0, desk.corpus, workers=cores(), split="servers")
     made = Corpus(order)
@@ -57,7 +57,7 @@ def corpus(desk: Desk, bar: Progress) -> tuple[str, Figures]:
     return told, {"kinds": dict(kinds), "kept": kept, "candidates": all_drawn}
 
 
-def contract(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+def contract(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
     """Verify every example again, as read from its file."""
     failed, count = verify_file(desk.corpus, bar)
     if failed:
@@ -71,7 +71,7 @@ def contract(desk: Desk, bar: Progress) -> tuple[str, Figures]:
     return told, {"examples": count}
 
 
-def choose(desk: Desk, bar: Progress) -> tuple[str, Figures]:
+def choose(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
     """Make held-out tasks, and keep the shortest of each group so that a laptop can play."""
     bar.add_task("drawing tasks", total=None)
     found: dict[str, list[Rollout]] = {}

@@ -11,7 +11,7 @@ from provegym.toolbox import Toolbox
 from provegym.trace import Example
 
 
-class Ahead:
+class Prefetcher:
     """Knows the order of the examples, and draws the worlds of the next ones in a thread."""
 
     def __init__(self, order: Sequence[str], examples: Mapping[str, Example]) -> None:

@@ -30,7 +30,7 @@ from provegym.trace import Example, Json
 from provegym.train import packed
 from provegym.train.data import spread
 from provegym.train.precision import Base, suit
-from provegym.train.prefetch import Ahead
+from provegym.train.prefetch import Prefetcher
 from provegym.train.recipe import Grpo, Recipe
 from provegym.train.run import Run, TrainError
 from provegym.train.sft import encode, pace
@@ -60,7 +60,7 @@ def train(
             model=model,
             args=arguments(recipe, run, model.device.type),
             reward_funcs=reward,
-            rollout_func=Roller(recipe, run, codec, Base(model), Ahead(rows, examples)),
+            rollout_func=Roller(recipe, run, codec, Base(model), Prefetcher(rows, examples)),
             train_dataset=need("datasets").Dataset.from_dict({"prompt": rows}),
             processing_class=tokenizer,
             callbacks=[run.watch()],
@@ -90,7 +90,9 @@ def without_garbage() -> Iterator[None]:
 class Roller:
     """The rollout function that TRL calls at each generation."""
 
-    def __init__(self, recipe: Recipe, run: Run, codec: Codec, base: Base, ahead: Ahead) -> None:
+    def __init__(
+        self, recipe: Recipe, run: Run, codec: Codec, base: Base, ahead: Prefetcher
+    ) -> None:
         self.recipe, self.run, self.codec, self.base, self.ahead = recipe, run, codec, base, ahead
 
     # TRL reads the name of the function for its logs.
