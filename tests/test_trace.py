@@ -16,7 +16,6 @@ from provegym.trace import (
     Call,
     Claim,
     Example,
-    Mention,
     Path,
     Provenance,
     Ref,

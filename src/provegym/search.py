@@ -5,7 +5,7 @@ up to a fixed number of calls. An example must pay for every solution found here
 agent that takes such a solution would lose reward.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations, product
@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from provegym.kernel import Session
-from provegym.language.values import Scalar, leaves, normal
+from provegym.language.values import InContext, Scalar, in_context, normal
+from provegym.rewards.evidence import is_in
 from provegym.toolbox import Toolbox
-from provegym.trace import Json, point
+from provegym.trace import Fact, Json
 
 MOST_CALLS = 4_000
 MOST_READS = 24
@@ -33,21 +34,25 @@ class Read(NamedTuple):
     after: int | None
 
 
-class Wanted(NamedTuple):
-    """A goal: a test of a read's result, and JSON that every passing result contains."""
+class Wanted:
+    """A goal: a fact that a read's result must show."""
 
-    test: Callable[[Any], bool]
-    json: str = ""
+    def __init__(self, fact: Fact) -> None:
+        self.fact = fact
+        texts = [v for v in (*fact.about[:1], *fact.fields.values()) if isinstance(v, Scalar)]
+        # JSON that every result with this fact contains. Only numbers have one form in JSON.
+        self.json = max((_json(value) for value in texts[:1]), key=len, default="")
 
 
 class Seen:
     """The result of a read, decoded on first use."""
 
-    __slots__ = ("_value", "text")
+    __slots__ = ("_records", "_value", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._value: Any = None
+        self._records: list[InContext] = []
 
     @property
     def value(self) -> Any:
@@ -57,8 +62,17 @@ class Seen:
         return self._value
 
     def has(self, want: Wanted) -> bool:
-        """Whether the result meets a goal."""
-        return want.json in self.text and want.test(self.value)
+        """Whether the result shows the fact of a goal."""
+        if want.json not in self.text:
+            return False
+        if not self._records:
+            self._records = list(in_context(self.value))
+        return any(is_in(want.fact, record) for record in self._records)
+
+
+def _json(value: Scalar) -> str:
+    """The JSON of a key or a text; empty for what results may write in another way."""
+    return msgspec.json.encode(value).decode() if isinstance(value, str) else ""
 
 
 # A solution: reads that together yield everything wanted.
@@ -88,10 +102,6 @@ class Seeker:
                 self.keys.update(keys)
                 useful += [read for read, _ in self._try(keys, number) if read.yields]
         return [read for read, _ in first], useful
-
-    def complete_reads(self, known: list[Scalar]) -> list[Read]:
-        """The single reads that yield everything wanted."""
-        return [r for r, _ in self._try(known, None) if len(r.yields) == len(self.wanted)]
 
     def roads(self, said: list[Scalar], length: int) -> list[Road]:
         """The sets of at most `length` reads that yield everything wanted, shortest first."""
@@ -176,59 +186,6 @@ def _fitting(schema: Json, known: list[Scalar]) -> Iterator[Scalar]:
                 yield value
         elif not isinstance(value, bool) and ("integer" in kinds or "number" in kinds):
             yield value
-
-
-def yields_value(value: Scalar, known_by: Iterable[Scalar]) -> Wanted:
-    """The goal of a lookup: this value, in a record that also holds one of the `known_by` values.
-
-    Without them an agent could not tell what an id stands for.
-    """
-    form, marks = normal(value), {normal(mark) for mark in known_by}
-
-    def is_shown(node: Any) -> bool:
-        if isinstance(node, list):
-            return any(is_shown(part) for part in node)
-        if not isinstance(node, dict):
-            return False
-        held = {normal(part) for part in node.values() if isinstance(part, Scalar)}
-        if form in held and (not marks or marks & {normal(leaf) for leaf in leaves(node)}):
-            return True
-        return any(is_shown(part) for part in node.values())
-
-    return Wanted(is_shown, msgspec.json.encode(value).decode())
-
-
-def yields_answer(result: Json, pointers: Iterable[str], about: Iterable[Scalar]) -> Wanted:
-    """The goal of a question: the same fields with equal values, in a record about the same thing.
-
-    `pointers` are JSON pointers into the reference result.
-    """
-    names = {pointer.rpartition("/")[2]: point(result, pointer)[1] for pointer in pointers}
-    forms = frozenset(normal(value) for value in about)
-    held = max((msgspec.json.encode(value).decode() for value in names.values()), key=len)
-    return Wanted(lambda value: find_answer(value, names, forms) is not None, held)
-
-
-def find_answer(
-    value: Any,
-    names: Json,
-    about: frozenset[str],
-    place: str = "",
-    seen: frozenset[str] = frozenset(),
-) -> list[str] | None:
-    """JSON pointers to these fields in a record that, with its parents, holds all of `about`."""
-    if isinstance(value, list):
-        parts: Iterable[tuple[Any, Any]] = enumerate(value)
-    elif isinstance(value, dict):
-        seen |= {normal(part) for part in value.values() if isinstance(part, Scalar)}
-        same = all(name in value and value[name] == wanted for name, wanted in names.items())
-        if same and about <= seen | {normal(leaf) for leaf in leaves(value)}:
-            return [f"{place}/{name}" for name in names]
-        parts = value.items()
-    else:
-        return None
-    found = (find_answer(part, names, about, f"{place}/{name}", seen) for name, part in parts)
-    return next((pointers for pointers in found if pointers), None)
 
 
 def key_leaves(result: Any, marks: set[str]) -> list[Scalar]:

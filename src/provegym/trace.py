@@ -38,7 +38,7 @@ class Edge(Stored, frozen=True):
 
 
 class Alternative(Stored, frozen=True):
-    """Another call that was verified, on this world, to yield what its step yields."""
+    """Another call that serves a step as well, named one by one."""
 
     tool: str
     arguments: Json = {}
@@ -55,10 +55,34 @@ class Ref(Stored, frozen=True):
     literal: Any
 
 
+class Fact(Stored, frozen=True):
+    """What one record of a result shows: these fields, in a record about these values.
+
+    The values of `about` stand in the record itself or in the records that contain it.
+    """
+
+    fields: Json = {}
+    about: tuple[Any, ...] = ()
+
+
+class Evidence(Stored, frozen=True):
+    """Why a read is in a path: the facts in its result that later calls or the answer need.
+
+    Any read that shows all `facts` does as well, unless the evidence is `tied` to the call: then
+    nothing in the result tells what it is about, and only the same tool with equal arguments does.
+    Arguments equal to their `defaults` make no difference.
+    """
+
+    facts: tuple[Fact, ...] = ()
+    tied: bool = False
+    defaults: Json = {}
+
+
 class Step(Stored, frozen=True):
     """One reference call. Its arguments are JSON; a `Ref` may replace a value at any depth.
 
-    `answers` are JSON pointers to the values in its result that answer the user's question.
+    `answers` are JSON pointers to the values in its result that answer the user's question, and
+    `values` are those values. A read has `evidence`. `alternatives` are other calls that do as well.
     """
 
     turn: int
@@ -66,6 +90,8 @@ class Step(Stored, frozen=True):
     arguments: Json = {}
     writes: bool = False
     answers: tuple[str, ...] = ()
+    values: tuple[Any, ...] = ()
+    evidence: Evidence | None = None
     needs: tuple[Edge, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
 
@@ -138,15 +164,6 @@ class RelationClaim(Stored, frozen=True):
     at: str
 
 
-class Mention(Stored, frozen=True):
-    """A turn names a record by the value of a field that no other record of its table shares."""
-
-    turn: int
-    table: str
-    field: str
-    value: str
-
-
 class Provenance(Stored, frozen=True):
     """How an example was made, with claims about it that `provegym verify` checks.
 
@@ -165,7 +182,6 @@ class Provenance(Stored, frozen=True):
     - `would_serve`: the hidden tools that could serve it
     - `why`: why there is nothing to call: "no_tool", "missing", "knowledge", "beyond", "smalltalk"
     - `elsewhere`: the server that could serve a request which no tool here serves
-    - `mentions`: records named by the value of one of their fields
     - `model`, `tokens`: the model that was the teacher, and the tokens it wrote for this example
     - `transcript`: the conversation as chat messages, where a teacher or a source gave one
     - `first_turn_of`: the id of the longer example that this one is the first turn of
@@ -184,7 +200,6 @@ class Provenance(Stored, frozen=True):
     would_serve: tuple[str, ...] = ()
     why: str = ""
     elsewhere: str = ""
-    mentions: tuple[Mention, ...] = ()
     model: str = ""
     tokens: int | None = None
     transcript: tuple[Json, ...] = ()
@@ -277,6 +292,24 @@ class Reward(Stored, frozen=True):
     greedy: bool = False
 
 
+class Verdict(Stored, frozen=True):
+    """Whether a rollout succeeded, in three parts; success is all of them.
+
+    `state`: the final world is right, and the evidence for each answer was seen. `answer`: the
+    replies say what was asked, ask for what is missing, and claim no deed that was not done.
+    `ended`: the conversation came to its end.
+    """
+
+    state: bool = False
+    answer: bool = False
+    ended: bool = False
+
+    @property
+    def success(self) -> bool:
+        """All three."""
+        return self.state and self.answer and self.ended
+
+
 class Rollout(Stored, frozen=True, tag_field="schema", tag=SCHEMA):
     """The messages and calls of a policy on an example, with the final diff and the reward."""
 
@@ -289,6 +322,7 @@ class Rollout(Stored, frozen=True, tag_field="schema", tag=SCHEMA):
     tokens: int = 0
     outcome: tuple[Change, ...] = ()
     reward: Reward | None = None
+    verdict: Verdict | None = None
 
 
 def _with_refs(value: Any) -> Any:

@@ -5,7 +5,8 @@ Imported by tests and, in a framework's environment, by what they drive there.
 
 from pathlib import Path
 
-from provegym.players.scripted import SCRIPTS, Script, tool_call
+from provegym.players.plan import tool_call
+from provegym.players.scripted import SCRIPTS, Script
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, ToolCall, read
 

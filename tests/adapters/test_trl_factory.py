@@ -22,7 +22,8 @@ from trl.chat_template_utils import qwen3_chat_template
 
 from provegym import servers
 from provegym.adapters.trl import environments, first_turn, reward, row
-from provegym.players.scripted import noop, oracle, tool_call
+from provegym.players.plan import tool_call
+from provegym.players.scripted import noop, oracle
 from provegym.rollout import play_replies, play_script
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Reply, ToolCall, read, write

@@ -17,7 +17,8 @@ import msgspec
 import pytest
 
 from provegym.models.dialects import openai
-from provegym.players.scripted import SCRIPTS, Script, tool_call
+from provegym.players.plan import tool_call
+from provegym.players.scripted import SCRIPTS, Script
 from provegym.rewards import rescore
 from provegym.rollout import play
 from provegym.toolbox import Toolbox

@@ -8,7 +8,8 @@ import pytest
 
 from provegym.corpus.imports import argument, examples, rows, schema, write_examples
 from provegym.corpus.transcript import transcript
-from provegym.players.scripted import Script, noop, tool_call
+from provegym.players.plan import tool_call
+from provegym.players.scripted import Script, noop
 from provegym.rollout import play_script
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, ToolboxSpec, line, read

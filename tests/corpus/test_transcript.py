@@ -8,10 +8,11 @@ import msgspec
 import pytest
 
 from examples import pay_example
-from provegym.corpus.transcript import TOGETHER, together, transcript
+from provegym.corpus.transcript import transcript
 from provegym.kernel import Session
 from provegym.language.replies import deed, phrases, question, slot_name, spoken
 from provegym.models.dialects import openai
+from provegym.players.plan import TOGETHER, together
 from provegym.players.scripted import Script
 from provegym.rewards.success import succeeded
 from provegym.rollout import play_script

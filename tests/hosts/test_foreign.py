@@ -26,7 +26,7 @@ from provegym.hosts.foreign_schema import tidy
 from provegym.kernel import Session
 from provegym.kernel.session import MAX_RESULT_BYTES
 from provegym.players.scripted import SCRIPTS
-from provegym.rewards.success import same_outcome
+from provegym.rewards.outcome import same_outcome
 from provegym.rollout import play_script
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Step, Turn

@@ -7,7 +7,7 @@ import pytest
 from conversation.talks import Drawn, every_goal, goals
 from provegym.kernel import Record, Seed, Server, Session, State, Table, table
 from provegym.language.values import leaves
-from provegym.rewards.success import same_outcome
+from provegym.rewards.outcome import same_outcome
 from provegym.servers import load, names
 from provegym.toolbox import Toolbox, fits
 from provegym.verify.serving import serving

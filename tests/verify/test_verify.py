@@ -9,13 +9,13 @@ import pytest
 from data.draft import Draft, Wanted, drafts, make
 from provegym.kernel import Change
 from provegym.players.scripted import oracle
-from provegym.rewards.success import same_outcome, succeeded
+from provegym.rewards.outcome import same_outcome
+from provegym.rewards.success import succeeded
 from provegym.rollout import play_script
 from provegym.trace import (
     Alternative,
     Edge,
     Example,
-    Mention,
     Path,
     Provenance,
     Ref,

@@ -17,7 +17,8 @@ import msgspec
 
 from provegym.adapters.episode import check
 from provegym.models.dialects import openai
-from provegym.players.scripted import oracle, tool_call
+from provegym.players.plan import tool_call
+from provegym.players.scripted import oracle
 from provegym.rollout import Player, play_replies, play_script
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Path, Provenance, ToolboxSpec

@@ -25,7 +25,7 @@ from provegym.language.personas import answer as style_answer
 from provegym.language.phrasing import Said, Voice
 from provegym.language.sentences import join, sentences
 from provegym.language.things import noun_of, survey
-from provegym.language.values import leaves
+from provegym.language.values import leaves, made_up
 from provegym.search import Road
 from provegym.servers import people
 from provegym.toolbox import Toolbox
@@ -196,7 +196,7 @@ class Draft:
         """Begin a turn: time passes, and the entities are surveyed again if they may differ."""
         session = self.session.fork()
         session.advance(minutes)
-        voice = replace(self.voice, now=session.now)
+        voice = replace(self.voice, now=session.now, fresh=frozenset())
         if self.has_written or minutes:
             voice = replace(voice, survey=survey(session))
         opened = replace(self, session=session, minutes=minutes, has_written=False)
@@ -236,7 +236,9 @@ class Draft:
         voice = self.voice.see(value)
         writes = self.server.tools[tool].writes
         if writes:
-            for change in session.changes(tool):
+            changes = session.changes(tool)
+            voice = voice.wait_for(made_up(arguments, changes))
+            for change in changes:
                 noun = snake(self.server.state.tables[change.table])
                 if change.before is None and change.key in voice.shown:
                     voice = voice.call_it(change.key, noun, new=True)
@@ -250,7 +252,7 @@ class Draft:
         session = self.session.fork()
         made = replace(self.learn(tool, arguments, session), session=session)
         example = put(made.example, paths=(Path(steps=(*self.steps, step)),))
-        results = (*made.planner.results, made.results[tool][1])
+        results = (*made.planner.results, made.results[tool])
         return replace(made, example=example, planner=replace(made.planner, results=results))
 
     def say(self, said: Sequence[Said], asks: str | None = None) -> Self:

@@ -4,7 +4,8 @@ The user asks for goals, never for lookups. A value that a goal needs and the us
 come from a read. A search finds the shortest sequence of reads (a road).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
@@ -13,18 +14,22 @@ from provegym.fuzz import Fuzzer
 from provegym.fuzz.pool import Pool, records
 from provegym.graph.slots import pointed
 from provegym.kernel import AnyServer, Outcome, Session, Tool
+from provegym.language.identity import Made, is_understood, marks_of
 from provegym.language.phrasing import Said, Voice
-from provegym.language.things import Thing, kinds, noun_of
-from provegym.language.values import Scalar, leaves, normal, spoken_values
-from provegym.search import Read, Road, Seeker, key_leaves, yields_value
+from provegym.language.replies import NAMES
+from provegym.language.things import kinds, noun_of
+from provegym.language.values import leaves, normal, spoken_values
+from provegym.search import Read, Road, Seeker, Wanted, key_leaves
 from provegym.toolbox import Toolbox
-from provegym.trace import Json
+from provegym.trace import Fact, Json
 
 TRIES, LINKED_TRIES = 40, 12
 MOST_LOOKUPS = 3
 MOST_ANSWERS = 4
 OPTIONAL = 0.35
+MOST_ITEMS = 6
 PAGING = ("total", "offset", "next_offset", "id")
+COUNTS = re.compile(r"\bhow many\b|\bthe number of\b")
 
 
 class Borrower(Fuzzer):
@@ -67,13 +72,13 @@ def borrower(server: AnyServer, chance: Random, pool: Pool) -> Borrower:
 class Planner:
     """Draws goals for one conversation and plans the lookups that they need.
 
-    `results` holds the results of the calls so far. The fuzzer learns from every call it tries.
+    `results` holds the arguments and results of the calls so far. The fuzzer learns from every call it tries.
     """
 
     server: AnyServer
     voice: Voice
     fuzzer: Borrower
-    results: tuple[Json, ...] = ()
+    results: tuple[Made, ...] = ()
 
     @property
     def chance(self) -> Random:
@@ -180,27 +185,41 @@ class Planner:
         said = spoken_values(session, text)
         forms = {normal(value) for value in said}
         hidden = {
-            key: self.voice.thing(key)
+            key: list(self._marks(key, goal))
             for goal in goals
             for key in goal.unknown
             if normal(key) not in forms
         }
         if not hidden:
             return ()
-        wanted = []
-        for key, thing in hidden.items():
-            marks = self._marks(thing, forms) if thing else []
-            if not marks:
-                return None
-            wanted.append(yields_value(key, marks))
+        if not all(hidden.values()):
+            return None
+        wanted = [Wanted(Fact(about=(key,))) for key in hidden]
         seeker = Seeker(session.fork(), toolbox, wanted)
-        known = said + [key for result in self.results for key in key_leaves(result, forms)]
+        known = said + [key for _, result in self.results for key in key_leaves(result, forms)]
         roads = seeker.roads(known, min(MOST_LOOKUPS, len(hidden) + 1))
         plain = [r for r in roads if all(_is_plain(read, toolbox, forms) for read in r)]
+        plain = [road for road in plain if self._tells(session, road, hidden)]
         shortest = [road for road in plain if len(road) == len(plain[0])]
         ranked = [(*self._oddity(session, road, hidden), road) for road in shortest]
         ranked.sort(key=lambda each: (*each[:2], -sum(read.tool in likes for read in each[2])))
         return ranked[0][2] if ranked else None
+
+    def _marks(self, key: str, goal: Goal) -> Iterator[frozenset[str]]:
+        """For each name by which a goal speaks of a key: the values that make up the name."""
+        named = (*goal.said.names, *goal.said.answer_names)
+        return marks_of(key, named, self.voice.survey)
+
+    def _tells(
+        self, session: Session, road: Road, hidden: Mapping[str, list[frozenset[str]]]
+    ) -> bool:
+        """Whether a road, after the calls so far, tells what each hidden key stands for."""
+        reads = [(read.arguments, session.call(read.tool, read.arguments).value) for read in road]
+        made = (*self.results, *reads)
+        return all(
+            any(is_understood(self.server, made, key, each) for each in marks)
+            for key, marks in hidden.items()
+        )
 
     def _oddity(self, session: Session, road: Road, hidden: Collection[str]) -> tuple[int, int]:
         """Sort key: how many reads do not return a hidden record, then how few have arguments."""
@@ -211,12 +230,6 @@ class Planner:
             held = {str(r[f]) for _, r in records(result, "") for f in keys if f in r}
             strange += not held & set(hidden)
         return strange, -sum(bool(read.arguments) for read in road)
-
-    def _marks(self, thing: Thing, said: set[str]) -> list[Scalar]:
-        """The said values that identify an entity: its own fields, or those of related ones."""
-        others = self.voice.survey.related.get(thing.key, ())
-        about = [thing.fields, *(other.fields for other in others)]
-        return [leaf for fields in about for leaf in leaves(fields) if normal(leaf) in said]
 
 
 def _is_plain(read: Read, toolbox: Toolbox, said: set[str]) -> bool:
@@ -229,26 +242,50 @@ def _is_plain(read: Read, toolbox: Toolbox, said: set[str]) -> bool:
 
 
 def answer_pointers(result: Json, arguments: Json, question: str) -> tuple[str, ...]:
-    """JSON pointers to the answer in a result: scalar fields whose values were not in the question.
+    """JSON pointers to the answer in a result: values that were not in the question.
 
-    Fields that the question mentions come alone, else all. For a list: its total and a field of its
-    first item.
+    Fields that the question mentions come alone, else all. For a list: one field of each of its
+    first items, and its total if the list is longer. For "how many", only the total.
     """
     given = {normal(leaf) for leaf in leaves(arguments)}
     items = result.get("items")
-    if isinstance(items, list):
-        if not items or not isinstance(items[0], dict):
-            return ()
-        first = answer_pointers(items[0], arguments, question)[:1]
-        return ("/total", *(f"/items/0{pointer}" for pointer in first)) if first else ()
-    told = [
+    if not isinstance(items, list):
+        told = _told(result, given)
+        named = [name for name in told if _is_asked(name, question)]
+        return tuple(f"/{name}" for name in (named or told)[:MOST_ANSWERS])
+    if not items or not all(isinstance(item, dict) for item in items):
+        return ()
+    if COUNTS.search(question):
+        return ("/total",)
+    told = list(dict.fromkeys(name for item in items for name in _told(item, given)))
+    named = [name for name in told if _is_asked(name, question)]
+    named += [name for name in NAMES if name in told] or told[:1]
+    if not named:
+        return ()
+    field = named[0]
+    shown = [f"/items/{at}/{field}" for at, item in enumerate(items[:MOST_ITEMS]) if field in item]
+    return ("/total", *shown) if result["total"] > MOST_ITEMS else tuple(shown)
+
+
+def _told(record: Json, given: set[str]) -> list[str]:
+    """The fields of a record that tell something new: texts, numbers, and short lists of them."""
+    return [
         name
-        for name, value in result.items()
-        if isinstance(value, str | int | float)
-        and not isinstance(value, bool)
-        and normal(value) not in given
-        and name not in PAGING
-        and not name.endswith("_id")
+        for name, value in record.items()
+        if name not in PAGING and not name.endswith(("_id", "_ids")) and _is_told(value, given)
     ]
-    asked = [name for name in told if any(p[:4] in question for p in name.split("_") if len(p) > 2)]
-    return tuple(f"/{name}" for name in (asked or told)[:MOST_ANSWERS])
+
+
+def _is_told(value: object, given: set[str]) -> bool:
+    if isinstance(value, list):
+        plain = all(isinstance(part, str | int | float) for part in value)
+        return plain and 0 < len(value) <= MOST_ITEMS
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return False
+    return value != "" and normal(value) not in given
+
+
+def _is_asked(name: str, question: str) -> bool:
+    """Whether a question has a word that begins like a part of a field's name."""
+    parts = [part[:4] for part in name.split("_") if len(part) > 2]
+    return any(re.search(rf"\b{re.escape(part)}", question) for part in parts)

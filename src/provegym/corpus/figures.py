@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from provegym import servers
-from provegym.corpus.transcript import together
 from provegym.graph.dependency import cached
 from provegym.kernel import Session
 from provegym.language.values import leaves
+from provegym.players.plan import together
 from provegym.trace import Example, Json, Step, literals
 
 ID = re.compile(r"\b[a-z]+_\d+\b")

@@ -11,12 +11,11 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any, NamedTuple
 
-from provegym.fuzz.pool import records
 from provegym.kernel import AnyServer, Tool
 from provegym.language import dates
 from provegym.language.personas import expand, words
 from provegym.language.things import Relation, Survey, Thing, fill, noun_of, relations
-from provegym.language.values import Scalar, leaves, normal
+from provegym.language.values import in_context, leaves, normal
 from provegym.servers import asks
 from provegym.trace import Json
 
@@ -59,9 +58,10 @@ class Said(NamedTuple):
 class Voice:
     """The user of one conversation: writes requests about the things of one world.
 
-    `shown` is what calls returned so far: each value, with the other values of its record.
+    `shown` is what calls returned so far: each value, with the values of each record that holds it.
     `held` lists, by key, the things that hold this key in a field. `pronouns` are phrases such as
-    "that account" for things already mentioned, `spoken_of` their kinds. A voice is immutable:
+    "that account" for things already mentioned, `spoken_of` their kinds, `made` the new ones. `fresh` are values that calls of this turn make up, such
+    as a booking code: the user cannot know them yet. A voice is immutable:
     methods that learn something return a new voice.
     """
 
@@ -72,8 +72,10 @@ class Voice:
     held_out: bool = False
     spoken_of: Mapping[str, str] = field(default_factory=dict)
     pronouns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    shown: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    shown: Mapping[str, tuple[frozenset[str], ...]] = field(default_factory=dict)
     held: Mapping[str, tuple[Relation, ...]] = field(default_factory=dict)
+    made: frozenset[str] = frozenset()
+    fresh: frozenset[str] = frozenset()
 
     @property
     def table(self) -> Mapping[str, Any]:
@@ -92,24 +94,32 @@ class Voice:
     def see(self, result: Json) -> "Voice":
         """The user after a call returned this result: updates `shown` and `held`."""
         shown = dict(self.shown)
-        for _, record in records(result, ""):
-            beside = frozenset(normal(v) for v in record.values() if isinstance(v, Scalar))
-            for value in leaves(record):
-                shown[str(value)] = shown.get(str(value), frozenset()) | beside
+        for record, about in in_context(result):
+            for value in record.values():
+                for leaf in map(str, leaves(value) if not isinstance(value, dict) else ()):
+                    if about not in shown.get(leaf, ()):
+                        shown[leaf] = (*shown.get(leaf, ()), about)
         held = dict(self.held)
         for relation in relations(self.server, self.things, result):
             held[relation.key] = (*held.get(relation.key, ()), relation)
         return replace(self, shown=shown, held=held)
 
+    def wait_for(self, values: Iterable[str]) -> "Voice":
+        """The user before hearing of these values: they cannot be said in this turn."""
+        return replace(self, fresh=self.fresh | set(values))
+
     def is_known(self, key: str) -> bool:
-        """Whether a result showed this key in a record that also holds a name of its thing."""
+        """Whether a result showed this key in a record that also tells a name of its thing."""
         if key not in self.shown:
             return False
         thing = self.thing(key)
         if thing is None or key in self.pronouns:
             return key in self.pronouns or not noun_of(self.server, key)
-        called = normal(" ".join(thing.names))
-        return any(len(form) > 2 and form in called for form in self.shown[key] - {normal(key)})
+        return bool(self.known_names(thing, key))
+
+    def known_names(self, thing: Thing, value: str) -> list[str]:
+        """The names of a thing that results so far link to a value of it, such as its key."""
+        return thing.known_names(self.shown.get(value, ()))
 
     def relation(self, key: str) -> Relation | None:
         """How to describe a thing whose key was shown, but not its name, by a thing with a name."""
@@ -124,11 +134,13 @@ class Voice:
         word = self._word(key, noun)
         rivals = [k for k, n in self.spoken_of.items() if n == noun and k != key]
         pronouns = {k: words for k, words in self.pronouns.items() if k not in rivals}
-        if new:
+        if new and not any(rival in self.made for rival in rivals):
             pronouns[key] = (f"the new {word}", *((f"that {word}",) if not rivals else ()))
         elif not rivals and key not in pronouns:
             pronouns[key] = (f"that {word}", f"the same {word}")
-        return replace(self, pronouns=pronouns, spoken_of={**self.spoken_of, key: noun})
+        spoken_of = {**self.spoken_of, key: noun}
+        made = self.made | {key} if new else self.made
+        return replace(self, pronouns=pronouns, spoken_of=spoken_of, made=made)
 
     def _word(self, key: str, noun: str) -> str:
         """The word for a kind of thing: from the server's asks.toml, or its noun."""
@@ -176,10 +188,18 @@ class Voice:
 
     def _phrases(self, tool: Tool, arguments: Json) -> dict[str, Phrase] | None:
         said = {name: self.phrase(tool, name, value) for name, value in arguments.items()}
-        return None if None in said.values() else {n: p for n, p in said.items() if p is not None}
+        if None in said.values():
+            return None
+        given = set(map(str, leaves(arguments)))
+        found = {name: phrase for name, phrase in said.items() if phrase is not None}
+        by = [relation for phrase in found.values() for _, relation in phrase.relations]
+        # "Move that file to the folder of that file" says nothing.
+        return None if any(relation.owner in given for relation in by) else found
 
     def phrase(self, tool: Tool, argument: str, value: Any) -> Phrase | None:
         """An argument's value in words, or None if people would not say it."""
+        if isinstance(value, str) and value in self.fresh and value not in self.pronouns:
+            return None
         spoken = self._entry("say", tool, argument)
         if spoken is not None and (known := spoken.get(str(value).lower())):
             return Phrase(self.chance.choice(known), derived=True)
@@ -212,8 +232,10 @@ class Voice:
             return self._name(value)
         if value in self.survey.owners and self.chance.random() < OWNED:
             owner = self.survey.owners[value]
-            name = self.chance.choice(owner.names)
-            return Phrase(name, names=((name, owner.key),))
+            names = self.known_names(owner, value) if value in self.shown else owner.names
+            if names:
+                name = self.chance.choice(names)
+                return Phrase(name, names=((name, owner.key),))
         part = tool.input_schema["properties"][argument]
         if "format" in part and ISO.fullmatch(value):
             words = dates.say(value, self.now, self.chance)
@@ -244,7 +266,10 @@ class Voice:
             name = self.chance.choice(other.names)
             noun = self._word(key, thing.noun)
             return Phrase(f"the {noun} of {name}", names=((name, other.key),))
-        name = self.chance.choice(thing.names)
+        names = self.known_names(thing, key) if key in self.shown else list(thing.names)
+        if not names:
+            return Phrase(self.chance.choice(pronouns))
+        name = self.chance.choice(names)
         return Phrase(name, names=((name, key),))
 
     def _by_relation(self, relation: Relation) -> Phrase | None:

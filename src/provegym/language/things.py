@@ -7,7 +7,7 @@ is kept if it has a name that no other record of its kind has.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache, cached_property
 from string import Formatter
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from provegym.fuzz.pool import records, snake
 from provegym.kernel import AnyServer, Session, Tool
+from provegym.language.values import normal
 from provegym.servers import asks
 from provegym.trace import Json
 
@@ -31,12 +32,22 @@ CODE = re.compile(
 
 
 class Thing(NamedTuple):
-    """A record that a user can mention: its kind, its key, its fields and its unique names."""
+    """A record that a user can mention: its kind, its key, its fields and its unique names.
+
+    `marks` holds, for each name, the normal forms of the field values that make it up. Who sees a
+    record with the key and all these values knows what the name means.
+    """
 
     noun: str
     key: str
     fields: Json
     names: tuple[str, ...]
+    marks: Mapping[str, frozenset[str]]
+
+    def known_names(self, shown: Iterable[frozenset[str]]) -> list[str]:
+        """The names that are understood from one of these records, each given by its values."""
+        held = list(shown)
+        return [name for name in self.names if any(self.marks[name] <= each for each in held)]
 
 
 class Kinds(NamedTuple):
@@ -222,21 +233,28 @@ def _note(server: AnyServer, results: Iterable[Any], seen: dict[str, dict[str, J
 def _name_all(server: AnyServer, seen: dict[str, dict[str, Json]]) -> dict[str, Thing]:
     """Give each thing the names that no other thing of its kind has."""
     ways: dict[str, list[str]] = asks(server.name).get("refer", {})
-    said: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    said: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for key, known in seen.items():
         for noun, fields in known.items():
             for way in ways.get(noun, ()):
                 if (text := fill(way, fields)) is not None:
-                    said[key].append((noun, text))
-    counts = Counter((noun, text.casefold()) for named in said.values() for noun, text in named)
+                    said[key].append((noun, text, way))
+    counts = Counter((noun, text.casefold()) for named in said.values() for noun, text, _ in named)
     things = {}
     for key, named in said.items():
-        own = [(noun, text) for noun, text in named if counts[noun, text.casefold()] == 1]
+        own = [each for each in named if counts[each[0], each[1].casefold()] == 1]
         if own:
             noun = own[0][0]
-            names = tuple(text for each, text in own if each == noun)
-            things[key] = Thing(noun, key, seen[key][noun], names)
+            fields = seen[key][noun]
+            marks = {text: _marks(way, fields) for each, text, way in own if each == noun}
+            things[key] = Thing(noun, key, fields, tuple(marks), marks)
     return things
+
+
+def _marks(way: str, fields: Json) -> frozenset[str]:
+    """The normal forms of the values that fill a template."""
+    slots = [slot for _, slot, _, _ in Formatter().parse(way) if slot is not None]
+    return frozenset(normal(fields[slot]) for slot in slots)
 
 
 def fill(way: str, fields: Json) -> str | None:

@@ -9,12 +9,14 @@ from typing import Any
 
 import msgspec
 
-from provegym.kernel import Session, State
+from provegym.kernel import Change, Session, State
 from provegym.kernel.state import ENCODE
 from provegym.language import dates
 
 Scalar = str | int | float | bool
 Words = dict[str, list[tuple[str, str]]]
+# A record of a result, and the normal forms of the values that it is about.
+InContext = tuple[dict[str, Any], frozenset[str]]
 
 WORLDS = 64
 SHORTEST = 3
@@ -45,6 +47,33 @@ def fold(text: str) -> str:
     return " ".join(text.casefold().replace("_", " ").split())
 
 
+def in_context(value: Any, around: frozenset[str] = frozenset()) -> Iterator[InContext]:
+    """The records of a value, outer ones first, each with the values that it is about.
+
+    A record is about its own values, those of records nested in it, and those of the records around
+    it. The records of a list in it are apart: each may be about something else.
+    """
+    if isinstance(value, list):
+        for part in value:
+            yield from in_context(part, around)
+    elif isinstance(value, dict):
+        own = around | {normal(part) for part in value.values() if isinstance(part, Scalar)}
+        yield value, own | set(_nested(value))
+        for part in value.values():
+            yield from in_context(part, own)
+
+
+def _nested(record: dict[str, Any]) -> Iterator[str]:
+    """The values of a record, of the records directly in it, and of its lists of plain values."""
+    for part in record.values():
+        if isinstance(part, Scalar):
+            yield normal(part)
+        elif isinstance(part, dict):
+            yield from _nested(part)
+        elif isinstance(part, list):
+            yield from (normal(each) for each in part if isinstance(each, Scalar))
+
+
 def is_said(value: Scalar, text: str) -> bool:
     """Whether a text contains a value as a whole word or phrase."""
     wanted = normal(value)
@@ -53,6 +82,23 @@ def is_said(value: Scalar, text: str) -> bool:
     if isinstance(value, str):
         return re.search(rf"(?<![\w.-]){re.escape(wanted)}(?![\w-]|\.\d)", normal(text)) is not None
     return any(normal(number) == wanted for number in numbers(text))
+
+
+def made_up(arguments: Any, changes: Iterable[Change]) -> Iterator[str]:
+    """The ids and codes that a write made up by itself: no argument gives them."""
+    given = {normal(leaf) for leaf in leaves(arguments)}
+    for change in changes:
+        before = set(leaves(change.before))
+        for leaf in (change.key, *leaves(change.after)):
+            if leaf not in before and normal(leaf) not in given and is_code(leaf):
+                yield str(leaf)
+
+
+def is_code(leaf: Scalar) -> bool:
+    """Whether a value looks like an id or a code: a text with digits or in capitals, no blanks."""
+    if not isinstance(leaf, str) or len(leaf) < 3 or re.match(r"\d{4}-\d\d-\d\d", leaf):
+        return False
+    return " " not in leaf and (leaf.isupper() or any(mark.isdigit() for mark in leaf))
 
 
 def with_dates(text: str, now: datetime) -> str:

@@ -7,13 +7,14 @@ typical mistakes: extra calls, wrong order, wrong values, guessing instead of as
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
-
+from provegym.players.gold import Gold
+from provegym.players.plan import Plan, by_turn, in_turn, tool_call
 from provegym.rewards.align import resolve
+from provegym.rollout import Policy
 from provegym.toolbox import Toolbox
 from provegym.trace import Call, Checks, Example, Json, Reply, Step, ToolCall, literals
 
-Plan = list[list[list[int | ToolCall]]]
+NOTHING = "I have not found out more."
 
 
 class Script:
@@ -38,7 +39,7 @@ class Script:
 
     def _words(self, turn: int) -> str:
         asks = self.example.turns[turn].asks
-        return f"Which {asks.replace('_', ' ')} do you have in mind?" if asks else "Done."
+        return f"Which {asks.replace('_', ' ')} do you have in mind?" if asks else NOTHING
 
     def _done(self, messages: Sequence[Json]) -> list[Call]:
         """Earlier calls with their results, from which references are resolved."""
@@ -59,25 +60,9 @@ class Script:
         return tool_call(step.tool, arguments)
 
 
-def tool_call(name: str, arguments: Json) -> ToolCall:
-    """A call as a model would write it."""
-    return ToolCall(name=name, arguments=msgspec.json.encode(arguments).decode())
-
-
-def in_turn(example: Example, turn: int, path: int = 0) -> list[int]:
-    """The numbers of the steps of one user turn."""
-    return [at for at, step in enumerate(example.paths[path].steps) if step.turn == turn]
-
-
-def by_turn(example: Example, order: Callable[[list[int]], Sequence[int]] = list) -> Plan:
-    """A plan of one call per message, each turn's steps in a given order."""
-    turns = range(len(example.turns))
-    return [[[at] for at in order(in_turn(example, turn))] for turn in turns]
-
-
-def oracle(example: Example) -> Script:
-    """Makes the reference calls in order, one per message."""
-    return Script(example, by_turn(example))
+def oracle(example: Example) -> Gold:
+    """Makes the reference calls in order, one per message, and says what a good assistant says."""
+    return Gold(example, by_turn(example))
 
 
 def noop(example: Example) -> Script:
@@ -160,6 +145,6 @@ def _other_text(text: str, schema: Json) -> str:
     return f"{text} 2"[: schema.get("maxLength", 200)]
 
 
-SCRIPTS: dict[str, Callable[[Example], Script]] = {
+SCRIPTS: dict[str, Callable[[Example], Policy]] = {
     script.__name__: script for script in (oracle, noop, spammer, shuffler, guesser, eager)
 }

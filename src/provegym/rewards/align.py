@@ -1,7 +1,7 @@
 """Aligns calls with reference steps: the best one-to-one assignment, found by branch and bound.
 
-A call may serve a step if it names the step's tool and has all its argument keys, or if it equals
-one of the step's alternatives. A write serves only a step of its own turn; a read may also serve
+A call may serve a step if it names the step's tool and has all its argument keys. A read may also
+serve it by its result: it shows the facts that the step is needed for. A write serves only a step of its own turn; a read may also serve
 a step of a later turn. Alignments are compared by, in this order: the number of steps served after
 everything they need, the number of steps served, equal arguments, calls that ran, and how early
 the calls are.
@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from provegym.rewards.equality import equal
-from provegym.trace import Call, Json, Ref, Step, point
+from provegym.rewards.evidence import bare, shows
+from provegym.trace import Call, Ref, Step, point
 
 MOST_CANDIDATES = 12
 MOST_NODES = 20_000
 NOWHERE = 1_000_000
 DIGITS = 9
-PAGE = 10
 # The types of values that are a reference or may contain one.
 RESOLVED = (dict, list, Ref)
 
@@ -98,7 +98,7 @@ def share(
     if mine is None:
         return 0.0
     step, given = steps[at], calls[mine].arguments
-    if given is None or not step.arguments or _is_alternative(calls[mine], step):
+    if given is None or not step.arguments or does_as_well(calls[mine], step):
         return 1.0
     same = 0
     for name, value in step.arguments.items():
@@ -107,6 +107,23 @@ def share(
         )
         same += known and equal(gold, given[name])
     return same / len(step.arguments)
+
+
+def is_same_call(
+    call: Call, step: Step, calls: Sequence[Call], served: Sequence[int | None]
+) -> bool:
+    """Whether a call has the tool of a step and equal arguments; those that change nothing aside."""
+    if call.tool != step.tool or call.arguments is None:
+        return False
+    defaults = step.evidence.defaults if step.evidence else {}
+    given = bare(call.arguments, step.arguments, defaults)
+    if given.keys() != step.arguments.keys():
+        return False
+    gold = [resolve(value, calls, served) for value in step.arguments.values()]
+    return all(
+        known and equal(value, given[name])
+        for name, (known, value) in zip(step.arguments, gold, strict=True)
+    )
 
 
 def resolve(value: Any, calls: Sequence[Call], served: Sequence[int | None]) -> tuple[bool, Any]:
@@ -147,30 +164,22 @@ def _candidates(step: Step, calls: Sequence[Call]) -> list[int]:
 
 
 def can_serve(call: Call, step: Step) -> bool:
-    """Whether a call may serve a step: it fits the turn, and the step or an alternative of it."""
+    """Whether a call may serve a step: it fits the turn, and the step's keys or its evidence."""
     given = call.arguments
     if given is None or call.turn > step.turn or (call.writes and call.turn < step.turn):
         return False
     if call.tool == step.tool and given.keys() >= step.arguments.keys():
         return True
-    return _is_alternative(call, step)
+    return does_as_well(call, step)
 
 
-def _is_alternative(call: Call, step: Step) -> bool:
-    """Whether a call equals one of a step's alternatives."""
+def does_as_well(call: Call, step: Step) -> bool:
+    """Whether another call is as good as a step's own: by its result, or as an alternative."""
+    if not step.writes and not call.writes and shows(call, step.evidence):
+        return True
     others = [other for other in step.alternatives if other.tool == call.tool]
     given = call.arguments or {}
-    return any(equal(other.arguments, _unpaged(given, other.arguments)) for other in others)
-
-
-def _unpaged(given: Json, wanted: Json) -> Json:
-    """The arguments without those that change nothing: wide pages, a zero offset, and null."""
-    limit, skipped = given.get("limit"), []
-    if isinstance(limit, int) and limit >= PAGE and "limit" not in wanted:
-        skipped.append("limit")
-    if given.get("offset") == 0 and "offset" not in wanted:
-        skipped.append("offset")
-    return {n: v for n, v in given.items() if n not in skipped and (v is not None or n in wanted)}
+    return any(equal(other.arguments, bare(given, other.arguments, {})) for other in others)
 
 
 def _without_choice(candidates: list[list[int]]) -> list[int | None] | None:

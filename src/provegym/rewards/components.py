@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from provegym.kernel import Change
 from provegym.rewards.align import Alignment
-from provegym.rewards.success import agreement
+from provegym.rewards.outcome import agreement
 from provegym.trace import Call, Step
 
 ALPHA = 0.5
@@ -78,11 +78,12 @@ def efficiency(case: Case) -> float:
 
 @component(weight=0.2)
 def name(case: Case) -> float:
-    """The share of calls whose tool occurs in the reference steps or their alternatives."""
+    """The share of calls whose tool occurs in the reference steps, or serves one as well."""
     if not case.calls:
         return 0.0
     busy = {step.turn for step in case.steps}
     gold = {step.tool for step in case.steps}
+    gold.update(case.calls[call].tool for call in case.alignment.served if call is not None)
     gold.update(other.tool for step in case.steps for other in step.alternatives)
     named = [c for c in case.calls if c.tool in gold and c.arguments is not None]
     right = [c for c in named if not (c.writes and c.turn not in busy)]

@@ -12,7 +12,7 @@ from provegym.trace import Call, Example, Path, Reward, Rollout, Served
 
 
 class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a recipe may change: weights, β, and `strict`: only the first path, no alternatives."""
+    """What a recipe may change: weights, β, and `strict`: only the first path, call by call."""
 
     weights: Mapping[str, float] = {}
     beta: float = BETA
@@ -63,7 +63,10 @@ def rescore(rollout: Rollout, scheme: Scheme = PAPER) -> Rollout:
 def _paths(example: Example, scheme: Scheme) -> Sequence[Path]:
     if not scheme.strict:
         return example.paths
-    bare = [msgspec.structs.replace(step, alternatives=()) for step in example.paths[0].steps]
+    bare = [
+        msgspec.structs.replace(step, alternatives=(), evidence=None)
+        for step in example.paths[0].steps
+    ]
     return [Path(steps=tuple(bare))]
 
 

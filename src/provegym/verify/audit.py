@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from provegym.players.scripted import Script, guess, in_turn, tool_call
+from provegym.players.plan import in_turn, tool_call
+from provegym.players.scripted import Script, guess
 from provegym.rewards import PAPER, Scheme
 from provegym.rewards.success import succeeded
 from provegym.rollout import play_script

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from provegym import servers
-from provegym.language.things import Relation, relations, survey
-from provegym.language.values import is_said, normal
+from provegym.language.things import Relation, noun_of, relations, survey
+from provegym.language.values import is_said, leaves, normal
 from provegym.toolbox import Toolbox
-from provegym.trace import Example
+from provegym.trace import Example, Json, RelationClaim
 from provegym.verify.replay import Replay
 from provegym.verify.serving import serving
 
@@ -28,6 +28,8 @@ def relations_hold(example: Example, gold: Replay) -> Iterator[str]:
     server = servers.load(example.server)
     for claim in example.provenance.relations:
         relation = Relation(claim.key, claim.owner, claim.field, claim.at)
+        if any(_takes_both(p.arguments, claim) for p in gold.played if p.step.turn == claim.turn):
+            yield f"turn {claim.turn}: {claim.phrase!r} relates a thing to itself"
         if not is_said(claim.phrase, example.turns[claim.turn].text):
             yield f"turn {claim.turn} does not say {claim.phrase!r}"
         results = [p.outcome.value for p in gold.played if p.step.turn <= claim.turn]
@@ -35,6 +37,11 @@ def relations_hold(example: Example, gold: Replay) -> Iterator[str]:
         own = {each for each in shown if each[1:] == relation[1:]}
         if own != {relation}:
             yield f"turn {claim.turn}: {claim.phrase!r} is not {relation.key} alone"
+
+
+def _takes_both(arguments: Json, claim: RelationClaim) -> bool:
+    given = set(leaves(arguments))
+    return claim.key in given and claim.owner in given
 
 
 def aside(example: Example) -> Iterator[str]:
@@ -48,11 +55,16 @@ def aside(example: Example) -> Iterator[str]:
 
 
 def attempts(example: Example, gold: Replay) -> Iterator[str]:
-    """Every recorded failed attempt fails again, with the recorded error."""
+    """Every recorded failed attempt fails again, with the recorded error, and takes known ids."""
+    server = servers.load(example.server)
     for tried in example.provenance.attempts:
         if not 0 <= tried.before < len(gold.played):
             yield f"nothing comes after the attempt at {tried.tool}"
             continue
+        known = gold.played[tried.before].known
+        for leaf in leaves(tried.arguments):
+            if noun_of(server, leaf) and not known.has(leaf):
+                yield f"trying {tried.tool} takes {leaf}, which nothing has shown by then"
         session = gold.played[tried.before].before.fork()
         error = session.call(tried.tool, tried.arguments).error
         if error != tried.error:

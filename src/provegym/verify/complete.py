@@ -2,8 +2,7 @@
 
 The calls of the first path are played on the world. This tells which calls are writes, which calls
 depend on which, which ids come from records that earlier calls created, and the outcome. A search
-finds other solutions. A read that replaces one step becomes an alternative of that step; any other
-solution becomes a further path.
+finds other solutions; one that the first path does not pay for becomes a further path.
 """
 
 from typing import Any
@@ -12,14 +11,15 @@ from msgspec.structs import replace as put
 
 from provegym import servers
 from provegym.kernel import Session
-from provegym.language.values import is_said, leaves, normal
-from provegym.rewards.equality import equal
-from provegym.rewards.success import fingerprints
-from provegym.search import Read, Road, Seeker, find_answer
+from provegym.language.values import is_said, leaves
+from provegym.rewards.outcome import fingerprints
+from provegym.search import Road
 from provegym.toolbox import Toolbox
-from provegym.trace import Alternative, Edge, Example, Path, Ref, Step, literals, point
+from provegym.trace import Edge, Example, Path, Ref, Step, literals, point
 from provegym.verify import proofs
+from provegym.verify.evidence import evidence_of, pointers_to
 from provegym.verify.replay import Replay, replay
+from provegym.verify.roads import unpaid_roads
 
 
 def complete(example: Example) -> Example:
@@ -41,7 +41,7 @@ def complete_and_replay(example: Example) -> tuple[Example, Replay | None]:
     still = gold.other(range(len(gold.path.steps))).outcome
     drift = tuple(sorted(fingerprints(still).elements()))
     example = put(example, outcome=gold.outcome, drift=drift)
-    example = _with_paths(_with_alternatives(example, gold), gold)
+    example = _with_paths(example, gold)
     return example, gold.annotated(example, example.paths[0])
 
 
@@ -59,7 +59,19 @@ def complete_path(example: Example, path: Path) -> Replay:
         arguments = {n: _from_created(v, at, gold) for n, v in step.arguments.items()}
         steps = (*steps[:at], put(step, needs=needs, arguments=arguments), *steps[at + 1 :])
     gold = gold.annotated(example, Path(steps=steps))
-    return gold.annotated(example, _with_implicit(gold))
+    gold = gold.annotated(example, _with_implicit(gold))
+    return gold.annotated(example, _with_evidence(example, gold))
+
+
+def _with_evidence(example: Example, gold: Replay) -> Path:
+    """The path with the values of each answer, and the evidence of each read."""
+    steps = []
+    for at, played in enumerate(gold.played):
+        values = tuple(point(played.outcome.value, p)[1] for p in played.step.answers)
+        taken = proofs.taken_from(at, example, gold.played)
+        found = evidence_of(gold, at, taken)
+        steps.append(put(played.step, values=values, evidence=found))
+    return Path(steps=tuple(steps))
 
 
 def _with_implicit(gold: Replay) -> Path:
@@ -103,35 +115,10 @@ def _pointer_to(value: Any, result: Any, path: str = "") -> str | None:
     return next((p for n, part in parts if (p := _pointer_to(value, part, f"{path}/{n}"))), None)
 
 
-def _with_alternatives(example: Example, gold: Replay) -> Example:
-    """Add to each lookup the other reads that yield all the values it is needed for."""
-    steps = list(example.paths[0].steps)
-    toolbox = Toolbox.of(example)
-    for at, played in enumerate(gold.played):
-        if played.step.writes:
-            continue
-        known = proofs.known_values(example, played.step.turn, played.before, gold.played[:at])
-        taken = proofs.taken_from(at, example, gold.played)
-        wanted = list(proofs.wanted_of(played, taken, known))
-        if wanted:
-            reads = Seeker(played.before.fork(), toolbox, wanted).complete_reads(known)
-            steps[at] = put(steps[at], alternatives=_alternatives(steps[at], reads))
-    return put(example, paths=(Path(steps=tuple(steps)),))
-
-
-def _alternatives(step: Step, reads: list[Read]) -> tuple[Alternative, ...]:
-    own = literals(step.arguments)
-    return tuple(
-        Alternative(tool=read.tool, arguments=read.arguments)
-        for read in reads
-        if read.tool != step.tool or not equal(own, read.arguments)
-    )
-
-
 def _with_paths(example: Example, gold: Replay) -> Example:
     """Add a path for every other solution that does not earn the maximum, up to MOST_PATHS."""
     for turn in range(len(example.turns)):
-        for road in list(proofs.unpaid_roads(example, gold, turn)):
+        for road in list(unpaid_roads(example, gold, turn)):
             if len(example.paths) == proofs.MOST_PATHS:
                 return example
             path = _with_answers(example, _path_by(example, road, turn), gold)
@@ -148,8 +135,9 @@ def _path_by(example: Example, road: Road, turn: int) -> Path:
     for step in example.paths[0].steps:
         if step.turn >= turn and reads:
             steps, reads = [*steps, *reads], []
-        if step.turn != turn or step.writes:
-            bare = put(step, arguments=literals(step.arguments), needs=(), alternatives=())
+        is_tied = step.evidence is not None and step.evidence.tied
+        if step.turn != turn or step.writes or is_tied:
+            bare = put(step, arguments=literals(step.arguments), needs=(), evidence=None)
             steps.append(bare)
     return Path(steps=tuple(steps))
 
@@ -161,14 +149,16 @@ def _with_answers(example: Example, path: Path, gold: Replay) -> Path:
     if len(results) != len(steps):
         return path
     for asked in gold.played:
-        if not asked.step.answers or asked.step in steps:
+        if not asked.step.answers or any(_is_same_answer(step, asked.step) for step in steps):
             continue
-        value = asked.outcome.value
-        names = {p.rpartition("/")[2]: point(value, p)[1] for p in asked.step.answers}
-        about = frozenset(normal(leaf) for leaf in leaves(asked.arguments))
         for at, result in enumerate(results):
-            pointers = find_answer(result, names, about)
-            if pointers and steps[at].turn == asked.step.turn and not steps[at].writes:
-                steps[at] = put(steps[at], answers=tuple(pointers))
-                break
+            if steps[at].turn == asked.step.turn and not steps[at].writes:
+                pointers = pointers_to(result, asked.step)
+                if pointers:
+                    steps[at] = put(steps[at], answers=pointers)
+                    break
     return Path(steps=tuple(steps))
+
+
+def _is_same_answer(one: Step, two: Step) -> bool:
+    return (one.turn, one.tool, one.answers) == (two.turn, two.tool, two.answers)

@@ -16,8 +16,10 @@ from provegym.rewards.equality import equal
 from provegym.rollout import MakePolicy, play_script
 from provegym.toolbox import Toolbox, all_tools, gold_tools
 from provegym.trace import Call, Checks, Example, Ref, ToolboxSpec
-from provegym.verify import claims, proofs
+from provegym.verify import claims, proofs, sense
+from provegym.verify.evidence import evidence_holds
 from provegym.verify.replay import Played, Replay, made, replay
+from provegym.verify.roads import other_roads
 
 MOST_LENGTH = 10
 MOST_TURNS = 5
@@ -37,11 +39,14 @@ def verify(example: Example, gold: Replay | None = None) -> list[str]:
         return list(abstains(example))
     gold = gold or replay(example, example.paths[0])
     if not any(path.steps for path in example.paths):
-        return [*abstains(example), *claims.names(example, gold), *claims.unserved(example, gold)]
+        problems += abstains(example)
+        problems += claims.names(example, gold)
+        problems += claims.unserved(example, gold)
+        problems += sense.transcript_holds(example)
+        return problems
     for at, played in enumerate(gold.played):
         if not played.outcome.ok:
             return [f"step {at} ({played.step.tool}) fails: {played.outcome.text}"]
-    session = Toolbox.of(example).session(example.seed)
     problems += pays(example)
     problems += proofs.derivable(example, gold)
     problems += proofs.edges(gold)
@@ -49,8 +54,7 @@ def verify(example: Example, gold: Replay | None = None) -> list[str]:
     problems += proofs.effective(gold)
     problems += proofs.answers(gold)
     problems += proofs.paths(example, gold)
-    problems += proofs.alternatives(example, gold)
-    problems += proofs.mentions(example, session)
+    problems += evidence_holds(gold, proofs.taken(gold))
     problems += claims.names(example, gold)
     problems += claims.relations_hold(example, gold)
     problems += claims.aside(example)
@@ -58,7 +62,13 @@ def verify(example: Example, gold: Replay | None = None) -> list[str]:
     problems += claims.infeasible(example, gold)
     problems += claims.unserved(example, gold)
     problems += asking(example, gold)
-    problems += proofs.other_roads(example, gold)
+    problems += sense.ids_are_understood(example, gold)
+    problems += sense.answers_last(gold)
+    problems += sense.nothing_is_undone(gold)
+    problems += sense.nothing_is_foreseen(example, gold)
+    problems += sense.new_ones_are_one(example, gold)
+    problems += sense.transcript_holds(example)
+    problems += other_roads(example, gold)
     return problems
 
 

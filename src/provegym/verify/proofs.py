@@ -1,22 +1,15 @@
-"""Proofs of an example by execution: values, dependency edges, necessity, paths, other solutions.
-
-A road is a sequence of reads: another way to look up the values that a turn needs.
-"""
+"""Proofs of an example by execution: values, dependency edges, necessity, paths, answers."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from provegym import servers
-from provegym.kernel import Session
 from provegym.language import dates
-from provegym.language.values import Scalar, is_said, leaves, normal, spoken_values, with_dates
-from provegym.rewards import BEST, score
+from provegym.language.values import Scalar, is_said, leaves, normal, with_dates
 from provegym.rewards.equality import equal
-from provegym.rewards.success import same_outcome
-from provegym.search import Road, Seeker, Wanted, key_leaves, yields_answer, yields_value
-from provegym.toolbox import Toolbox
-from provegym.trace import Call, Example, Path, Step, point
-from provegym.verify.replay import Played, Replay, made, replay
+from provegym.rewards.outcome import same_outcome
+from provegym.trace import Example, Path, Step, literals, point
+from provegym.verify.replay import Played, Replay, replay
 
 MOST_PATHS = 8
 
@@ -95,12 +88,22 @@ def taken_from(number: int, example: Example, played: Sequence[Played]) -> list[
     return list(found.values())
 
 
+def taken(gold: Replay) -> list[list[Scalar]]:
+    """For each step, the values that later steps take from it."""
+    return [taken_from(at, gold.example, gold.played) for at in range(len(gold.played))]
+
+
 def said_by(example: Example, turn: int) -> str:
-    """Everything the user has said up to a turn, with words such as "tomorrow" as dates."""
+    """Everything the user has said up to a turn, also the values that words stand for."""
     now, said = servers.load(example.server).world(example.seed).now, []
     for each in example.turns[: turn + 1]:
         now += timedelta(minutes=each.minutes)
         said.append(with_dates(each.text, now))
+    for place in example.provenance.derived:
+        number, _, name = place.partition(".")
+        step = example.paths[0].steps[int(number)]
+        if step.turn <= turn:
+            said += map(str, leaves(literals(step.arguments).get(name)))
     return "\n".join(said)
 
 
@@ -224,139 +227,6 @@ def _derived(example: Example, gold: Replay, played: Played) -> Iterator[Scalar]
 
 def _answers(path: Path) -> int:
     return sum(bool(step.answers) for step in path.steps)
-
-
-def alternatives(example: Example, gold: Replay) -> Iterator[str]:
-    """Every alternative of a lookup yields all values that the lookup is needed for."""
-    for at, played in enumerate(gold.played):
-        if not played.step.alternatives:
-            continue
-        known = known_values(example, played.step.turn, played.before, gold.played[:at])
-        wanted = list(wanted_of(played, taken_from(at, example, gold.played), known))
-        for other in played.step.alternatives:
-            outcome = played.before.fork().call(other.tool, other.arguments)
-            if not outcome.ok or not all(want.test(outcome.value) for want in wanted):
-                yield f"step {at}: {other.tool}{other.arguments} does not yield what it is for"
-
-
-def other_roads(example: Example, gold: Replay) -> Iterator[str]:
-    """Other reads, no more than the reference reads, must earn the maximum as well."""
-    for turn in range(len(example.turns)):
-        for road in unpaid_roads(example, gold, turn):
-            told = " then ".join(f"{read.tool}{read.arguments}" for read in road)
-            yield f"turn {turn} could also be solved by {told}, which earns less"
-
-
-def lookups(gold: Replay, turn: int) -> list[Played]:
-    """The reads of a turn."""
-    return [each for each in gold.played if each.step.turn == turn and not each.step.writes]
-
-
-def search(example: Example, gold: Replay, turn: int) -> tuple[Seeker, list[Scalar]]:
-    """A search for the values that a turn's reads are needed for, and the values known before."""
-    before = lookups(gold, turn)[0].before
-    earlier = [each for each in gold.played if each.step.turn < turn]
-    said = known_values(example, turn, before, earlier)
-    wanted = list(_wanted(turn, example, gold.played, said))
-    return Seeker(before.fork(), Toolbox.of(example), wanted), said
-
-
-def known_values(
-    example: Example, turn: int, world: Session, earlier: Sequence[Played]
-) -> list[Scalar]:
-    """The values said up to a turn, and the keys that earlier steps returned beside them."""
-    said = spoken_values(world, said_by(example, turn))
-    marks = {normal(value) for value in said}
-    return said + [leaf for each in earlier for leaf in key_leaves(each.outcome.value, marks)]
-
-
-def unpaid_roads(example: Example, gold: Replay, turn: int) -> Iterator[Road]:
-    """Other reads for one turn that earn less than the maximum, shortest first."""
-    reads = lookups(gold, turn)
-    if not reads:
-        return
-    known = gold.memo.roads
-    if turn not in known:
-        seeker, said = search(example, gold, turn)
-        known[turn] = seeker.roads(said, len(reads)) if seeker.wanted else []
-    for road in known[turn]:
-        paid = (score(example, _calls(gold.played, turn, road, at)).total for at in (0, -1))
-        if max(paid) < BEST - 1e-9:
-            yield road
-
-
-def _wanted(
-    turn: int, example: Example, played: Sequence[Played], said: list[Scalar]
-) -> Iterator[Wanted]:
-    """What the reads of a turn are needed for: the arguments of goals, and the answers."""
-    taken: dict[str, Scalar] = {}
-    for at, each in enumerate(played):
-        if each.step.turn >= turn and (each.step.writes or each.step.answers):
-            for _, leaf in taken_values(at, played, said_by(example, each.step.turn)):
-                taken.setdefault(normal(leaf), leaf)
-    for each in played:
-        if each.step.turn == turn and not each.step.writes:
-            fresh = [leaf for leaf in taken.values() if not each.known.has(leaf)]
-            yield from wanted_of(each, fresh, said)
-
-
-def wanted_of(played: Played, values: list[Scalar], said: list[Scalar]) -> Iterator[Wanted]:
-    """What a read is needed for: some values, each in a record that names it, and its answer."""
-    result = played.outcome.value
-    if played.step.answers:
-        shown = {normal(leaf) for leaf in leaves(result)}
-        about = [leaf for leaf in leaves(played.arguments) if normal(leaf) in shown]
-        yield yields_answer(result, played.step.answers, about)
-    known = {normal(value) for value in (*said, *leaves(played.arguments))}
-    for leaf in values:
-        if owner := _holder(result, normal(leaf)):
-            yield yields_value(leaf, [v for v in leaves(owner) if _names(v, known)])
-
-
-def _names(value: Scalar, known: set[str]) -> bool:
-    """Whether a value is known, or contains a known value of more than two characters."""
-    form = normal(value)
-    return form in known or any(len(part) > 2 and part in form for part in known)
-
-
-def _holder(value: object, form: str) -> dict[str, object] | None:
-    """The innermost record that holds a value."""
-    if isinstance(value, list):
-        return next((found for part in value if (found := _holder(part, form))), None)
-    if not isinstance(value, dict):
-        return None
-    for part in value.values():
-        if isinstance(part, dict | list) and (found := _holder(part, form)):
-            return found
-    held = {normal(part) for part in value.values() if isinstance(part, str | int | float)}
-    return value if form in held else None
-
-
-def _calls(played: Sequence[Played], turn: int, road: Road, place: int) -> list[Call]:
-    """The reference calls with one turn's lookups replaced by a road in the place of one."""
-    calls: list[Call] = []
-    for each in played:
-        if each.step.turn != turn or each.step.writes:
-            calls.append(made(each.step.tool, each.arguments, len(calls), each.step, each.outcome))
-        elif each is [p for p in played if p.step.turn == turn and not p.step.writes][place]:
-            for read in road:
-                bare = Step(turn=turn, tool="")
-                calls.append(made(read.tool, read.arguments, len(calls), bare, None))
-    return calls
-
-
-def mentions(example: Example, session: Session) -> Iterator[str]:
-    """Every entity that a turn mentions exists, and no other in its table has that name."""
-    for mention in example.provenance.mentions:
-        state = session.state(next(s for s in session.servers if s.name == example.server))
-        rows = getattr(state, mention.table)
-        same = [
-            row for row in rows if normal(str(getattr(row, mention.field))) == normal(mention.value)
-        ]
-        if len(same) != 1:
-            yield f"{mention.value!r} names {len(same)} of {mention.table}"
-        if not is_said(mention.value, example.turns[mention.turn].text):
-            yield f"turn {mention.turn} does not say {mention.value!r}"
 
 
 def answers(gold: Replay) -> Iterator[str]:

@@ -5,7 +5,7 @@ from itertools import islice, product
 
 from provegym.kernel import Session
 from provegym.language.values import leaves
-from provegym.rewards.success import same_outcome
+from provegym.rewards.outcome import same_outcome
 from provegym.toolbox import Toolbox, fits
 from provegym.trace import Json
 

@@ -1,0 +1,100 @@
+"""The perfect assistant: makes the reference calls and says what a good assistant would say.
+
+It plays on a world of its own beside the rollout's. Both are drawn from the same seed, so it knows
+what its calls return, and why a rule refuses a request.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from provegym.kernel import Outcome
+from provegym.language.replies import Done, TurnEnd, words
+from provegym.players.plan import Plan, tool_call
+from provegym.rewards.align import resolve
+from provegym.toolbox import Toolbox
+from provegym.trace import BadFile, Call, Checks, Example, Json, Reply, ToolCall
+
+RAN = Checks(shown=True, fits=True, ran=True)
+
+
+class Gold:
+    """A policy that makes the calls of a plan and ends each turn with a true answer."""
+
+    def __init__(self, example: Example, plan: Plan) -> None:
+        self.example = example
+        self.toolbox = Toolbox.of(example)
+        self.session = self.toolbox.session(example.seed)
+        self.plan = [list(turn) for turn in plan]
+        self.turn = -1
+        self.calls: list[Call] = []
+        self.served: list[int | None] = [None] * len(example.paths[0].steps)
+        self.done: list[Done] = []
+        self.results: list[object] = []
+
+    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
+        """The next calls, or the answer that ends the turn."""
+        turn = sum(message["role"] == "user" for message in messages) - 1
+        while self.turn < turn:
+            self.turn += 1
+            self.done = []
+            self.session.advance(self.example.turns[self.turn].minutes)
+        if self.plan[turn]:
+            return Reply(calls=tuple(self._call(item) for item in self.plan[turn].pop(0)))
+        return Reply(text=words(self._end(), self.toolbox))
+
+    def _call(self, item: int | ToolCall) -> ToolCall:
+        """The call of a step, or a failing attempt; it is made on this side's world too."""
+        if isinstance(item, ToolCall):
+            outcome = self.session.call(item.name, msgspec.json.decode(item.arguments))
+            if outcome.ok:
+                raise BadFile(f"{self.example.id}: {item.name} works, but must fail")
+            self.calls.append(Call(turn=self.turn, message=0, tool=item.name, arguments={}))
+            return item
+        step = self.example.paths[0].steps[item]
+        given = {n: resolve(v, self.calls, self.served)[1] for n, v in step.arguments.items()}
+        outcome = self.session.call(step.tool, given)
+        if not outcome.ok:
+            raise BadFile(f"{self.example.id}: {step.tool} fails: {outcome.text}")
+        self._remember(item, given, outcome)
+        return tool_call(step.tool, given)
+
+    def _remember(self, at: int, given: Json, outcome: Outcome) -> None:
+        step = self.example.paths[0].steps[at]
+        self.served[at] = len(self.calls)
+        self.calls.append(
+            Call(
+                turn=self.turn,
+                message=0,
+                tool=step.tool,
+                arguments=given,
+                checks=RAN,
+                result=outcome.text,
+            )
+        )
+        self.results.append(outcome.value)
+        self.done.append(Done(step, self._tellable(step.tool, given), outcome.value))
+
+    def _tellable(self, tool: str, given: Json) -> Json:
+        """A call's arguments without secrets such as codes. Arguments that are ids are kept."""
+        secret = self.session.tools[tool][0].arguments.sensitive
+        return {n: v for n, v in given.items() if n not in secret or n.endswith("_id")}
+
+    def _end(self) -> TurnEnd:
+        return TurnEnd(
+            example=self.example,
+            turn=self.turn,
+            done=list(self.done),
+            results=list(self.results),
+            refusal=self._refusal(),
+        )
+
+    def _refusal(self) -> str:
+        """The error message of an infeasible request, from a trial call on a fork of the world."""
+        wanted = self.example.provenance.infeasible
+        if wanted is None or wanted.turn != self.turn:
+            return ""
+        outcome = self.session.fork().call(wanted.tool, wanted.arguments)
+        if outcome.ok:
+            raise BadFile(f"{self.example.id}: {wanted.tool} works, but must fail")
+        return str(outcome.value["message"])

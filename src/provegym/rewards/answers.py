@@ -1,0 +1,226 @@
+"""What a reply says: whether it states a value, asks for an argument, or claims a deed.
+
+The checks read text without a model. They tolerate format: 1,250.00 states 1250, "3 May" states
+2026-05-03, "frozen" in any case states "frozen".
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from provegym.language.values import is_said, normal, numbers
+
+LONG = 80
+WORDS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
+MONTHS = "January February March April May June July August September October November December"
+RELATIVE = re.compile(
+    r"\b(today|tonight|tomorrow|yesterday|(mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I
+)
+ASKS = re.compile(
+    r"\?|\b(let me know|tell me|please (provide|specify|give|confirm|choose))\b", re.I
+)
+LACKS = re.compile(
+    r"\b(need|missing|not sure|unsure|unclear|haven't|have not|don't know|without|require)\b", re.I
+)
+GENERIC = re.compile(
+    r"\b(anything|something|what) else\b|\bhelp\b|\bis that (ok|all right)\b", re.I
+)
+SMALL = {"id", "ids", "the", "of", "to", "for", "a", "an", "new", "is", "by", "in", "on", "at"}
+# Other words that ask for an argument, by a word in the argument's name.
+OTHER_WORDS = {
+    "amount": "much sum",
+    "body": "say write text message content",
+    "content": "say write text message put",
+    "count": "many number",
+    "description": "describe say",
+    "email": "who whom address",
+    "limit": "much many maximum",
+    "message": "say write text",
+    "minutes": "long",
+    "name": "call called named title",
+    "note": "say write",
+    "people": "who whom many",
+    "person": "who whom",
+    "price": "much cost",
+    "quantity": "many much",
+    "query": "look search find",
+    "reason": "why",
+    "recipient": "who whom",
+    "subject": "title about",
+    "text": "say write message",
+    "title": "call called name named",
+    "user": "who whom",
+}
+WHEN = "when date day time start until"
+DONE = re.compile(r"^\W*(all set|all done|done|it's done|that's done|consider it done)\b", re.I)
+EARLIER = re.compile(r"\b(already|earlier|before|previously)\b", re.I)
+
+
+def states(text: str, value: Any) -> bool:
+    """Whether a text states a value, in any usual format."""
+    if isinstance(value, bool) or value is None:
+        return True
+    if isinstance(value, int | float):
+        return any(_same_number(value, said) for said in _numbers(text))
+    if isinstance(value, list):
+        told = sum(states(text, part) for part in value)
+        return 2 * told > len(value) or not value
+    if isinstance(value, dict):
+        return any(states(text, part) for part in value.values())
+    moment = _moment(value)
+    if moment is not None:
+        return is_said(value, text) or _states_moment(text, moment)
+    return is_said(_plain(value), _plain(text)) or (len(value) > LONG and _retells(text, value))
+
+
+def _plain(text: str) -> str:
+    """A text without quotes, full stops at its end, and marks that people add or leave out."""
+    return re.sub(r"[\"'“”‘’*`]|[.!?]+(?=\s|$)", "", text).strip()
+
+
+def _numbers(text: str) -> Iterator[int | float]:
+    yield from numbers(re.sub(r"[€$£%]|(?<=\d)(?=[a-zA-Z])", " ", text))
+    for word in re.findall(r"[a-z]+", text.casefold()):
+        if word in WORDS:
+            yield WORDS.index(word)
+        elif word in ("no", "none", "nothing"):
+            yield 0
+
+
+def _same_number(value: float, said: float) -> bool:
+    """Whether a number is the value, or the value rounded to the decimals that are written."""
+    if value == said:
+        return True
+    decimals = len(f"{said}".partition(".")[2]) if said != int(said) else 0
+    return decimals > 0 and round(value, decimals) == said
+
+
+def _moment(text: str) -> date | None:
+    """A date or a time in ISO format, or None."""
+    if not re.match(r"\d{4}-\d\d-\d\d(?:$|T)", text):
+        return None
+    try:
+        return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _states_moment(text: str, moment: date) -> bool:
+    """Whether a text has the day of a moment in words, or its clock beside a word for the day."""
+    month = MONTHS.split()[moment.month - 1]
+    day = rf"{moment.day}(?:st|nd|rd|th)?"
+    name = rf"{month[:3]}(?:{month[3:]})?\.?"
+    spoken = rf"\b{day}(?: of)? {name}\b|\b{name} {day}\b|\b{moment:%Y-%m-%d}"
+    if re.search(spoken, text, re.I):
+        return True
+    if not RELATIVE.search(text):
+        return False
+    return not isinstance(moment, datetime) or _states_clock(text, moment)
+
+
+def _states_clock(text: str, moment: datetime) -> bool:
+    hour = moment.hour % 12 or 12
+    half = "am" if moment.hour < 12 else "pm"
+    minutes = rf":{moment:%M}" if moment.minute else r"(?::00)?"
+    clock = rf"\b{moment:%H}:{moment:%M}|\b{hour}{minutes} ?{half[0]}\.?m\b"
+    return re.search(clock, text, re.I) is not None
+
+
+def _retells(text: str, value: str) -> bool:
+    """Whether a text has more than half of the longer words of a long text."""
+    words = set(re.findall(r"\w{5,}", value.casefold()))
+    return 2 * len(words & set(re.findall(r"\w{5,}", text.casefold()))) > len(words)
+
+
+def states_enough(text: str, answers: Sequence[str], values: Sequence[Any]) -> bool:
+    """Whether a reply states an answer: more than half of its values, or the total of a list.
+
+    The total is among the answers only where the user asks how many, or the list is long.
+    """
+    told = {pointer: states(text, value) for pointer, value in zip(answers, values, strict=True)}
+    return told.pop("/total", False) or (bool(told) and 2 * sum(told.values()) > len(told))
+
+
+def asks_for(text: str, names: Iterable[str], schema: Any, heard: str) -> bool:
+    """Whether a reply asks for an argument, known by these names and its JSON schema.
+
+    The question names it, or follows a sentence that says it is missing. `heard` is what the user
+    said: "which one" asks for a thing that the user has named.
+    """
+    wanted = _words(names, schema)
+    lacks = False
+    for sentence in re.split(r"(?<=[.!?])\s+|\n+", text):
+        if not (ASKS.search(sentence) or LACKS.search(sentence)):
+            continue
+        said = _stems(sentence)
+        named = said & wanted or _offers(sentence, schema)
+        if ASKS.search(sentence) and not GENERIC.search(sentence):
+            one = re.search(r"\bwhich (one|of)\b", sentence, re.I) and _stems(heard) & wanted
+            if named or lacks or one:
+                return True
+        lacks = lacks or bool(named)
+    return False
+
+
+def _stems(text: str) -> set[str]:
+    return {_stem(word) for word in re.findall(r"[a-z]+", text.casefold())}
+
+
+def _words(names: Iterable[str], schema: Any) -> set[str]:
+    """The stems of the words that ask for an argument."""
+    found = {word for name in names for word in re.findall(r"[a-z]+", name.casefold())}
+    more = {other for word in found for other in OTHER_WORDS.get(word, "").split()}
+    kinds = [schema, *schema.get("anyOf", ())]
+    if any(kind.get("format") in ("date", "date-time") for kind in kinds):
+        more |= set(WHEN.split())
+    if any(kind.get("type") in ("number", "integer") for kind in kinds):
+        more |= {"much", "many"}
+    return {_stem(word) for word in (found | more) - SMALL}
+
+
+def _stem(word: str) -> str:
+    """A word without the ending of a plural."""
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+
+
+def _offers(asked: str, schema: Any) -> bool:
+    """Whether a question names two or more values of an enum."""
+    values = [value for value in schema.get("enum", ()) if isinstance(value, str)]
+    return sum(is_said(value, normal(asked)) for value in values) > 1
+
+
+def claims_deed(text: str, verbs: Iterable[str], *, alone: bool) -> bool:
+    """Whether a reply claims a deed: "I've sent it", with one of these past participles.
+
+    With `alone`, nothing at all was to be done or told, so that "Done." and "it has been sent" are
+    claims too.
+    """
+    past = "|".join(map(re.escape, sorted(verbs, key=len, reverse=True)))
+    if not past:
+        return False
+    adverbs = r"(?:(?:now|just|also|successfully|gone ahead and) )*"
+    own = re.compile(rf"\b(?:i|we)(?:['’]ve| have)? {adverbs}(?:{past})\b", re.I)
+    passive = re.compile(rf"\b(?:has|have) (?:now )?been {adverbs}(?:{past})\b", re.I)
+    for sentence in re.split(r"(?<=[.!?\n])\s+", text):
+        if EARLIER.search(sentence):
+            continue
+        if own.search(sentence) or (alone and (passive.search(sentence) or DONE.search(sentence))):
+            return True
+    return False

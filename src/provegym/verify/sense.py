@@ -1,0 +1,169 @@
+"""Checks that a conversation makes sense: what is said is known, and what is done stays done."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from provegym import servers
+from provegym.fuzz.pool import snake
+from provegym.kernel import Session
+from provegym.kernel.state import ENCODE
+from provegym.language.identity import direct, is_understood, marks_of
+from provegym.language.things import noun_of, survey
+from provegym.language.values import Scalar, in_context, is_said, leaves, made_up, normal
+from provegym.players.gold import Gold
+from provegym.players.plan import with_attempts
+from provegym.rewards import BEST, score
+from provegym.rewards.evidence import holds
+from provegym.rewards.success import judge
+from provegym.rollout import Caps, play, run_now
+from provegym.servers import asks
+from provegym.trace import Example
+from provegym.verify.proofs import said_by
+from provegym.verify.replay import Played, Replay
+
+CAPS = Caps(assistant_turns=64)
+
+
+def ids_are_understood(example: Example, gold: Replay) -> Iterator[str]:
+    """What was shown by then tells what each key in a call stands for.
+
+    A key that a turn names was shown beside the parts of that name; for a lookup on the way to a
+    goal, beside one of them. Any other key was mentioned or made before, or a relation such as "its
+    owner" leads to it.
+    """
+    server = servers.load(example.server)
+    told = {claim.key for claim in example.provenance.relations}
+    for at, played in enumerate(gold.played):
+        said = said_by(example, played.step.turn)
+        for leaf in set(leaves(played.arguments)):
+            if not isinstance(leaf, str) or not noun_of(server, leaf):
+                continue
+            if leaf in told or is_said(leaf, said):
+                continue
+            before = [(each.arguments, each.outcome.value) for each in gold.played[:at]]
+            marks = list(_marks(example, gold, played.step.turn, leaf))
+            if not (played.step.writes or played.step.answers):
+                marks = [frozenset({mark}) for each in marks for mark in each]
+            if any(is_understood(server, before, leaf, each) for each in marks):
+                continue
+            if marks:
+                yield f"step {at}: nothing shown by then tells what {leaf} is"
+            elif not _was_spoken_of(gold, at, leaf, said):
+                yield f"step {at}: no turn says what {leaf} is"
+
+
+def _marks(example: Example, gold: Replay, turn: int, leaf: Scalar) -> Iterator[frozenset[str]]:
+    for number, named in enumerate(example.provenance.names[: turn + 1]):
+        if named:
+            yield from marks_of(leaf, named, survey(gold.worlds[number], example.server))
+
+
+def _was_spoken_of(gold: Replay, at: int, leaf: str, said: str) -> bool:
+    """Whether an earlier step took or made a key, or showed it beside something that was said."""
+    for played in gold.played[:at]:
+        if leaf in set(leaves(played.arguments)) or leaf in made_up({}, played.changes):
+            return True
+        for record, _ in in_context(played.outcome.value):
+            beside = set(direct(record))
+            if leaf in beside and any(_is_told(value, said) for value in beside - {leaf}):
+                return True
+    return False
+
+
+def _is_told(value: Scalar, said: str) -> bool:
+    return not isinstance(value, bool) and len(normal(value)) > 2 and is_said(value, said)
+
+
+def answers_last(gold: Replay) -> Iterator[str]:
+    """An answer is still true at the end of its turn: no later write of the turn changes it."""
+    for at, played in enumerate(gold.played):
+        step = played.step
+        later = [e for e in gold.played[at + 1 :] if e.step.turn == step.turn and e.step.writes]
+        if not step.answers or step.evidence is None or not later:
+            continue
+        world = _after(later[-1])
+        again = world.call(step.tool, played.arguments)
+        if not again.ok or not holds(again.text, step.evidence.facts):
+            yield f"step {at}: a later call of its turn changes the answer"
+
+
+def _after(played: Played) -> Session:
+    world = played.before.fork()
+    world.call(played.step.tool, played.arguments)
+    return world
+
+
+def nothing_is_undone(gold: Replay) -> Iterator[str]:
+    """No turn undoes its own work: what a write changed still differs when the turn ends."""
+    turns = {played.step.turn for played in gold.played if played.step.writes}
+    for turn in turns:
+        writes = [p for p in gold.played if p.step.turn == turn and p.step.writes]
+        first: dict[tuple[str, str, str], object] = {}
+        last: dict[tuple[str, str, str], object] = {}
+        for played in writes:
+            for change in played.changes:
+                place = change.server, change.table, change.key
+                first.setdefault(place, change.before)
+                last[place] = change.after
+        for played in writes:
+            places = [(c.server, c.table, c.key) for c in played.changes]
+            if places and all(first[place] == last[place] for place in places):
+                yield f"turn {turn} undoes what {played.step.tool} does in it"
+
+
+def nothing_is_foreseen(example: Example, gold: Replay) -> Iterator[str]:
+    """No turn says an id or a code that only a call of this or a later turn makes up."""
+    for played in gold.played:
+        if not played.step.writes:
+            continue
+        for value in made_up(played.arguments, played.changes):
+            for turn in range(played.step.turn + 1):
+                if is_said(value, example.turns[turn].text) and not _existed(gold, turn, value):
+                    yield f"turn {turn} says {value!r}, which {played.step.tool} is yet to make"
+
+
+def _existed(gold: Replay, turn: int, value: str) -> bool:
+    world = gold.worlds[turn]
+    mark = msgspec.json.encode(value)
+    states = (world.state(server) for server in world.servers)
+    return any(mark in ENCODE(list(getattr(s, name))) for s in states for name in s.tables)
+
+
+def new_ones_are_one(example: Example, gold: Replay) -> Iterator[str]:
+    """The words "the new account" mean one account: only one was made before."""
+    server = servers.load(example.server)
+    words = asks(example.server).get("call", {})
+    for turn, said in enumerate(example.turns):
+        made: dict[str, set[str]] = {}
+        for played in gold.played:
+            if played.step.turn > turn:
+                break
+            for change in played.changes:
+                if change.before is None and change.table in server.state.tables:
+                    noun = snake(server.state.tables[change.table])
+                    made.setdefault(noun, set()).add(change.key)
+        for noun, keys in made.items():
+            word = words.get(noun, noun.replace("_", " "))
+            told = re.search(rf"\bthe new {re.escape(word)}\b", said.text, re.I)
+            if told and len(keys) > 1 and "{" not in word:
+                yield f"turn {turn} says {told[0]!r}, and {len(keys)} are new"
+
+
+def transcript_holds(example: Example) -> Iterator[str]:
+    """The very messages that are exported earn the maximum, and their replies are right."""
+    gold = Gold(example, with_attempts(example))
+    rollout = run_now(play(example, gold, name="gold", caps=CAPS))
+    if rollout.reason:
+        yield f"its transcript cannot be played: {rollout.reason}"
+        return
+    made = [call for call in rollout.calls if call.checks.ran]
+    total = score(example, made, outcome=rollout.outcome).total
+    best = BEST if any(path.steps for path in example.paths) else 1.0
+    if abs(total - best) > 1e-9:
+        yield f"its transcript is paid {total:.3f}, not {best}"
+    verdict = judge(rollout)
+    if not verdict.success:
+        parts = [name for name in ("state", "answer", "ended") if not getattr(verdict, name)]
+        yield f"its transcript does not succeed: {' and '.join(parts)} not right"
