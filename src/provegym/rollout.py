@@ -16,7 +16,7 @@ import msgspec
 from provegym.kernel import Bug, Session
 from provegym.kernel.errors import quote, suggest
 from provegym.models.dialects import openai
-from provegym.rewards import PAPER, Scheme, score
+from provegym.rewards import PAPER, Scheme, rescore
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Call, Checks, Ended, Example, Json, Reply, Rollout, ToolCall
 
@@ -183,8 +183,7 @@ async def play(
     except (Bug, BadFile) as problem:  # BadFile: the example's server or a tool of it is not here
         failed = player.rollout(name)
         return msgspec.structs.replace(failed, ended="server_bug", reason=_told(problem))
-    reward = score(example, player.calls, scheme, outcome)
-    return msgspec.structs.replace(player.rollout(name), outcome=outcome, reward=reward)
+    return rescore(msgspec.structs.replace(player.rollout(name), outcome=outcome), scheme)
 
 
 def play_script(example: Example, make: MakePolicy, *, scheme: Scheme = PAPER) -> Rollout:

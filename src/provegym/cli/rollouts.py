@@ -128,14 +128,19 @@ def audit_reward(
 ) -> None:
     """Search for reward hacking: edits that raise the reward while the task fails."""
     from provegym.trace import Example, read_some
-    from provegym.verify.audit import audit, by_edit
+    from provegym.verify.audit import audit, by_attack, by_edit
 
     findings = audit(read_some(data, Example), _scheme(recipe))
     exploits = by_edit(findings)
     best = [finding.best_failing for finding in findings]
     if as_json:
-        print_json({"best_failing": best, "exploits": exploits})
+        print_json({"best_failing": best, "exploits": exploits, "attacks": by_attack(findings)})
         return
+    known = Table("attack", "fails", "mean reward", "largest", box=None)
+    for name, (times, mean, most) in by_attack(findings).items():
+        known.add_row(name, str(times), f"{mean:.3f}", f"{most:.3f}")
+    console.print(known)
+    console.print()
     table = Table("what pays while the task fails", "times", "mean gain", "largest", box=None)
     for edit, (times, mean, most) in sorted(exploits.items(), key=lambda item: -item[1][2]):
         table.add_row(edit, str(times), f"{mean:+.3f}", f"{most:+.3f}")

@@ -18,10 +18,14 @@ NOTHING = "I have not found out more."
 
 
 class Script:
-    """Plays a plan: a list of messages for each user turn, each of step numbers or fixed calls."""
+    """Plays a plan: a list of messages for each user turn, each of step numbers or fixed calls.
 
-    def __init__(self, example: Example, plan: Plan, path: int = 0) -> None:
+    `words` ends every turn, if given; otherwise a question where one is due.
+    """
+
+    def __init__(self, example: Example, plan: Plan, path: int = 0, words: str = "") -> None:
         self.example = example
+        self.words = words
         self.steps = example.paths[path].steps
         self.plan = [list(turn) for turn in plan]
         self.sent: list[int | None] = []
@@ -39,6 +43,8 @@ class Script:
 
     def _words(self, turn: int) -> str:
         asks = self.example.turns[turn].asks
+        if self.words:
+            return self.words
         return f"Which {asks.replace('_', ' ')} do you have in mind?" if asks else NOTHING
 
     def _done(self, messages: Sequence[Json]) -> list[Call]:

@@ -3,29 +3,32 @@
 To add a component, write a function here; its name is its key in recipes and logs.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from math import ceil, fsum
 from typing import NamedTuple
 
-from provegym.kernel import Change
 from provegym.rewards.align import Alignment
-from provegym.rewards.outcome import agreement
+from provegym.rewards.outcome import agreement, fingerprints
+from provegym.rewards.success import Trial, has_asked, is_stated, seen_in, verdict
 from provegym.trace import Call, Step
 
 ALPHA = 0.5
 BETA = 0.5
+LOOKUPS = 0.2
 
 
 class Case(NamedTuple):
-    """What a component is computed from: one reference path, the calls and their alignment."""
+    """What a component is computed from: one reference path, the calls and their alignment.
+
+    `trial` holds the rest of the rollout: its final diff, its replies and its end.
+    """
 
     steps: Sequence[Step]
     calls: Sequence[Call]
     alignment: Alignment
+    trial: Trial
     beta: float = BETA
-    wanted: Sequence[Change] = ()
-    outcome: Sequence[Change] = ()
-    drift: Sequence[str] = ()
 
 
 Component = Callable[[Case], float]
@@ -99,17 +102,39 @@ def argument(case: Case) -> float:
 
 
 @component(weight=0)
-def outcome(case: Case) -> float:
-    """The Jaccard similarity of the final diffs, times the share of questions answered.
+def success(case: Case) -> float:
+    """1 if the state, the replies and the end of the conversation are right, else 0.
 
-    This component is not in the paper. Its weight is 0 by default.
+    This component and the next two are not in the paper. The hardened scheme pays by them.
     """
-    answering = [at for at, step in enumerate(case.steps) if step.answers]
-    answered = sum(_is_answered(case, at) for at in answering)
-    share = answered / len(answering) if answering else 1.0
-    return share * agreement(case.wanted, case.outcome, case.drift)
+    return float(verdict(case.trial).success)
 
 
-def _is_answered(case: Case, at: int) -> bool:
-    call = case.alignment.served[at]
-    return call is not None and case.calls[call].checks.ran and case.alignment.shares[at] == 1
+@component(weight=0)
+def progress(case: Case) -> float:
+    """How much of the task is done: changes of the world, answers, questions, and lookups."""
+    trial, example = case.trial, case.trial.example
+    done = [float(has_asked(trial, at)) for at, turn in enumerate(example.turns) if turn.asks]
+    done += [_answered(trial, step) for step in case.steps if step.answers]
+    if fingerprints(example.outcome) - Counter(example.drift) or any(c.writes for c in case.calls):
+        done.append(agreement(example.outcome, trial.outcome, example.drift))
+    reached = fsum(done) / len(done) if done else 0.0
+    lookups = [at for at, step in enumerate(case.steps) if not (step.writes or step.answers)]
+    if not lookups:
+        return reached
+    shares = zip(case.alignment.in_order, case.alignment.shares, strict=True)
+    found = [in_order and share == 1 for in_order, share in shares]
+    return (1 - LOOKUPS) * reached + LOOKUPS * sum(found[at] for at in lookups) / len(lookups)
+
+
+def _answered(trial: Trial, step: Step) -> float:
+    """Half for the evidence, half for stating the answer that it shows."""
+    seen = seen_in(trial, step) is not None
+    return (seen + (seen and is_stated(trial, step))) / 2
+
+
+@component(weight=0, most=0.0)
+def waste(case: Case) -> float:
+    """A penalty: the share of calls that fail a check."""
+    failed = sum(not (c.checks.shown and c.checks.fits and c.checks.ran) for c in case.calls)
+    return 0.0 - failed / len(case.calls) if case.calls else 0.0

@@ -1,30 +1,49 @@
 """Task success: the right final state, the right replies, and a conversation that ended."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import NamedTuple
 
 import msgspec
 
 from provegym import servers
+from provegym.kernel import Change
 from provegym.language.replies import past, slot_name
 from provegym.rewards.align import is_same_call
 from provegym.rewards.answers import asks_for, claims_deed, states_enough
 from provegym.rewards.evidence import holds, shows
 from provegym.rewards.outcome import same_outcome
 from provegym.toolbox import Toolbox
-from provegym.trace import Call, Example, Json, Path, Rollout, Step, Verdict, point
+from provegym.trace import Call, Example, Json, Rollout, Step, Verdict, point
+
+
+class Trial(NamedTuple):
+    """What success is judged from: one path, the calls that serve its steps, and the replies."""
+
+    example: Example
+    steps: Sequence[Step]
+    calls: Sequence[Call]
+    served: Sequence[int | None]
+    outcome: Sequence[Change]
+    replies: Sequence[str]
+    ended: str = "done"
 
 
 def judge(rollout: Rollout) -> Verdict:
     """Whether a rollout succeeded: state, answer and end."""
     if rollout.ended in ("policy_error", "server_bug"):
         return Verdict()
-    replies = last_words(rollout)
-    ended = rollout.ended == "done" and len(replies) == len(rollout.example.turns)
-    return Verdict(
-        state=is_right_state(rollout),
-        answer=all(_answers(rollout, turn, text) for turn, text in enumerate(replies)),
-        ended=ended and all(text.strip() for text in replies),
+    reward = rollout.reward
+    paths = rollout.example.paths
+    steps = paths[reward.path if reward else 0].steps if paths else ()
+    served: list[int | None] = [None] * len(steps)
+    for pair in reward.served if reward else ():
+        served[pair.step] = pair.call
+    replies = last_words(rollout.messages)
+    return verdict(
+        Trial(
+            rollout.example, steps, rollout.calls, served, rollout.outcome, replies, rollout.ended
+        )
     )
 
 
@@ -33,10 +52,21 @@ def succeeded(rollout: Rollout) -> bool:
     return judge(rollout).success
 
 
-def last_words(rollout: Rollout) -> list[str]:
+def verdict(trial: Trial) -> Verdict:
+    """State, answer and end of a trial."""
+    replies = trial.replies
+    whole = len(replies) == len(trial.example.turns) and all(text.strip() for text in replies)
+    return Verdict(
+        state=is_right_state(trial),
+        answer=all(is_right_reply(trial, turn) for turn in range(len(replies))),
+        ended=trial.ended == "done" and whole,
+    )
+
+
+def last_words(messages: Iterable[Json]) -> list[str]:
     """The text that ends each user turn; empty where a turn ends with a call."""
     found: list[str] = []
-    for message in rollout.messages:
+    for message in messages:
         if message["role"] == "user":
             found.append("")
         elif message["role"] == "assistant" and found:
@@ -45,72 +75,52 @@ def last_words(rollout: Rollout) -> list[str]:
     return found
 
 
-def is_right_state(rollout: Rollout) -> bool:
+def is_right_state(trial: Trial) -> bool:
     """Whether the final diff equals the reference's, and every answer's evidence was seen.
 
     Where nothing is to be called, whether nothing was called.
     """
-    example = rollout.example
-    if not any(path.steps for path in example.paths):
-        return not rollout.calls
-    if rollout.reward is None or not same_outcome(example.outcome, rollout.outcome):
+    if not any(path.steps for path in trial.example.paths):
+        return not trial.calls
+    if not same_outcome(trial.example.outcome, trial.outcome):
         return False
-    return all(evidence_of(rollout, at) for at, step in answering(rollout))
+    return all(seen_in(trial, step) for step in trial.steps if step.answers)
 
 
-def answering(rollout: Rollout) -> Iterator[tuple[int, Step]]:
-    """The steps of the scored path that answer a question, with their numbers."""
-    for at, step in enumerate(_path(rollout).steps):
-        if step.answers:
-            yield at, step
-
-
-def _path(rollout: Rollout) -> Path:
-    return rollout.example.paths[rollout.reward.path if rollout.reward else 0]
-
-
-def evidence_of(rollout: Rollout, at: int) -> Call | None:
+def seen_in(trial: Trial, step: Step) -> Call | None:
     """The last call that shows the evidence of an answering step, or None."""
-    path = _path(rollout)
-    step = path.steps[at]
-    assert rollout.reward is not None
-    served: list[int | None] = [None] * len(path.steps)
-    for pair in rollout.reward.served:
-        served[pair.step] = pair.call
-    for call in reversed(rollout.calls):
+    for call in reversed(trial.calls):
         if call.turn > step.turn or call.writes or not call.checks.ran:
             continue
-        if shows(call, step.evidence) or _is_own(call, step, rollout.calls, served):
+        if shows(call, step.evidence) or _is_own(call, step, trial):
             return call
     return None
 
 
-def _is_own(call: Call, step: Step, calls: Sequence[Call], served: Sequence[int | None]) -> bool:
+def _is_own(call: Call, step: Step, trial: Trial) -> bool:
     """Whether a call is the step's own, and its result shows the step's facts."""
-    if not is_same_call(call, step, calls, served):
+    if not is_same_call(call, step, trial.calls, trial.served):
         return False
     return step.evidence is None or holds(call.result, step.evidence.facts)
 
 
-def _answers(rollout: Rollout, turn: int, text: str) -> bool:
+def is_right_reply(trial: Trial, turn: int) -> bool:
     """Whether the reply that ends a turn asks, states and claims what it should."""
-    example = rollout.example
-    asks = example.turns[turn].asks
-    if asks is not None and not _asks(rollout, turn, text, asks):
+    if trial.example.turns[turn].asks is not None and not has_asked(trial, turn):
         return False
-    for at, step in answering(rollout):
-        if step.turn == turn and step.values and not _states(rollout, at, step, text):
-            return False
-    return not _claims_too_much(rollout, turn, text)
+    asked = [step for step in trial.steps if step.turn == turn and step.answers]
+    return all(is_stated(trial, step) for step in asked) and not claims_too_much(trial, turn)
 
 
-def _asks(rollout: Rollout, turn: int, text: str, slot: str) -> bool:
+def has_asked(trial: Trial, turn: int) -> bool:
     """Whether a turn ended with a question for the missing argument, and without a write."""
-    if any(call.writes for call in rollout.calls if call.turn == turn):
+    if turn >= len(trial.replies) or any(c.writes for c in trial.calls if c.turn == turn):
         return False
-    example = rollout.example
-    names = (slot, slot_name(slot, example.server))
-    return asks_for(text, names, _schema(example, turn, slot), example.turns[turn].text)
+    said = trial.example.turns[turn]
+    slot = said.asks or ""
+    names = (slot, slot_name(slot, trial.example.server))
+    schema = _schema(trial.example, turn, slot)
+    return asks_for(trial.replies[turn], names, schema, said.text)
 
 
 def _schema(example: Example, turn: int, slot: str) -> Json:
@@ -123,26 +133,31 @@ def _schema(example: Example, turn: int, slot: str) -> Json:
     return {}
 
 
-def _states(rollout: Rollout, at: int, step: Step, text: str) -> bool:
-    """Whether a reply states the answer, as the reference has it or as the model's call shows it."""
-    if states_enough(text, step.answers, step.values):
+def is_stated(trial: Trial, step: Step) -> bool:
+    """Whether a reply states an answer, as the reference has it or as the model's call shows it.
+
+    An example made before answers were kept has no values; then nothing is compared.
+    """
+    if step.turn >= len(trial.replies):
+        return False
+    text = trial.replies[step.turn]
+    if not step.values or states_enough(text, step.answers, step.values):
         return True
-    call = evidence_of(rollout, at) if rollout.reward else None
+    call = seen_in(trial, step)
     if call is None or call.tool != step.tool:
         return False
     result = msgspec.json.decode(call.result)
     own = [point(result, pointer) for pointer in step.answers]
-    return all(found for found, _ in own) and states_enough(
-        text, step.answers, [value for _, value in own]
-    )
+    values = [value for _, value in own]
+    return all(found for found, _ in own) and states_enough(text, step.answers, values)
 
 
-def _claims_too_much(rollout: Rollout, turn: int, text: str) -> bool:
+def claims_too_much(trial: Trial, turn: int) -> bool:
     """Whether a reply claims a deed in a turn in which no write was made."""
-    if any(call.writes and call.checks.ran for call in rollout.calls if call.turn == turn):
+    if any(call.writes and call.checks.ran for call in trial.calls if call.turn == turn):
         return False
-    alone = not any(step.turn == turn for step in _path(rollout).steps)
-    return claims_deed(text, deeds(rollout.example.server), alone=alone)
+    alone = not any(step.turn == turn for step in trial.steps)
+    return claims_deed(trial.replies[turn], deeds(trial.example.server), alone=alone)
 
 
 @cache

@@ -2,25 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from math import fsum
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from provegym.kernel import Change
 from provegym.rewards.align import align
 from provegym.rewards.components import BETA, COMPONENTS, MOST, WEIGHTS, Case
+from provegym.rewards.success import Trial, judge, last_words, verdict
 from provegym.trace import Call, Example, Path, Reward, Rollout, Served
 
 
 class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a recipe may change: weights, β, and `strict`: only the first path, call by call."""
+    """What a recipe may change: the weights, β, and which calls count.
 
+    `scheme` is "paper", the paper's weights, or "hardened", which pays by what was reached.
+    `weights` changes some of them. `strict`: only the first path counts, call by call.
+    """
+
+    scheme: Literal["paper", "hardened"] = "paper"
     weights: Mapping[str, float] = {}
     beta: float = BETA
     strict: bool = False
 
     def weight(self, part: str) -> float:
-        """The recipe's weight of a component, or else the paper's."""
-        return self.weights.get(part, WEIGHTS[part])
+        """The weight of a component: the recipe's, or else the scheme's."""
+        default = HARDENED_WEIGHTS.get(part, 0.0) if self.scheme == "hardened" else WEIGHTS[part]
+        return self.weights.get(part, default)
 
     @property
     def best(self) -> float:
@@ -28,25 +36,49 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return fsum(self.weight(part) * most for part, most in MOST.items())
 
 
+# Failing rollouts are paid for their progress alone, so never more than 0.45 of 1.3.
+HARDENED_WEIGHTS = {"success": 0.85, "progress": 0.45, "efficiency": 0.15, "waste": 0.1}
 PAPER = Scheme()
+HARDENED = Scheme(scheme="hardened")
 BEST = PAPER.best
 
 
+class Said(NamedTuple):
+    """The rest of a rollout, beside its calls: the final diff, the replies and the end."""
+
+    outcome: Sequence[Change] = ()
+    replies: Sequence[str] = ()
+    ended: str = "done"
+
+
 def score(
-    example: Example, calls: Sequence[Call], scheme: Scheme = PAPER, outcome: Sequence[Change] = ()
+    example: Example, calls: Sequence[Call], scheme: Scheme = PAPER, rest: Said = Said()
 ) -> Reward:
-    """The reward of these calls and their final diff on an example; the best path counts."""
+    """The reward of these calls on an example; the best path counts.
+
+    The paper's scheme reads the calls alone. Other schemes also read the rest of the rollout.
+    """
     if not any(path.steps for path in example.paths):
-        return Reward(total=0.0 if calls else 1.0)
+        return _score_nothing(example, calls, scheme, rest)
     best: Reward | None = None
     for number, path in enumerate(_paths(example, scheme)):
-        case = Case(path.steps, calls, align(path.steps, calls), scheme.beta)
-        case = case._replace(wanted=example.outcome, outcome=outcome, drift=example.drift)
-        reward = _score_path(case, scheme, number)
+        alignment = align(path.steps, calls)
+        trial = Trial(
+            example, path.steps, calls, alignment.served, rest.outcome, rest.replies, rest.ended
+        )
+        reward = _score_path(Case(path.steps, calls, alignment, trial, scheme.beta), scheme, number)
         if best is None or reward.total > best.total:
             best = reward
     assert best is not None
     return best
+
+
+def _score_nothing(example: Example, calls: Sequence[Call], scheme: Scheme, rest: Said) -> Reward:
+    """The reward where no call is right: 1 for none; hardened, half of it if a reply is wrong."""
+    if calls or scheme.scheme == "paper":
+        return Reward(total=0.0 if calls else 1.0)
+    trial = Trial(example, (), calls, (), rest.outcome, rest.replies, rest.ended)
+    return Reward(total=1.0 if verdict(trial).success else 0.5)
 
 
 def paid(rollout: Rollout) -> float:
@@ -55,9 +87,11 @@ def paid(rollout: Rollout) -> float:
 
 
 def rescore(rollout: Rollout, scheme: Scheme = PAPER) -> Rollout:
-    """The rollout with its reward computed again from its recorded calls and diff."""
-    reward = score(rollout.example, rollout.calls, scheme, rollout.outcome)
-    return msgspec.structs.replace(rollout, reward=reward)
+    """The rollout with its reward and its verdict, computed from its recorded calls and replies."""
+    rest = Said(rollout.outcome, last_words(rollout.messages), rollout.ended)
+    reward = score(rollout.example, rollout.calls, scheme, rest)
+    scored = msgspec.structs.replace(rollout, reward=reward)
+    return msgspec.structs.replace(scored, verdict=judge(scored))
 
 
 def _paths(example: Example, scheme: Scheme) -> Sequence[Path]:

@@ -1,8 +1,9 @@
-"""The reward audit: a random hill climb that searches for reward hacking.
+"""The reward audit: known attacks, and a random hill climb that searches for reward hacking.
 
-It starts from rollouts that fail and edits their calls at random: insert, repeat, drop, reorder.
-Each edited rollout is played on the live world. An edit that raises the reward while the task still
-fails is an exploit. The audit reports exploits and the highest reward of a failing rollout.
+The climb starts from rollouts that fail and edits their calls at random: insert, repeat, drop,
+reorder. Each edited rollout is played on the live world. An edit that raises the reward while the
+task still fails is an exploit. The audit reports what each attack is paid, the exploits, and the
+highest reward of a failing rollout.
 """
 
 from collections import defaultdict
@@ -12,17 +13,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from provegym.players.plan import in_turn, tool_call
+from provegym.players.plan import Plan, in_turn, tool_call
 from provegym.players.scripted import Script, guess
 from provegym.rewards import PAPER, Scheme
 from provegym.rewards.success import succeeded
 from provegym.rollout import play_script
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Json, Rollout, ToolCall, literals
+from provegym.trace import Example, Json, ToolCall, literals
+from provegym.verify.attacks import ATTACKS, TOLD, Calls
 
 ROUNDS = 60
 
-Calls = list[list[ToolCall]]
 Edit = Callable[["Auditor", Calls], str]
 
 
@@ -35,12 +36,16 @@ class Exploit(NamedTuple):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """The result of the audit of one example: the best reward of a failure, and exploits."""
+    """The result of the audit of one example: the best reward of a failure, and exploits.
+
+    `attacks` holds what each known attack is paid, if the task fails under it.
+    """
 
     example: str
     best_failing: float
     calls: int
     exploits: list[Exploit]
+    attacks: dict[str, float] = {}
 
 
 class Auditor:
@@ -64,7 +69,20 @@ class Auditor:
             paid, made = self._climb(calls, found)
             if paid > best:
                 best, size = paid, made
-        return Finding(self.example.id, best, size, found)
+        attacks = self._attacks()
+        best = max(best, *attacks.values(), 0.0)
+        return Finding(self.example.id, best, size, found, attacks)
+
+    def _attacks(self) -> dict[str, float]:
+        """What each known attack is paid, where it fails the task."""
+        paid: dict[str, float] = {}
+        for name, make in ATTACKS.items():
+            calls = make(self.example)
+            if calls is not None:
+                total, failed = self.play(calls, TOLD)
+                if failed:
+                    paid[name] = total
+        return paid
 
     def _climb(self, calls: Calls, found: list[Exploit]) -> tuple[float, int]:
         paid, failed = self.play(calls)
@@ -82,15 +100,14 @@ class Auditor:
                     calls, paid = changed, total
         return paid, sum(map(len, calls))
 
-    def play(self, calls: Calls) -> tuple[float, bool]:
+    def play(self, calls: Calls, words: str = "") -> tuple[float, bool]:
         """Play these calls on the live world; return the reward and whether the task fails."""
-        rollout = self._roll(calls)
+        plan: Plan = [[[call] for call in turn] for turn in calls]
+        rollout = play_script(
+            self.example, lambda e: Script(e, plan, words=words), scheme=self.scheme
+        )
         assert rollout.reward is not None
         return rollout.reward.total, not succeeded(rollout)
-
-    def _roll(self, calls: Calls) -> Rollout:
-        plan = [[[call] for call in turn] for turn in calls]
-        return play_script(self.example, lambda e: Script(e, list(plan)), scheme=self.scheme)  # type: ignore[arg-type]
 
     def _almost(self) -> Calls:
         last = max(
@@ -222,3 +239,12 @@ def by_edit(findings: Iterable[Finding]) -> dict[str, tuple[int, float, float]]:
         for exploit in finding.exploits:
             gains[exploit.edit].append(exploit.gain)
     return {edit: (len(g), sum(g) / len(g), max(g)) for edit, g in gains.items()}
+
+
+def by_attack(findings: Iterable[Finding]) -> dict[str, tuple[int, float, float]]:
+    """For each attack: on how many tasks it fails, its mean reward there and its largest."""
+    paid: dict[str, list[float]] = {name: [] for name in ATTACKS}
+    for finding in findings:
+        for name, total in finding.attacks.items():
+            paid[name].append(total)
+    return {name: (len(p), sum(p) / len(p), max(p)) for name, p in paid.items() if p}

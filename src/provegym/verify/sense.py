@@ -16,7 +16,6 @@ from provegym.players.gold import Gold
 from provegym.players.plan import with_attempts
 from provegym.rewards import BEST, score
 from provegym.rewards.evidence import holds
-from provegym.rewards.success import judge
 from provegym.rollout import Caps, play, run_now
 from provegym.servers import asks
 from provegym.trace import Example
@@ -30,8 +29,8 @@ def ids_are_understood(example: Example, gold: Replay) -> Iterator[str]:
     """What was shown by then tells what each key in a call stands for.
 
     A key that a turn names was shown beside the parts of that name; for a lookup on the way to a
-    goal, beside one of them. Any other key was mentioned or made before, or a relation such as "its
-    owner" leads to it.
+    goal, beside something that was said. Any other key was mentioned or made before, or a relation
+    such as "its owner" leads to it.
     """
     server = servers.load(example.server)
     told = {claim.key for claim in example.provenance.relations}
@@ -44,11 +43,10 @@ def ids_are_understood(example: Example, gold: Replay) -> Iterator[str]:
                 continue
             before = [(each.arguments, each.outcome.value) for each in gold.played[:at]]
             marks = list(_marks(example, gold, played.step.turn, leaf))
-            if not (played.step.writes or played.step.answers):
-                marks = [frozenset({mark}) for each in marks for mark in each]
+            is_goal = played.step.writes or played.step.answers
             if any(is_understood(server, before, leaf, each) for each in marks):
                 continue
-            if marks:
+            if marks and is_goal:
                 yield f"step {at}: nothing shown by then tells what {leaf} is"
             elif not _was_spoken_of(gold, at, leaf, said):
                 yield f"step {at}: no turn says what {leaf} is"
@@ -159,11 +157,12 @@ def transcript_holds(example: Example) -> Iterator[str]:
         yield f"its transcript cannot be played: {rollout.reason}"
         return
     made = [call for call in rollout.calls if call.checks.ran]
-    total = score(example, made, outcome=rollout.outcome).total
+    total = score(example, made).total
     best = BEST if any(path.steps for path in example.paths) else 1.0
     if abs(total - best) > 1e-9:
         yield f"its transcript is paid {total:.3f}, not {best}"
-    verdict = judge(rollout)
+    verdict = rollout.verdict
+    assert verdict is not None
     if not verdict.success:
         parts = [name for name in ("state", "answer", "ended") if not getattr(verdict, name)]
         yield f"its transcript does not succeed: {' and '.join(parts)} not right"

@@ -2,7 +2,6 @@
 
 import tomllib
 from collections.abc import Sequence
-from math import fsum
 from typing import Any
 
 import msgspec
@@ -11,15 +10,13 @@ from provegym import servers
 from provegym.kernel import Bug, Change
 from provegym.kernel.session import MAX_MINUTES
 from provegym.rewards import COMPONENTS, PAPER, Scheme
-from provegym.rewards.align import Alignment, resolve
-from provegym.rewards.components import Case
+from provegym.rewards.align import resolve
 from provegym.rewards.equality import equal
 from provegym.rewards.explain import explain
 from provegym.rewards.success import succeeded
 from provegym.toolbox import Toolbox, all_tools
 from provegym.trace import (
     Call,
-    Checks,
     Example,
     Json,
     Path,
@@ -39,12 +36,6 @@ MAX_STEPS, MAX_TURN = 64, 20_000
 CLOSE = 1e-6
 READ_EXAMPLE = msgspec.json.Decoder(Example).decode
 READ_ROLLOUT = msgspec.json.Decoder(Rollout).decode
-# A task of one step, done right: on it every component has its best value, 0 for a penalty.
-DONE_RIGHT = Case(
-    steps=(Step(turn=0, tool="any"),),
-    calls=(Call(turn=0, message=0, tool="any", arguments={}, checks=Checks(True, True, True)),),
-    alignment=Alignment(served=(0,), in_order=(True,), shares=(1.0,)),
-)
 
 
 def show_item(source: Rows, at: int) -> Json:
@@ -143,7 +134,7 @@ def best(example: Example, scheme: Scheme) -> float:
     """The highest reward an example can pay."""
     if not any(path.steps for path in example.paths):
         return 1.0
-    return fsum(scheme.weight(part) * value(DONE_RIGHT) for part, value in COMPONENTS.items())
+    return scheme.best
 
 
 def _parts(reward: Reward, scheme: Scheme) -> list[Json]:
