@@ -72,7 +72,8 @@ def borrower(server: AnyServer, chance: Random, pool: Pool) -> Borrower:
 class Planner:
     """Draws goals for one conversation and plans the lookups that they need.
 
-    `results` holds the arguments and results of the calls so far. The fuzzer learns from every call it tries.
+    `results` holds the arguments and results of the calls so far. The fuzzer learns from every call
+    that it tries.
     """
 
     server: AnyServer

@@ -60,9 +60,9 @@ class Voice:
 
     `shown` is what calls returned so far: each value, with the values of each record that holds it.
     `held` lists, by key, the things that hold this key in a field. `pronouns` are phrases such as
-    "that account" for things already mentioned, `spoken_of` their kinds, `made` the new ones. `fresh` are values that calls of this turn make up, such
-    as a booking code: the user cannot know them yet. A voice is immutable:
-    methods that learn something return a new voice.
+    "that account" for things already mentioned, `spoken_of` their kinds, `made` the new ones.
+    `fresh` are values that calls of this turn make up, such as a booking code: the user cannot know
+    them yet. A voice is immutable: methods that learn something return a new voice.
     """
 
     server: AnyServer

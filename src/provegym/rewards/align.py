@@ -1,10 +1,10 @@
 """Aligns calls with reference steps: the best one-to-one assignment, found by branch and bound.
 
 A call may serve a step if it names the step's tool and has all its argument keys. A read may also
-serve it by its result: it shows the facts that the step is needed for. A write serves only a step of its own turn; a read may also serve
-a step of a later turn. Alignments are compared by, in this order: the number of steps served after
-everything they need, the number of steps served, equal arguments, calls that ran, and how early
-the calls are.
+serve it by its result: it shows the facts that the step is needed for. A write serves only a step
+of its own turn; a read may also serve a step of a later turn. Alignments are compared by, in this
+order: the number of steps served after everything they need, the number of steps served, equal
+arguments, calls that ran, and how early the calls are.
 """
 
 from collections.abc import Sequence
@@ -112,7 +112,10 @@ def share(
 def is_same_call(
     call: Call, step: Step, calls: Sequence[Call], served: Sequence[int | None]
 ) -> bool:
-    """Whether a call has the tool of a step and equal arguments; those that change nothing aside."""
+    """Whether a call has the tool of a step and equal arguments.
+
+    Arguments that change nothing are ignored.
+    """
     if call.tool != step.tool or call.arguments is None:
         return False
     defaults = step.evidence.defaults if step.evidence else {}

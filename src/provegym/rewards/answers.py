@@ -90,7 +90,7 @@ def states(text: str, value: Any) -> bool:
 
 def _plain(text: str) -> str:
     """A text without quotes, full stops at its end, and marks that people add or leave out."""
-    return re.sub(r"[\"'“”‘’*`]|[.!?]+(?=\s|$)", "", text).strip()
+    return re.sub(r"[\"'\u201c\u201d\u2018\u2019*`]|[.!?]+(?=\s|$)", "", text).strip()
 
 
 def _numbers(text: str) -> Iterator[int | float]:
@@ -216,7 +216,7 @@ def claims_deed(text: str, verbs: Iterable[str], *, alone: bool) -> bool:
     if not past:
         return False
     adverbs = r"(?:(?:now|just|also|successfully|gone ahead and) )*"
-    own = re.compile(rf"\b(?:i|we)(?:['’]ve| have)? {adverbs}(?:{past})\b", re.I)
+    own = re.compile(rf"\b(?:i|we)(?:['\u2019]ve| have)? {adverbs}(?:{past})\b", re.I)
     passive = re.compile(rf"\b(?:has|have) (?:now )?been {adverbs}(?:{past})\b", re.I)
     for sentence in re.split(r"(?<=[.!?\n])\s+", text):
         if EARLIER.search(sentence):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from provegym.rewards.align import Alignment
 from provegym.rewards.outcome import agreement, fingerprints
-from provegym.rewards.success import Trial, has_asked, is_stated, seen_in, verdict
+from provegym.rewards.success import Judged, has_asked, is_stated, seen_in, verdict
 from provegym.trace import Call, Step
 
 ALPHA = 0.5
@@ -21,13 +21,13 @@ LOOKUPS = 0.2
 class Case(NamedTuple):
     """What a component is computed from: one reference path, the calls and their alignment.
 
-    `trial` holds the rest of the rollout: its final diff, its replies and its end.
+    `judged` holds the rest of the rollout: its final diff, its replies and its end.
     """
 
     steps: Sequence[Step]
     calls: Sequence[Call]
     alignment: Alignment
-    trial: Trial
+    judged: Judged
     beta: float = BETA
 
 
@@ -107,17 +107,17 @@ def success(case: Case) -> float:
 
     This component and the next two are not in the paper. The hardened scheme pays by them.
     """
-    return float(verdict(case.trial).success)
+    return float(verdict(case.judged).success)
 
 
 @component(weight=0)
 def progress(case: Case) -> float:
     """How much of the task is done: changes of the world, answers, questions, and lookups."""
-    trial, example = case.trial, case.trial.example
-    done = [float(has_asked(trial, at)) for at, turn in enumerate(example.turns) if turn.asks]
-    done += [_answered(trial, step) for step in case.steps if step.answers]
+    judged, example = case.judged, case.judged.example
+    done = [float(has_asked(judged, at)) for at, turn in enumerate(example.turns) if turn.asks]
+    done += [_answered(judged, step) for step in case.steps if step.answers]
     if fingerprints(example.outcome) - Counter(example.drift) or any(c.writes for c in case.calls):
-        done.append(agreement(example.outcome, trial.outcome, example.drift))
+        done.append(agreement(example.outcome, judged.outcome, example.drift))
     reached = fsum(done) / len(done) if done else 0.0
     lookups = [at for at, step in enumerate(case.steps) if not (step.writes or step.answers)]
     if not lookups:
@@ -127,10 +127,10 @@ def progress(case: Case) -> float:
     return (1 - LOOKUPS) * reached + LOOKUPS * sum(found[at] for at in lookups) / len(lookups)
 
 
-def _answered(trial: Trial, step: Step) -> float:
+def _answered(judged: Judged, step: Step) -> float:
     """Half for the evidence, half for stating the answer that it shows."""
-    seen = seen_in(trial, step) is not None
-    return (seen + (seen and is_stated(trial, step))) / 2
+    seen = seen_in(judged, step) is not None
+    return (seen + (seen and is_stated(judged, step))) / 2
 
 
 @component(weight=0, most=0.0)

@@ -17,7 +17,7 @@ from provegym.toolbox import Toolbox
 from provegym.trace import Call, Example, Json, Rollout, Step, Verdict, point
 
 
-class Trial(NamedTuple):
+class Judged(NamedTuple):
     """What success is judged from: one path, the calls that serve its steps, and the replies."""
 
     example: Example
@@ -41,7 +41,7 @@ def judge(rollout: Rollout) -> Verdict:
         served[pair.step] = pair.call
     replies = last_words(rollout.messages)
     return verdict(
-        Trial(
+        Judged(
             rollout.example, steps, rollout.calls, served, rollout.outcome, replies, rollout.ended
         )
     )
@@ -52,14 +52,14 @@ def succeeded(rollout: Rollout) -> bool:
     return judge(rollout).success
 
 
-def verdict(trial: Trial) -> Verdict:
-    """State, answer and end of a trial."""
-    replies = trial.replies
-    whole = len(replies) == len(trial.example.turns) and all(text.strip() for text in replies)
+def verdict(judged: Judged) -> Verdict:
+    """State, answer and end of a rollout."""
+    replies = judged.replies
+    whole = len(replies) == len(judged.example.turns) and all(text.strip() for text in replies)
     return Verdict(
-        state=is_right_state(trial),
-        answer=all(is_right_reply(trial, turn) for turn in range(len(replies))),
-        ended=trial.ended == "done" and whole,
+        state=is_right_state(judged),
+        answer=all(is_right_reply(judged, turn) for turn in range(len(replies))),
+        ended=judged.ended == "done" and whole,
     )
 
 
@@ -75,52 +75,52 @@ def last_words(messages: Iterable[Json]) -> list[str]:
     return found
 
 
-def is_right_state(trial: Trial) -> bool:
+def is_right_state(judged: Judged) -> bool:
     """Whether the final diff equals the reference's, and every answer's evidence was seen.
 
     Where nothing is to be called, whether nothing was called.
     """
-    if not any(path.steps for path in trial.example.paths):
-        return not trial.calls
-    if not same_outcome(trial.example.outcome, trial.outcome):
+    if not any(path.steps for path in judged.example.paths):
+        return not judged.calls
+    if not same_outcome(judged.example.outcome, judged.outcome):
         return False
-    return all(seen_in(trial, step) for step in trial.steps if step.answers)
+    return all(seen_in(judged, step) for step in judged.steps if step.answers)
 
 
-def seen_in(trial: Trial, step: Step) -> Call | None:
+def seen_in(judged: Judged, step: Step) -> Call | None:
     """The last call that shows the evidence of an answering step, or None."""
-    for call in reversed(trial.calls):
+    for call in reversed(judged.calls):
         if call.turn > step.turn or call.writes or not call.checks.ran:
             continue
-        if shows(call, step.evidence) or _is_own(call, step, trial):
+        if shows(call, step.evidence) or _is_own(call, step, judged):
             return call
     return None
 
 
-def _is_own(call: Call, step: Step, trial: Trial) -> bool:
+def _is_own(call: Call, step: Step, judged: Judged) -> bool:
     """Whether a call is the step's own, and its result shows the step's facts."""
-    if not is_same_call(call, step, trial.calls, trial.served):
+    if not is_same_call(call, step, judged.calls, judged.served):
         return False
     return step.evidence is None or holds(call.result, step.evidence.facts)
 
 
-def is_right_reply(trial: Trial, turn: int) -> bool:
+def is_right_reply(judged: Judged, turn: int) -> bool:
     """Whether the reply that ends a turn asks, states and claims what it should."""
-    if trial.example.turns[turn].asks is not None and not has_asked(trial, turn):
+    if judged.example.turns[turn].asks is not None and not has_asked(judged, turn):
         return False
-    asked = [step for step in trial.steps if step.turn == turn and step.answers]
-    return all(is_stated(trial, step) for step in asked) and not claims_too_much(trial, turn)
+    asked = [step for step in judged.steps if step.turn == turn and step.answers]
+    return all(is_stated(judged, step) for step in asked) and not claims_too_much(judged, turn)
 
 
-def has_asked(trial: Trial, turn: int) -> bool:
+def has_asked(judged: Judged, turn: int) -> bool:
     """Whether a turn ended with a question for the missing argument, and without a write."""
-    if turn >= len(trial.replies) or any(c.writes for c in trial.calls if c.turn == turn):
+    if turn >= len(judged.replies) or any(c.writes for c in judged.calls if c.turn == turn):
         return False
-    said = trial.example.turns[turn]
+    said = judged.example.turns[turn]
     slot = said.asks or ""
-    names = (slot, slot_name(slot, trial.example.server))
-    schema = _schema(trial.example, turn, slot)
-    return asks_for(trial.replies[turn], names, schema, said.text)
+    names = (slot, slot_name(slot, judged.example.server))
+    schema = _schema(judged.example, turn, slot)
+    return asks_for(judged.replies[turn], names, schema, said.text)
 
 
 def _schema(example: Example, turn: int, slot: str) -> Json:
@@ -133,17 +133,17 @@ def _schema(example: Example, turn: int, slot: str) -> Json:
     return {}
 
 
-def is_stated(trial: Trial, step: Step) -> bool:
+def is_stated(judged: Judged, step: Step) -> bool:
     """Whether a reply states an answer, as the reference has it or as the model's call shows it.
 
     An example made before answers were kept has no values; then nothing is compared.
     """
-    if step.turn >= len(trial.replies):
+    if step.turn >= len(judged.replies):
         return False
-    text = trial.replies[step.turn]
+    text = judged.replies[step.turn]
     if not step.values or states_enough(text, step.answers, step.values):
         return True
-    call = seen_in(trial, step)
+    call = seen_in(judged, step)
     if call is None or call.tool != step.tool:
         return False
     result = msgspec.json.decode(call.result)
@@ -152,12 +152,12 @@ def is_stated(trial: Trial, step: Step) -> bool:
     return all(found for found, _ in own) and states_enough(text, step.answers, values)
 
 
-def claims_too_much(trial: Trial, turn: int) -> bool:
+def claims_too_much(judged: Judged, turn: int) -> bool:
     """Whether a reply claims a deed in a turn in which no write was made."""
-    if any(call.writes and call.checks.ran for call in trial.calls if call.turn == turn):
+    if any(call.writes and call.checks.ran for call in judged.calls if call.turn == turn):
         return False
-    alone = not any(step.turn == turn for step in trial.steps)
-    return claims_deed(trial.replies[turn], deeds(trial.example.server), alone=alone)
+    alone = not any(step.turn == turn for step in judged.steps)
+    return claims_deed(judged.replies[turn], deeds(judged.example.server), alone=alone)
 
 
 @cache

@@ -9,7 +9,7 @@ import msgspec
 from provegym.kernel import Change
 from provegym.rewards.align import align
 from provegym.rewards.components import BETA, COMPONENTS, MOST, WEIGHTS, Case
-from provegym.rewards.success import Trial, judge, last_words, verdict
+from provegym.rewards.success import Judged, judge, last_words, verdict
 from provegym.trace import Call, Example, Path, Reward, Rollout, Served
 
 
@@ -43,7 +43,7 @@ HARDENED = Scheme(scheme="hardened")
 BEST = PAPER.best
 
 
-class Said(NamedTuple):
+class Finish(NamedTuple):
     """The rest of a rollout, beside its calls: the final diff, the replies and the end."""
 
     outcome: Sequence[Change] = ()
@@ -51,8 +51,11 @@ class Said(NamedTuple):
     ended: str = "done"
 
 
+ONGOING = Finish()
+
+
 def score(
-    example: Example, calls: Sequence[Call], scheme: Scheme = PAPER, rest: Said = Said()
+    example: Example, calls: Sequence[Call], scheme: Scheme = PAPER, rest: Finish = ONGOING
 ) -> Reward:
     """The reward of these calls on an example; the best path counts.
 
@@ -63,22 +66,24 @@ def score(
     best: Reward | None = None
     for number, path in enumerate(_paths(example, scheme)):
         alignment = align(path.steps, calls)
-        trial = Trial(
+        judged = Judged(
             example, path.steps, calls, alignment.served, rest.outcome, rest.replies, rest.ended
         )
-        reward = _score_path(Case(path.steps, calls, alignment, trial, scheme.beta), scheme, number)
+        reward = _score_path(
+            Case(path.steps, calls, alignment, judged, scheme.beta), scheme, number
+        )
         if best is None or reward.total > best.total:
             best = reward
     assert best is not None
     return best
 
 
-def _score_nothing(example: Example, calls: Sequence[Call], scheme: Scheme, rest: Said) -> Reward:
+def _score_nothing(example: Example, calls: Sequence[Call], scheme: Scheme, rest: Finish) -> Reward:
     """The reward where no call is right: 1 for none; hardened, half of it if a reply is wrong."""
     if calls or scheme.scheme == "paper":
         return Reward(total=0.0 if calls else 1.0)
-    trial = Trial(example, (), calls, (), rest.outcome, rest.replies, rest.ended)
-    return Reward(total=1.0 if verdict(trial).success else 0.5)
+    judged = Judged(example, (), calls, (), rest.outcome, rest.replies, rest.ended)
+    return Reward(total=1.0 if verdict(judged).success else 0.5)
 
 
 def paid(rollout: Rollout) -> float:
@@ -88,7 +93,7 @@ def paid(rollout: Rollout) -> float:
 
 def rescore(rollout: Rollout, scheme: Scheme = PAPER) -> Rollout:
     """The rollout with its reward and its verdict, computed from its recorded calls and replies."""
-    rest = Said(rollout.outcome, last_words(rollout.messages), rollout.ended)
+    rest = Finish(rollout.outcome, last_words(rollout.messages), rollout.ended)
     reward = score(rollout.example, rollout.calls, scheme, rest)
     scored = msgspec.structs.replace(rollout, reward=reward)
     return msgspec.structs.replace(scored, verdict=judge(scored))

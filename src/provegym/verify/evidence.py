@@ -161,7 +161,7 @@ def _is_kept(value: Any, made: set[Scalar]) -> bool:
 
 
 def pointers_to(result: Any, asked: Step) -> tuple[str, ...] | None:
-    """JSON pointers, in another result, to the fields of a step's evidence; None if not all shown."""
+    """JSON pointers, in another result, to the fields of a step's evidence, if it shows all."""
     evidence = asked.evidence
     if evidence is None or evidence.tied:
         return None
