@@ -8,19 +8,11 @@ import pytest
 from provegym import search as seeking
 from provegym.kernel import Session
 from provegym.language.things import survey
-from provegym.language.values import leaves, spoken_values
-from provegym.search import (
-    MOST_KEYS,
-    Road,
-    Seeker,
-    draws,
-    find_answer,
-    key_leaves,
-    yields_answer,
-    yields_value,
-)
+from provegym.language.values import spoken_values
+from provegym.search import MOST_KEYS, Road, Seeker, Seen, Wanted, draws, key_leaves
 from provegym.servers import load
 from provegym.toolbox import Toolbox
+from provegym.trace import Fact
 
 BANK = load("banking")
 TOOLS = Toolbox(BANK.tools.values())
@@ -37,10 +29,15 @@ def named(session: Session, noun: str, count: int) -> list[Any]:
     return [seen.things[key] for key in seen.named[noun][:count]]
 
 
+def yields(key: str, *marks: Any) -> Wanted:
+    """The goal of a lookup: this key, in a record that holds all the marks."""
+    return Wanted(Fact(about=(key, *marks)))
+
+
 def seek(session: Session, things: list[Any], length: int) -> list[Road]:
     """The roads to some things that are called by their names."""
     said = spoken_values(session, " and ".join(thing.fields["name"] for thing in things))
-    wanted = [yields_value(thing.key, [thing.fields["name"]]) for thing in things]
+    wanted = [yields(thing.key, thing.fields["name"]) for thing in things]
     return Seeker(session, TOOLS, wanted).roads(said, length)
 
 
@@ -73,7 +70,7 @@ def test_what_is_behind_a_key_is_found_one_step_further() -> None:
     invoice = next(t for t in seen.things.values() if t.noun == "invoice")
     said = spoken_values(session, f"{invoice.fields['customer_name']}: "
                                   f"{invoice.fields['description']}")  # fmt: skip
-    wanted = [yields_value(invoice.key, [invoice.fields["description"]])]
+    wanted = [yields(invoice.key, invoice.fields["description"])]
     box = Toolbox(server.tools.values())
     roads = Seeker(session, box, wanted).roads(said, 2)
     assert [read.tool for read in roads[0]] == ["list_billing_customers", "list_invoices"]
@@ -84,24 +81,15 @@ def test_what_is_behind_a_key_is_found_one_step_further() -> None:
 def test_a_key_beside_nothing_that_was_said_is_of_no_use() -> None:
     session = bank()
     (account,) = named(session, "account", 1)
-    wanted = yields_value(account.key, [account.fields["name"]])
-    cards = session.call("list_cards", {}).value
-    assert account.key in map(str, leaves(session.call("list_accounts", {}).value))
-    assert wanted.test(session.call("list_accounts", {}).value)
-    assert not wanted.test(cards)
-    assert yields_value(account.key, []).test(session.call("list_accounts", {}).value)
-
-
-def test_complete_reads_yield_everything_at_once() -> None:
-    session = bank()
-    things = named(session, "account", 2)
-    wanted = [yields_value(thing.key, [thing.fields["name"]]) for thing in things]
-    said = [thing.fields["name"] for thing in things]
-    found = Seeker(session, TOOLS, wanted).complete_reads(said)
-    assert ("list_accounts", {}) in [(read.tool, read.arguments) for read in found]
-    for read in found:
-        value = session.call(read.tool, read.arguments).value
-        assert all(want.test(value) for want in wanted)
+    wanted = yields(account.key, account.fields["name"])
+    accounts, cards = (
+        Seen(session.call(f"list_{name}", {}).text) for name in ("accounts", "cards")
+    )
+    assert account.key in cards.text
+    assert accounts.has(wanted)
+    assert not cards.has(wanted)
+    assert cards.has(yields(account.key))
+    assert not accounts.has(yields(account.key, account.fields["name"], "and more"))
 
 
 def test_equal_worlds_are_asked_once_and_others_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +119,7 @@ def test_equal_worlds_are_asked_once_and_others_anew(monkeypatch: pytest.MonkeyP
 def test_only_so_many_calls_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seeking, "MOST_CALLS", 5)
     session = bank()
-    search = Seeker(session, TOOLS, [yields_value("nothing", ["at all"])])
+    search = Seeker(session, TOOLS, [yields("nothing", "at all")])
     assert search.roads([f"word {n}" for n in range(50)], 2) == []
     assert search.calls == 5
 
@@ -140,10 +128,10 @@ def test_tools_of_no_session_are_passed_over() -> None:
     box = Toolbox([*BANK.tools.values(), *load("maps").tools.values()])
     session = bank()
     (account,) = named(session, "account", 1)
-    wanted = [yields_value(account.key, [account.fields["name"]])]
-    found = Seeker(session, box, wanted).complete_reads([account.fields["name"]])
-    assert found
-    assert {read.tool for read in found} <= BANK.tools.keys()
+    wanted = [yields(account.key, account.fields["name"])]
+    roads = Seeker(session, box, wanted).roads([account.fields["name"]], 1)
+    assert roads
+    assert {read.tool for road in roads for read in road} <= BANK.tools.keys()
 
 
 def test_arguments_are_drawn_from_what_is_known() -> None:
@@ -182,14 +170,3 @@ def test_keys_are_taken_from_records_that_mention_what_was_said() -> None:
     assert key_leaves(result, {"nobody"}) == []
     many = [{"id": f"acc_{n}", "name": "Rainy Day"} for n in range(2 * MOST_KEYS)]
     assert len(key_leaves(many, {"rainy day"})) == MOST_KEYS
-
-
-def test_an_answer_is_the_same_fields_of_the_thing_asked_about() -> None:
-    page = {"items": [{"id": "a", "left": 3, "of": {"max": 9}}, {"id": "b", "left": 5}]}
-    assert find_answer(page, {"left": 5}, frozenset({"b"})) == ["/items/1/left"]
-    assert find_answer(page, {"left": 3}, frozenset({"b"})) is None
-    assert find_answer(page, {"max": 9}, frozenset({"a"})) == ["/items/0/of/max"]
-    assert find_answer(page, {"max": 9, "left": 3}, frozenset()) is None
-    wanted = yields_answer({"id": "b", "left": 5}, ["/left"], ["b"])
-    assert wanted.test(page)
-    assert not wanted.test({"items": page["items"][:1]})

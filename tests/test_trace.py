@@ -68,7 +68,6 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "derived": st.dictionaries(WORDS, WORDS, max_size=3),
     "attempts": tuples(ATTEMPTS),
     "relations": tuples(st.builds(RelationClaim)),
-    "mentions": tuples(st.builds(Mention)),
     "tokens": st.none() | NUMBERS,
     "transcript": tuples(objects(SCALARS)),
 }

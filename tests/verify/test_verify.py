@@ -27,7 +27,6 @@ from provegym.verify import verify
 from provegym.verify.audit import Auditor
 
 put = msgspec.structs.replace
-NOBODY = Mention(turn=0, table="payees", field="name", value="Nobody")
 
 
 def good(name: str) -> Example:
@@ -94,7 +93,7 @@ BROKEN: list[tuple[str, Callable[[Example], Example], str]] = [
         lambda e: with_step(
             e, 0, alternatives=(*e.paths[0].steps[0].alternatives, Alternative(tool="list_cards"))
         ),
-        "list_cards{} does not yield what it is for",
+        "list_cards{} does not show what it is for",
     ),
     (
         "a path that knows too much",
@@ -109,7 +108,9 @@ BROKEN: list[tuple[str, Callable[[Example], Example], str]] = [
         lambda e: put(e, toolbox=ToolboxSpec(distractors=("nothing",))),
         "there is no tool 'nothing'",
     ),
-    ("a forgotten road", lambda e: with_step(e, 0, alternatives=()), "could also be solved by"),
+    ("a forgotten road", lambda e: with_step(e, 0, evidence=None), "could also be solved by"),
+    ("no evidence", lambda e: with_step(e, 0, evidence=None), "has other evidence than"),
+    ("another answer", lambda e: with_step(e, 3, values=("7",)), "has other answers than"),
     ("another outcome", lambda e: put(e, outcome=()), "is not what the first path leaves behind"),
     (
         "a path that fails",
@@ -120,11 +121,6 @@ BROKEN: list[tuple[str, Callable[[Example], Example], str]] = [
         "a need ahead",
         lambda e: with_step(e, 0, needs=(Edge(step=3, kind="explicit"),)),
         "needs a step that comes after it",
-    ),
-    (
-        "a name for nobody",
-        lambda e: put(e, provenance=Provenance(mentions=(NOBODY,))),
-        "'Nobody' names 0 of payees",
     ),
     ("no write", lambda e: with_step(e, 2, writes=False), "is marked as a read"),
 ]

@@ -13,7 +13,7 @@ from provegym.kernel import AnyServer
 from provegym.language.identity import direct, marks_of, own_key
 from provegym.language.things import noun_of, survey
 from provegym.language.values import InContext, Scalar, in_context, is_said, leaves, made_up, normal
-from provegym.rewards.evidence import is_in
+from provegym.rewards.evidence import holds, is_in
 from provegym.trace import Evidence, Fact, Json, Step, point
 from provegym.verify.replay import Played, Replay
 
@@ -194,6 +194,10 @@ def evidence_holds(gold: Replay, taken: list[list[Scalar]]) -> Iterator[str]:
         wanted = evidence_of(gold, at, taken[at])
         if played.step.evidence != wanted:
             yield f"step {at} ({played.step.tool}) has other evidence than its result shows"
+        for other in played.step.alternatives if wanted else ():
+            outcome = played.before.fork().call(other.tool, other.arguments)
+            if not outcome.ok or wanted is None or not holds(outcome.text, wanted.facts):
+                yield f"step {at}: {other.tool}{other.arguments} does not show what it is for"
         values = [point(played.outcome.value, pointer)[1] for pointer in played.step.answers]
         if list(played.step.values) != values:
             yield f"step {at} ({played.step.tool}) has other answers than its result shows"
