@@ -140,6 +140,22 @@ class Sales(State):
         wanted = plain_name(name)
         return next((known for known in self.companies if plain_name(known.name) == wanted), None)
 
+    def contact_of(self, lead: Lead) -> Contact:
+        """The contact that a lead is, added with its company if new; it must be the user's own."""
+        company = self.company(lead.company_name)
+        if company is None:
+            company = self.companies.add(name=lead.company_name, territory=lead.territory)
+        known = self.contacts.where(email=lead.email, company_id=company.id)
+        if known:
+            return self.own(known[0])
+        return self.contacts.add(
+            name=lead.name,
+            email=lead.email,
+            company_id=company.id,
+            company_name=company.name,
+            owner=lead.owner,
+        )
+
     def open_deal(self, deal_id: str) -> Deal:
         """A deal of the user's that is not closed."""
         deal = self.own(self.deals[deal_id])

@@ -189,24 +189,11 @@ def convert_lead(crm: Sales, /, lead_id: str, deal_name: Label) -> Lead:
         raise Rejected(f"{lead.name} is {lead.status}; qualify the lead first")
     if any(plain_name(deal.name) == plain_name(deal_name) for deal in crm.deals):
         raise Rejected(f"a deal is already called {deal_name}; choose another name")
-    company = crm.company(lead.company_name)
-    if company is None:
-        company = crm.companies.add(name=lead.company_name, territory=lead.territory)
-    contacts = crm.contacts.where(email=lead.email, company_id=company.id)
-    if contacts:
-        contact = crm.own(contacts[0])
-    else:
-        contact = crm.contacts.add(
-            name=lead.name,
-            email=lead.email,
-            company_id=company.id,
-            company_name=company.name,
-            owner=lead.owner,
-        )
+    contact = crm.contact_of(lead)
     deal = crm.deals.add(
         name=deal_name,
-        company_id=company.id,
-        company_name=company.name,
+        company_id=contact.company_id,
+        company_name=contact.company_name,
         contact_id=contact.id,
         owner=lead.owner,
         stage="discovery",
