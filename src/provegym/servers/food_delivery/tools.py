@@ -1,6 +1,6 @@
 """What can be done in the delivery app."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -222,18 +222,7 @@ def place_food_order(
     if not basket.lines:
         raise Rejected("the basket is empty; add dishes with set_basket_item first")
     restaurant = app.restaurants[basket.restaurant_id]
-    soonest = app.now + timedelta(minutes=restaurant.delivery_minutes)
-    arrives_at = deliver_at or soonest
-    if arrives_at < soonest:
-        raise Rejected(f"{restaurant.name} cannot deliver before {soonest:%H:%M} UTC")
-    # The kitchen is open when it has to start, and at the time that the customer chose.
-    starts_at = arrives_at - timedelta(minutes=restaurant.delivery_minutes)
-    if not (restaurant.serves(starts_at) and restaurant.serves(deliver_at or starts_at)):
-        raise Rejected(
-            f"{restaurant.name} takes no orders then; search_restaurants shows its hours"
-        )
-    if arrives_at - app.now > timedelta(hours=12):
-        raise Rejected("choose a time within the next 12 hours")
+    arrives_at = _arrival(app, restaurant, deliver_at)
     if home.zone not in restaurant.zones:
         raise Rejected(f"{restaurant.name} does not deliver to {home.zone}")
     if basket.items_total < restaurant.minimum_order:
@@ -258,6 +247,26 @@ def place_food_order(
         moves_on_at=app.now + ACCEPTANCE,
         arrives_at=arrives_at,
     )
+
+
+def _arrival(app: App, restaurant: Restaurant, deliver_at: datetime | None) -> datetime:
+    """When an order arrives: at the time that the customer chose, or as soon as possible.
+
+    The kitchen must be open when it has to start, and at the time that was chosen.
+    """
+    delivery_time = timedelta(minutes=restaurant.delivery_minutes)
+    soonest = app.now + delivery_time
+    arrives_at = deliver_at or soonest
+    if arrives_at < soonest:
+        raise Rejected(f"{restaurant.name} cannot deliver before {soonest:%H:%M} UTC")
+    starts_at = arrives_at - delivery_time
+    if not (restaurant.serves(starts_at) and restaurant.serves(deliver_at or starts_at)):
+        raise Rejected(
+            f"{restaurant.name} takes no orders then; search_restaurants shows its hours"
+        )
+    if arrives_at - app.now > timedelta(hours=12):
+        raise Rejected("choose a time within the next 12 hours")
+    return arrives_at
 
 
 @server.write(destructive=True)
