@@ -166,7 +166,8 @@ def test_a_reservation_holds_and_then_expires(shop: Shop) -> None:
     where = {"stock_id": shop.kettles, "customer": "Bo"}
     made = shop.done("reserve_store_item", quantity=4, days=2, **where)
     assert shop.stock(shop.kettles).available == 6
-    shop.rejected("reserve_store_item", **where)
+    for name in ("Bo", " bo"):
+        shop.rejected("reserve_store_item", "already has", **where | {"customer": name})
     more = {"stock_id": shop.kettles, "customer": "Al", "quantity": 7}
     shop.rejected("reserve_store_item", **more)
     shop.wait(days=2)

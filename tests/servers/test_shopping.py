@@ -151,6 +151,9 @@ def test_checkout_is_refused_and_leaves_no_trace(story: Store) -> None:
 
 def test_a_gift_card_is_redeemed_once_and_in_time(story: Store) -> None:
     assert story.done("redeem_gift_card", code="GC-1")["balance"] == 50
+    story.done("add_to_cart", variant_id=story.navy, quantity=2)
+    card = {"payment_card_id": story.small, "gift_card_code": "GC-1"}
+    story.rejected("checkout_cart", "79.60 is due", **card)
     story.rejected("redeem_gift_card", "already", code="GC-1")
     story.rejected("redeem_gift_card", "expired", code="GC-2")
     story.not_found("redeem_gift_card", code="GC-9")

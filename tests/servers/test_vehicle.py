@@ -337,7 +337,7 @@ def test_the_end_of_a_trip_can_be_saved_once() -> None:
     yard.rejected("save_car_destination", "saved as Home", **known)
     hub = {"car_trip_id": trip, "name": "Posts", "kind": "charger"}
     yard.rejected("save_car_destination", "cannot be added", **hub)
-    taken = {"car_trip_id": trip, "name": "home", "kind": "friends"}
+    taken = {"car_trip_id": trip, "name": " home", "kind": "friends"}
     yard.rejected("save_car_destination", "taken", **taken)
     saved = yard.done("save_car_destination", car_trip_id=trip, **new)["id"]
     yard.drive(saved)
