@@ -193,8 +193,9 @@ class Diary(State):
             return
         offset = OFFSETS[self.attendees[event.organiser_id].zone]
         for old in before:
+            before_move = old.starts + offset
             local = self.occurrences[old.id].starts + offset
-            same_month = local.month == (old.starts + offset).month
+            same_month = (local.year, local.month) == (before_move.year, before_move.month)
             if not old.exception and not (same_month and local.day <= 28):
                 raise Rejected(
                     "a monthly series stays in its months and on one of their first 28 days; "

@@ -135,7 +135,7 @@ def create_lead(
         raise Rejected(f"that address belongs to the lead {known[0].name} already")
     known_company = crm.company(company)
     if known_company and known_company.territory != territory:
-        raise Rejected(f"{known_company.name} is in the {known_company.territory}")
+        raise Rejected(f"{known_company.name} is in the {known_company.territory}; say so")
     owner = crm.me()
     if owner.territory != territory:
         local_reps = crm.reps.where(territory=territory, away=False)
