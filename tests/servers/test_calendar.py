@@ -133,6 +133,32 @@ def test_the_rest_of_a_series_moves_together(office: Office) -> None:
     assert office.state.events[office.standup.id].title == "Huddle"
 
 
+def test_a_monthly_series_moves_within_its_months(office: Office) -> None:
+    first = (office.monday + timedelta(days=40)).replace(day=20, hour=12)
+    event = office.done("create_calendar_event", **office.lunch(starts=first, repeat="monthly"))
+    row = office.state.occurrences.where(event_id=event["id"])[0]
+    given = {"occurrence_id": row.id, "scope": "following"}
+    next_month = (first + timedelta(days=20)).replace(day=3)
+    for starts in (first.replace(day=29), next_month):
+        office.rejected("update_calendar_event", "first 28 days", starts=starts, **given)
+    office.done("update_calendar_event", starts=first.replace(day=28), **given)
+    rows = office.state.occurrences.where(event_id=event["id"])
+    assert {row.starts.day for row in rows} == {28}
+    office.done("update_calendar_event", occurrence_id=row.id, starts=next_month)
+
+
+def test_what_is_years_ahead_can_be_renamed_with_its_series(office: Office) -> None:
+    yearly = office.lunch(repeat="monthly", interval=12, count=3)
+    yearly["starts"] = (office.monday + timedelta(days=40)).replace(day=20)
+    event = office.done("create_calendar_event", **yearly)
+    last = office.state.occurrences.where(event_id=event["id"])[-1]
+    office.done("update_calendar_event", occurrence_id=last.id, title="Gala")
+    office.done(
+        "update_calendar_event", occurrence_id=last.id, scope="following", title="Long Lunch"
+    )
+    assert office.state.events[event["id"]].title == "Long Lunch"
+
+
 def test_moving_asks_every_invitee_again(office: Office) -> None:
     office.done("invite_attendee", event_id=office.review.id, attendee_id=office.bo.id)
     row = office.times(office.review)[0]

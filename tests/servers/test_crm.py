@@ -25,7 +25,8 @@ class Office(Desk[Sales]):
         self.eva = sales.reps.add(name="Eva Dahl", territory="south").id
         self.granite = sales.companies.add(name="Granite Tools", territory="north").id
         self.lantern = sales.companies.add(name="Lantern Studios", territory="north").id
-        self.mira = self.meet("Mira Koch", self.granite, "Granite Tools")
+        owner = deal.get("owner", "Ida Holm")
+        self.mira = self.meet("Mira Koch", self.granite, "Granite Tools", owner)
         facts: dict[str, Any] = {
             "name": "Signage for Granite",
             "contact_id": self.mira,
@@ -227,6 +228,41 @@ def test_a_deal_is_handed_to_a_present_rep_of_the_territory() -> None:
     assert office.done("reassign_deal", sales_rep_id=office.ben)["owner"] == "Ben Roth"
     assert office.state.contacts[office.mira].owner == "Ben Roth"
     office.denied("update_deal", amount=5)
+
+
+def test_a_contact_and_all_its_open_deals_have_one_owner() -> None:
+    office = Office()
+    mail = {"email": "koch@mail.example", "company_name": "granite  tools"}
+    mine = office.find("qualified", budget=money(50), **mail)
+    office.meet("Ben's Contact", office.lantern, "Lantern Studios", owner="Ben Roth")
+    known = {"email": "contact@mail.example", "company_name": "Lantern Studios"}
+    his = office.find("qualified", budget=money(50), **known)
+    second = office.done("convert_lead", lead_id=mine, deal_name="Chairs")["deal_id"]
+    assert office.state.deals[second].contact_id == office.mira
+    office.denied("convert_lead", "belongs to Ben Roth", lead_id=his, deal_name="Desks")
+    office.done("reassign_deal", sales_rep_id=office.ben)
+    assert office.state.deals[second].owner == "Ben Roth"
+
+
+def test_a_known_company_stays_in_its_territory() -> None:
+    lead = {"name": "Ole Lind", "email": "ole@mail.example", "company": " granite tools"}
+    office = Office()
+    office.rejected("create_lead", "Granite Tools is in the north", **lead, territory="south")
+    office.done("create_lead", **lead, territory="north")
+
+
+def test_blanks_make_no_new_deal_name() -> None:
+    office = Office()
+    lead = office.find("qualified", budget=money(50))
+    name = "signage for  granite "
+    office.rejected("convert_lead", "already called", lead_id=lead, deal_name=name)
+
+
+def test_back_in_discovery_a_deal_has_no_quote() -> None:
+    office = Office()
+    office.done("create_deal_quote", discount_percent=5)
+    office.done("update_deal", stage="discovery")
+    assert office.quotes() == ["withdrawn"]
 
 
 def test_what_is_planned_becomes_overdue_and_can_still_be_done_once() -> None:

@@ -80,6 +80,9 @@ def test_addresses_must_be_addresses_that_take_mail(post: Post) -> None:
     for address in ("bo", "bo@", "@mail.example", "bo lind@mail.example", "a@b@mail.example"):
         post.rejected("create_email_draft", "no email address", to=[address], subject="Hi")
     post.rejected("forward_email", "comes back", email_id=post.roof.id, to=[CEM])
+    post.rejected("forward_email", "comes back", email_id=post.roof.id, to=[CEM.upper()])
+    draft = post.drafted("create_email_draft", to=[BO, BO.upper()], subject="Roof")
+    assert draft.to == (BO,)
 
 
 def test_attachments_have_a_limit(post: Post) -> None:
@@ -151,6 +154,8 @@ def test_filters_need_a_condition_of_their_own(post: Post) -> None:
     for name in ("a", "b", "c", "d"):
         post.done("create_email_filter", sender=name, **given)
     post.rejected("create_email_filter", "already", sender="a", archive=True, **given)
+    post.rejected("create_email_filter", "already", sender="A", **given)
+    post.rejected("create_email_label", "already a label", name=" family")
     post.rejected("create_email_filter", "4 filters", sender="e", **given)
 
 

@@ -307,6 +307,17 @@ def test_archives_pack_and_unpack(disk: Machine) -> None:
     disk.rejected("extract_archive", "no archive", path="ideas.txt")
     twice = ["docs/todo.txt", "/backup/todo.txt"]
     disk.rejected("create_archive", "same name", paths=twice, name="twice")
+    disk.rejected("create_archive", "is an archive", paths=["both.zip"], name="all")
+    disk.rejected("sort_file", "is an archive", path="both.zip", new_name="sorted.txt")
+
+
+def test_what_may_not_be_removed_may_not_be_trashed() -> None:
+    disk = Machine()
+    disk.world.create("/home/ada/docs/ben", "directory", owner="ben", group="garden")
+    disk.world.create_file("/home/ada/docs/ben/tools.txt", "rake\n", owner="ben")
+    disk.start()
+    disk.denied("remove_directory", "docs/ben", directory_path="docs", recursive=True)
+    disk.denied("move_to_trash", "docs/ben", path="docs")
 
 
 def test_only_owners_hand_things_over(disk: Machine) -> None:

@@ -187,6 +187,32 @@ def test_a_closed_restaurant_can_be_ordered_from_for_later(city: City) -> None:
     assert city.state.orders[order_id].arrives_at == NOON + timedelta(hours=6)
 
 
+def test_a_kitchen_is_open_when_it_has_to_start(city: City) -> None:
+    city.done("set_basket_item", menu_item_id=city.burger, quantity=2)
+    order = {"delivery_address_id": city.home, "payment_method_id": city.card}
+    opening = NOON + timedelta(hours=5)
+    city.rejected("place_food_order", "takes no orders then", **order, deliver_at=opening)
+    city.done("place_food_order", **order, deliver_at=opening + timedelta(minutes=45))
+
+
+def test_an_order_over_midnight_takes_the_portions_of_the_new_day(city: City) -> None:
+    city.state.restaurants.update(city.olive, opens=0, closes=24)
+    city.wait(hours=11)
+    order_id = city.order(deliver_at=NOON + timedelta(hours=14))
+    city.wait(61)
+    assert city.state.items[city.moussaka].left == 18
+    city.done("cancel_food_order", food_order_id=order_id)
+    assert city.state.items[city.moussaka].left == 20
+
+
+def test_a_code_that_expires_in_the_basket_is_not_used(city: City) -> None:
+    city.fill()
+    city.done("apply_promo_code", code=city.promo(expires=NOON.date()))
+    city.wait(days=1)
+    order = {"delivery_address_id": city.home, "payment_method_id": city.card}
+    city.rejected("place_food_order", "expired on", **order)
+
+
 def test_a_busy_restaurant_takes_orders_again_later(city: City) -> None:
     city.state.restaurants.update(city.olive, busy_until=NOON + timedelta(hours=2))
     assert city.done("search_restaurants", name="olive", open_now=True)["total"] == 0
@@ -359,6 +385,7 @@ def test_reordering_needs_an_open_kitchen_and_the_dishes(city: City) -> None:
 def test_addresses_have_labels_of_their_own(city: City) -> None:
     new = {"street": "Vine Street 7", "zone": "North"}
     city.rejected("add_delivery_address", "already an address called", label="HOME", **new)
+    city.rejected("add_delivery_address", "already an address called", label=" home ", **new)
     saved = [city.done("add_delivery_address", label=f"Place {n}", **new) for n in range(5)]
     city.rejected("add_delivery_address", "eight addresses", label="Place 5", **new)
     assert city.order(delivery_address_id=saved[0]["id"])

@@ -112,6 +112,7 @@ def test_a_group_sets_whom_it_can() -> None:
         "Far Lamp"
     ]
     assert house.device(house.lamp).level == 40
+    house.rejected("set_device_group_level", "at 40 already", device_group_id=group, level=40)
     house.done("set_child_lock", device_id=house.lamp, child_lock="on")
     house.rejected("set_device_group_level", "nothing", device_group_id=group, level=50)
 
@@ -343,6 +344,33 @@ def test_vacation_wants_locked_doors_and_saves_energy() -> None:
     house.wait(days=2)
     assert "vacation_until" not in house.done("get_household")
     assert house.done("set_device_level", device_id=house.heater, level=20)
+
+
+def test_what_comes_back_on_vacation_is_set_to_rest() -> None:
+    house = House()
+    house.change(house.heater, status="offline", back_at=NOW + timedelta(hours=3))
+    house.done("set_vacation_mode", until=(NOW + timedelta(days=2)).isoformat())
+    assert house.device(house.heater).level == 20
+    house.wait(180)
+    assert house.device(house.heater).level == 5
+
+
+def test_an_update_forgives_no_wrong_code() -> None:
+    house = House()
+    house.change(house.door, newest_firmware="1.1")
+    for _ in range(2):
+        house.done("unlock_door", device_id=house.door, code="0000")
+    house.done("update_device_firmware", device_id=house.door)
+    house.wait(25)
+    house.done("unlock_door", device_id=house.door, code="0000")
+    assert house.device(house.door).status == "locked_out"
+
+
+def test_blanks_make_no_new_scene_name() -> None:
+    house = House()
+    scene = {"settings": [{"device_id": house.lamp, "level": 30}]}
+    house.done("create_scene", name="Evening", **scene)
+    house.rejected("create_scene", "already", name=" evening ", **scene)
 
 
 def test_vacation_pauses_schedules_and_can_be_ended() -> None:

@@ -201,6 +201,22 @@ def test_a_duplicate_hands_its_watchers_on(team: Team) -> None:
     team.rejected("close_duplicate_issue", "is a duplicate too", **back)
 
 
+def test_duplicates_follow_their_original(team: Team) -> None:
+    filters = team.report("Add filters")
+    team.start()
+    team.done("close_duplicate_issue", issue_id=team.login, original_id=team.menu)
+    team.done("close_duplicate_issue", issue_id=team.menu, original_id=filters)
+    assert team.issue(team.login).duplicate_of_id == filters
+
+
+def test_blanks_and_case_make_no_new_title_and_a_label_counts_once(team: Team) -> None:
+    new = {"project_id": team.project, "kind": "bug", "component": "Editor"}
+    team.rejected("create_issue", "is open under this title", title=" fix  Login", **new)
+    labels = ["docs", "debt", "docs"]
+    changed = team.done("update_issue", issue_id=team.login, labels=labels)
+    assert changed["labels"] == ["docs", "debt"]
+
+
 def test_a_sprint_cannot_be_overfilled(team: Team) -> None:
     team.plan(team.login, team.sprint)
     team.done("update_issue", issue_id=team.menu, points=8)
@@ -213,6 +229,7 @@ def test_a_sprint_cannot_be_overfilled(team: Team) -> None:
     team.rejected("plan_issue", "already", **plan)
     team.plan(team.menu, "backlog")
     assert team.load(team.sprint).load == 3
+    team.rejected("plan_issue", "already", issue_id=team.menu, sprint_id="backlog")
 
 
 def test_estimates_are_fixed_once_work_has_started(team: Team) -> None:

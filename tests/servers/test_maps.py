@@ -190,6 +190,14 @@ def test_there_is_one_home(town: Town) -> None:
     town.rejected("save_place", "is full", place_id=town.cafe, list_name="home")
 
 
+def test_blanks_make_no_second_home_and_no_second_follower(town: Town) -> None:
+    town.done("save_place", place_id=town.home, list_name="Home ")
+    town.rejected("save_place", "is full", place_id=town.cafe, list_name=" home")
+    trip = town.set_out("walk")["id"]
+    town.done("share_arrival", journey_id=trip, contact_name="Ada Berg")
+    town.rejected("share_arrival", "already follows", journey_id=trip, contact_name="ada  berg ")
+
+
 def test_a_list_holds_a_place_once_and_nothing_that_is_gone(town: Town) -> None:
     saved = town.done("save_place", place_id=town.cafe, list_name="Treats")
     assert town.done("save_place", place_id=town.park, list_name="treats")["list_name"] == (

@@ -121,6 +121,7 @@ def test_a_listing_is_created_once_and_runs_for_a_week(story: Market) -> None:
     made = story.done("create_listing", title="Tandem", **about)
     assert (made["seller"], made["increment"]) == ("Mia", 2)
     story.rejected("create_listing", "already", title="tandem", **about)
+    story.rejected("create_listing", "already", title=" Tandem ", **about)
     for number in range(9):
         story.done("create_listing", title=f"Wheel {number}", **about)
     story.rejected("create_listing", "twelve", title="One more", **about)

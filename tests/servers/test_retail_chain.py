@@ -147,6 +147,7 @@ def test_suppliers_deliver_packs_in_three_days(shop: Shop) -> None:
     assert (made["quantity"], made["source_name"]) == (12, "Pike")
     shop.rejected("create_purchase_order", stock_id=shop.kettles, packs=2)
     shop.wait(days=3)
+    shop.rejected("create_purchase_order", "on order", stock_id=shop.kettles, packs=2)
     shop.done("receive_store_shipment", shipment_id=made["id"], counted=12)
     assert shop.stock(shop.kettles).on_hand == 22
     shop.rejected("create_purchase_order", "22 available", stock_id=shop.kettles, packs=2)
@@ -165,7 +166,8 @@ def test_a_reservation_holds_and_then_expires(shop: Shop) -> None:
     where = {"stock_id": shop.kettles, "customer": "Bo"}
     made = shop.done("reserve_store_item", quantity=4, days=2, **where)
     assert shop.stock(shop.kettles).available == 6
-    shop.rejected("reserve_store_item", **where)
+    for name in ("Bo", " bo"):
+        shop.rejected("reserve_store_item", "already has", **where | {"customer": name})
     more = {"stock_id": shop.kettles, "customer": "Al", "quantity": 7}
     shop.rejected("reserve_store_item", **more)
     shop.wait(days=2)
@@ -205,6 +207,14 @@ def test_large_corrections_need_the_manager(shop: Shop) -> None:
     where = {"stock_id": shop.vases, "reason": "damaged"}
     shop.denied("adjust_store_stock", counted=5, **where)
     assert shop.done("adjust_store_stock", counted=6, **where)["on_hand"] == 6
+
+
+def test_a_large_correction_cannot_be_split_on_one_day(shop: Shop) -> None:
+    where = {"stock_id": shop.vases, "reason": "damaged"}
+    shop.done("adjust_store_stock", counted=6, **where)
+    shop.denied("adjust_store_stock", "250 a day", counted=5, **where)
+    shop.wait(days=1)
+    assert shop.done("adjust_store_stock", counted=5, **where)["on_hand"] == 5
 
 
 def test_shipments_are_listed_newest_first_by_state(shop: Shop) -> None:

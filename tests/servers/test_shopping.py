@@ -151,6 +151,9 @@ def test_checkout_is_refused_and_leaves_no_trace(story: Store) -> None:
 
 def test_a_gift_card_is_redeemed_once_and_in_time(story: Store) -> None:
     assert story.done("redeem_gift_card", code="GC-1")["balance"] == 50
+    story.done("add_to_cart", variant_id=story.navy, quantity=2)
+    card = {"payment_card_id": story.small, "gift_card_code": "GC-1"}
+    story.rejected("checkout_cart", "79.60 is due", **card)
     story.rejected("redeem_gift_card", "already", code="GC-1")
     story.rejected("redeem_gift_card", "expired", code="GC-2")
     story.not_found("redeem_gift_card", code="GC-9")
@@ -210,6 +213,25 @@ def test_refunds_go_to_the_gift_card_first_and_never_exceed_what_was_paid(story:
     assert story.state.orders[order["id"]].refunded == Decimal("215.99")
 
 
+def test_all_that_is_returned_is_refunded_to_the_cent(story: Store) -> None:
+    """Each of three returns is 1.1133 and rounded down; the last one makes up for it."""
+    cups = []
+    for colour in ("red", "green", "blue"):
+        product = story.world.products.add(
+            name=f"{colour} Cup", category="home", price=money("1.03")
+        )
+        cup = story.world.variants.add(product_id=product.id, name=product.name, stock=1).id
+        cups.append(cup)
+    story.start()
+    for cup in cups:
+        story.done("add_to_cart", variant_id=cup)
+    order = story.done("checkout_cart", payment_card_id=story.visa)
+    story.wait(4 * DAY)
+    item = {"shop_order_id": order["id"], "reason": "damaged"}
+    refunded = [story.done("return_items", variant_id=cup, **item)["refunded"] for cup in cups]
+    assert refunded == [1.11, 2.22, 3.34]
+
+
 def test_only_what_was_delivered_is_reviewed_once_and_edited_for_sixty_days(story: Store) -> None:
     review = {"product_id": story.jacket.id, "stars": 4, "text": "Dry."}
     story.buy(story.navy)
@@ -259,6 +281,7 @@ def test_a_wish_is_removed_only_if_there_is_one(story: Store) -> None:
 
 def test_addresses_have_labels_of_their_own_and_one_default(story: Store) -> None:
     story.rejected("add_shipping_address", "already", label="home", street="Elsewhere 3")
+    story.rejected("add_shipping_address", "already", label=" Home", street="Elsewhere 3")
     story.rejected("set_default_address", "already", shipping_address_id=story.home)
     story.done("set_default_address", shipping_address_id=story.office)
     assert story.buy(story.navy)["shipping_address_id"] == story.office

@@ -171,6 +171,20 @@ def test_an_edit_keeps_what_was_said_before(circle: Circle) -> None:
     circle.rejected("update_post", "edited twice", post_id=circle.fresh, text="Fresh tea")
 
 
+def test_an_edit_repeats_no_other_post_of_the_day(circle: Circle) -> None:
+    edit = {"post_id": circle.fresh}
+    circle.rejected("update_post", "within a day", text="old news #books", **edit)
+    circle.rejected("update_post", "says just that", text="Fresh bread  #baking", **edit)
+    circle.done("update_post", text="FRESH bread #baking", **edit)
+
+
+def test_punctuation_hides_no_mention_of_somebody_blocked(circle: Circle) -> None:
+    circle.done("set_account_visibility", profile_id=circle.stranger, visibility="blocked")
+    for text in ("(@cem) look", "ada,@CEM look", "@cem's"):
+        circle.rejected("create_post", "@cem is blocked", text=text)
+    circle.done("create_post", text="mail to ada@cem.example")
+
+
 def test_edits_fall_within_fifteen_minutes(circle: Circle) -> None:
     circle.rejected("update_post", "15 minutes", post_id=circle.mine, text="New news")
     circle.wait(11)
@@ -232,6 +246,8 @@ def test_a_reported_post_is_seen_no_more(circle: Circle) -> None:
     circle.done("report_post", post_id=circle.theirs, reason="spam")
     assert circle.theirs not in circle.feed()
     circle.rejected("report_post", "for spam already", post_id=circle.theirs, reason="violence")
+    circle.rejected("get_post_thread", "see it no more", post_id=circle.theirs)
+    circle.rejected("like_post", "see it no more", post_id=circle.theirs)
     circle.rejected("report_post", "your own", post_id=circle.mine, reason="spam")
 
 

@@ -204,6 +204,8 @@ def test_a_conversation_waits_or_is_scheduled_for_the_undisturbed() -> None:
     team.state.teammates.update(team.bo, undisturbed_until=NOW + timedelta(hours=3))
     post = {"channel_id": talk, "text": "Quick one"}
     team.rejected("post_channel_message", "not to be disturbed", **post)
+    at = (NOW + timedelta(hours=2)).isoformat()
+    team.rejected("post_channel_message", "not to be disturbed", **post, post_at=at)
     at = (NOW + timedelta(hours=3)).isoformat()
     assert team.done("post_channel_message", **post, post_at=at)
     team.wait(180)

@@ -38,7 +38,8 @@ class Yard(Desk[Cars]):
         """A car at home, half full, switched on and unlocked."""
         facts = {"role": "owner", "battery_kwh": 50, "full_range_km": 200, "tyres_bar": SOUND}
         facts |= {"odometer_km": 1000.0, "level_percent": 50.0, "gear": "P", "mode": "on"}
-        where = {"place": "Home", "spot_km": (0.0, 0.0), "locked": False, "lights": "low_beam"}
+        lights = "off" if fields.get("mode") == "off" else "low_beam"
+        where = {"place": "Home", "spot_km": (0.0, 0.0), "locked": False, "lights": lights}
         return self.world.vehicles.add(name=name, **(facts | where | fields)).id
 
     def need(self, work: str, **fields: Any) -> str:
@@ -210,6 +211,17 @@ def test_lights_fit_the_mode() -> None:
     assert yard.done("set_car_lights", lights="high_beam")["lights"] == "high_beam"
 
 
+def test_a_car_drives_with_a_beam_on_and_is_off_without_one() -> None:
+    yard = Yard(lights="off")
+    yard.drive(yard.hub)
+    assert yard.now.lights == "low_beam"
+    yard.done("set_car_lights", lights="high_beam")
+    yard.wait(60)
+    assert yard.now.lights == "low_beam"
+    yard.done("set_car_power", mode="off", brake="released")
+    assert yard.now.lights == "off"
+
+
 def test_charging_progresses_and_stops_at_its_limit() -> None:
     yard = Yard(mode="off")
     yard.done("charge_car", action="start", limit=90)
@@ -299,6 +311,20 @@ def test_work_is_booked_at_a_garage_on_a_weekday_ahead() -> None:
         yard.rejected("book_car_service", "weekday", **pads, **late)
 
 
+def test_a_car_is_at_one_garage_on_a_day() -> None:
+    yard = Yard()
+    pads = yard.need("brake pads")
+    belt = yard.need("seat belt")
+    other = yard.place("Blue Wrench", "garage", (0.0, 9.0))
+    yard.start()
+    when = {"day": "2026-03-04"}
+    yard.done("book_car_service", car_service_id=pads, garage_id=yard.garage, **when)
+    yard.rejected(
+        "book_car_service", "at Green Spanner", car_service_id=belt, garage_id=other, **when
+    )
+    yard.done("book_car_service", car_service_id=belt, garage_id=yard.garage, **when)
+
+
 def test_the_end_of_a_trip_can_be_saved_once() -> None:
     yard = Yard()
     ride = {"vehicle_id": yard.car, "start_name": "Home", "started_at": MONDAY, "ended_at": MONDAY}
@@ -311,7 +337,7 @@ def test_the_end_of_a_trip_can_be_saved_once() -> None:
     yard.rejected("save_car_destination", "saved as Home", **known)
     hub = {"car_trip_id": trip, "name": "Posts", "kind": "charger"}
     yard.rejected("save_car_destination", "cannot be added", **hub)
-    taken = {"car_trip_id": trip, "name": "home", "kind": "friends"}
+    taken = {"car_trip_id": trip, "name": " home", "kind": "friends"}
     yard.rejected("save_car_destination", "taken", **taken)
     saved = yard.done("save_car_destination", car_trip_id=trip, **new)["id"]
     yard.drive(saved)

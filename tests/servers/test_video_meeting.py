@@ -232,6 +232,13 @@ def test_a_new_meeting_has_a_code_and_people_one_has_met(desk: Hall) -> None:
     desk.rejected("schedule_video_meeting", "never met Zoe Unknown", **other)
 
 
+def test_a_host_is_busy_while_a_meeting_runs(desk: Hall) -> None:
+    desk.go_live()
+    soon = (NOW + timedelta(minutes=60)).isoformat()
+    new = {"title": "Quiz", "invitee_names": [ADA], "starts_at": soon}
+    desk.rejected("schedule_video_meeting", "you host Sync", **new)
+
+
 def test_meetings_are_scheduled_ahead_under_a_title_of_their_own(desk: Hall) -> None:
     new = {"title": "Sync", "invitee_names": [ADA]}
     for moment in (NOW + timedelta(minutes=10), NOW + timedelta(days=60), NOW - timedelta(days=1)):
@@ -239,4 +246,6 @@ def test_meetings_are_scheduled_ahead_under_a_title_of_their_own(desk: Hall) -> 
         desk.rejected("schedule_video_meeting", "choose a start", **early)
     later = (NOW + timedelta(hours=5)).isoformat()
     desk.rejected("schedule_video_meeting", "there is a Sync to come", **new, starts_at=later)
+    new["title"] = " sync"
+    desk.rejected("schedule_video_meeting", "to come already", **new, starts_at=later)
     desk.not_found("join_video_meeting", code="000-0000")

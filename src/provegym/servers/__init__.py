@@ -56,6 +56,11 @@ def load_all() -> list[AnyServer]:
     return [load(name) for name in names()]
 
 
+def plain_name(name: str) -> str:
+    """A name as it is compared with others: case and extra blanks do not count."""
+    return " ".join(name.split()).casefold()
+
+
 @cache
 def words(name: str) -> dict[str, Any]:
     """The word lists a server draws its worlds from (its words.toml)."""

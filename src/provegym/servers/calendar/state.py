@@ -184,6 +184,24 @@ class Diary(State):
             raise Rejected(f"{room.name} is taken by {other.title!r} at {other.starts}")
         return event
 
+    def keep_month_days(self, event: Event, before: list[Occurrence]) -> None:
+        """Refuse to move a monthly series so that its times fall on different days of the month.
+
+        Days of the month are counted where the organiser is; `before` are the times as they were.
+        """
+        if event.repeat != "monthly":
+            return
+        offset = OFFSETS[self.attendees[event.organiser_id].zone]
+        for old in before:
+            before_move = old.starts + offset
+            local = self.occurrences[old.id].starts + offset
+            same_month = (local.year, local.month) == (before_move.year, before_move.month)
+            if not old.exception and not (same_month and local.day <= 28):
+                raise Rejected(
+                    "a monthly series stays in its months and on one of their first 28 days; "
+                    "move this time only"
+                )
+
     def clash(self, room_id: str) -> tuple[Occurrence, Occurrence] | None:
         """Two occurrences that would be in a room at the same time, if there are any."""
         times = sorted(self.occurrences.where(room_id=room_id), key=lambda row: row.starts)
@@ -273,4 +291,4 @@ def _add_months(moment: datetime, months: int) -> datetime:
 
 
 about = "The user's calendars: events, series, invitations, meeting rooms, reminders."
-server = Server("calendar", Diary, category="productivity", about=about)
+server = Server("calendar", Diary, category="productivity", about=about, version=2)

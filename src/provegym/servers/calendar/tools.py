@@ -222,7 +222,8 @@ def update_calendar_event(
         occurrence_id: One time of the event, not begun yet, e.g. "occ_2210".
         scope: In a series, change this time only or all the following ones as well.
         title: New title.
-        starts: New start of that time, e.g. "2026-03-02T14:00:00Z"; following ones move along.
+        starts: New start of that time, e.g. "2026-03-02T14:00:00Z"; following ones move along,
+            monthly ones within their months and their first 28 days.
         minutes: New length in minutes.
     """
     if not (title or starts or minutes):
@@ -232,7 +233,8 @@ def update_calendar_event(
     event = diary.events[old.event_id]
     shift = starts - old.starts if starts else timedelta(0)
     length = timedelta(minutes=minutes) if minutes else old.ends - old.starts
-    diary.require_soon(old.starts + shift)
+    if starts:
+        diary.require_soon(starts)
     for row in times:
         diary.occurrences.update(
             row.id,
@@ -241,11 +243,12 @@ def update_calendar_event(
             ends=row.starts + shift + length,
             remind_at=row.remind_at + shift if row.remind_at else None,
         )
-    if title and not old.exception:
+    if title and not (scope == "this" and event.repeat):
         diary.events.update(event.id, title=title)
     if starts or minutes:
         asked_again = tuple(replace(invitee, answer="pending") for invitee in event.invitees)
         diary.events.update(event.id, invitees=asked_again)
+    diary.keep_month_days(event, times)
     diary.hold(event.id)
     return diary.occurrences[occurrence_id]
 

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Literal, TypeVar
 
 from provegym.kernel import Denied, Record, Rejected, Server, State, Table, money, table
+from provegym.servers import plain_name
 
 Territory = Literal["north", "south", "east", "west"]
 LeadStatus = Literal["new", "working", "qualified", "disqualified", "converted"]
@@ -134,6 +135,27 @@ class Sales(State):
             raise Denied(f"{record.name} belongs to {record.owner}; only they may change it")
         return record
 
+    def company(self, name: str) -> Company | None:
+        """The company of this name, if it is known; case and extra blanks do not count."""
+        wanted = plain_name(name)
+        return next((known for known in self.companies if plain_name(known.name) == wanted), None)
+
+    def contact_of(self, lead: Lead) -> Contact:
+        """The contact that a lead is, added with its company if new; it must be the user's own."""
+        company = self.company(lead.company_name)
+        if company is None:
+            company = self.companies.add(name=lead.company_name, territory=lead.territory)
+        known = self.contacts.where(email=lead.email, company_id=company.id)
+        if known:
+            return self.own(known[0])
+        return self.contacts.add(
+            name=lead.name,
+            email=lead.email,
+            company_id=company.id,
+            company_name=company.name,
+            owner=lead.owner,
+        )
+
     def open_deal(self, deal_id: str) -> Deal:
         """A deal of the user's that is not closed."""
         deal = self.own(self.deals[deal_id])
@@ -196,6 +218,7 @@ class Sales(State):
     def check(self) -> None:
         """Records point to records that exist; stages, quotes and activities fit each other."""
         assert len(self.reps.where(is_me=True)) == 1
+        assert len({plain_name(company.name) for company in self.companies}) == len(self.companies)
         self._check_owners()
         self._check_leads()
         for contact in self.contacts:
@@ -222,6 +245,7 @@ class Sales(State):
     def _check_deal(self, deal: Deal) -> None:
         assert self.contacts[deal.contact_id].company_id == deal.company_id
         is_closed = deal.stage in CLOSED
+        assert is_closed or self.contacts[deal.contact_id].owner == deal.owner
         assert is_closed == (deal.closed_at is not None)
         assert is_closed == bool(deal.close_reason)
         if deal.stage not in ("discovery", "lost"):
@@ -233,7 +257,7 @@ class Sales(State):
         quotes = self.quotes.where(deal_id=deal.id)
         binding = [quote for quote in quotes if quote.status in (*LIVE, "accepted")]
         assert len(binding) <= 1
-        if deal.stage == "lost":
+        if deal.stage in ("discovery", "lost"):
             assert not binding
         for quote in binding:
             assert quote.list_amount == deal.amount
@@ -256,4 +280,4 @@ class Sales(State):
 
 
 about = "Leads, contacts, deals, quotes and sales activities of a team, as one sales rep sees them."
-server = Server("crm", Sales, category="knowledge", about=about)
+server = Server("crm", Sales, category="knowledge", about=about, version=2)

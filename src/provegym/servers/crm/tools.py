@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from provegym.kernel import Amount, Label, Rejected, Sensitive
-from provegym.servers import words
+from provegym.servers import plain_name, words
 
 from .state import (
     CLOSED,
@@ -133,6 +133,9 @@ def create_lead(
     known = crm.leads.where(email=email)
     if known:
         raise Rejected(f"that address belongs to the lead {known[0].name} already")
+    known_company = crm.company(company)
+    if known_company and known_company.territory != territory:
+        raise Rejected(f"{known_company.name} is in the {known_company.territory}; say so")
     owner = crm.me()
     if owner.territory != territory:
         local_reps = crm.reps.where(territory=territory, away=False)
@@ -184,29 +187,13 @@ def convert_lead(crm: Sales, /, lead_id: str, deal_name: Label) -> Lead:
     lead = crm.own(crm.leads[lead_id])
     if lead.status != "qualified":
         raise Rejected(f"{lead.name} is {lead.status}; qualify the lead first")
-    if any(deal.name.lower() == deal_name.lower() for deal in crm.deals):
+    if any(plain_name(deal.name) == plain_name(deal_name) for deal in crm.deals):
         raise Rejected(f"a deal is already called {deal_name}; choose another name")
-    company_name = lead.company_name.lower()
-    companies = [known for known in crm.companies if known.name.lower() == company_name]
-    if companies:
-        company = companies[0]
-    else:
-        company = crm.companies.add(name=lead.company_name, territory=lead.territory)
-    contacts = crm.contacts.where(email=lead.email, company_id=company.id)
-    if contacts:
-        contact = contacts[0]
-    else:
-        contact = crm.contacts.add(
-            name=lead.name,
-            email=lead.email,
-            company_id=company.id,
-            company_name=company.name,
-            owner=lead.owner,
-        )
+    contact = crm.contact_of(lead)
     deal = crm.deals.add(
         name=deal_name,
-        company_id=company.id,
-        company_name=company.name,
+        company_id=contact.company_id,
+        company_name=contact.company_name,
         contact_id=contact.id,
         owner=lead.owner,
         stage="discovery",
@@ -228,7 +215,8 @@ def update_deal(
 
     Args:
         deal_id: The deal, e.g. "dea_310".
-        stage: Next stage; proposal needs amount and closing day, negotiation an approved quote.
+        stage: Next stage; proposal needs amount and closing day, negotiation an approved quote;
+            back in discovery, the present quote is withdrawn.
         amount: What it is worth before discounts; a new one withdraws the present quote.
         closes: Day it should close, within a year, e.g. "2026-05-31".
     """
@@ -240,7 +228,7 @@ def update_deal(
         raise Rejected(f"{deal.name} can only move to {' or '.join(steps)}")
     if closes:
         crm.require_soon(closes)
-    if amount and amount != deal.amount:
+    if stage == "discovery" or (amount and amount != deal.amount):
         crm.settle_quote(deal_id, "withdrawn")
     amount = amount or deal.amount
     closes = closes or deal.closes
@@ -304,7 +292,8 @@ def reassign_deal(crm: Sales, /, deal_id: str, sales_rep_id: str) -> Deal:
     """Hand the user's own open sales deal and its contact to a rep of the company's territory.
 
     Args:
-        deal_id: The deal, e.g. "dea_310"; not while a quote of it is pending.
+        deal_id: The deal, e.g. "dea_310"; other open deals with that contact go along, and none
+            of them may have a pending quote.
         sales_rep_id: Who takes over, e.g. "rep_12"; nobody who is away.
     """
     deal = crm.open_deal(deal_id)
@@ -316,10 +305,13 @@ def reassign_deal(crm: Sales, /, deal_id: str, sales_rep_id: str) -> Deal:
         raise Rejected(f"{rep.name} is away; choose another rep")
     if rep.territory != territory:
         raise Rejected(f"{deal.company_name} is {territory}; {rep.name} is not")
-    if crm.quotes.where(deal_id=deal_id, status="pending"):
-        raise Rejected("a quote is still pending; wait")
     crm.contacts.update(deal.contact_id, owner=rep.name)
-    return crm.deals.update(deal_id, owner=rep.name)
+    for other in crm.deals.where(contact_id=deal.contact_id):
+        if crm.quotes.where(deal_id=other.id, status="pending"):
+            raise Rejected(f"a quote on {other.name} is still pending; wait")
+        if other.stage not in CLOSED:
+            crm.deals.update(other.id, owner=rep.name)
+    return crm.deals[deal_id]
 
 
 @server.write

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from provegym.kernel import NotFound, Record, Rejected, Server, State, Table, table
+from provegym.servers import plain_name
 
 Folder = Literal["inbox", "archive", "snoozed", "sent", "trash"]
 FileName = Annotated[str, Meta(pattern="^[A-Za-z0-9._-]+$", max_length=40, description="Its name.")]
@@ -45,6 +46,11 @@ class Filter(Struct, frozen=True, omit_defaults=True):
     sender: str = ""
     subject: str = ""
     archive: bool = False
+
+    @property
+    def condition(self) -> tuple[str, str]:
+        """What it looks for, in lower case."""
+        return self.sender.lower(), self.subject.lower()
 
     def fits(self, email: "Email") -> bool:
         """Whether it acts on an email."""
@@ -228,6 +234,7 @@ class Mailbox(State):
         for email in self.emails:
             self._check_email(email)
         self._check_threads()
+        self._check_labels()
         self._check_drafts()
 
     def _check_email(self, email: Email) -> None:
@@ -248,12 +255,24 @@ class Mailbox(State):
         for thread in self.threads:
             assert thread.id in used
 
+    def _check_labels(self) -> None:
+        """No two labels have one name, and no two filters of a label look for the same."""
+        assert len({plain_name(label.name) for label in self.labels}) == len(self.labels)
+        for label in self.labels:
+            assert len({rule.condition for rule in label.filters}) == len(label.filters)
+
     def _check_drafts(self) -> None:
         for draft in self.drafts:
+            assert len({address.lower() for address in draft.to}) == len(draft.to)
             assert sum(file.kilobytes for file in draft.attachments) <= MOST_KILOBYTES
             if draft.send_at:
                 assert draft.send_at > self.now
                 assert draft.to
+
+
+def recipients(addresses: list[str]) -> tuple[str, ...]:
+    """The addresses to write to, each once; upper and lower case are the same."""
+    return tuple(dict.fromkeys(address.lower() for address in addresses))
 
 
 def is_address(text: str) -> bool:
@@ -267,4 +286,4 @@ def is_address(text: str) -> bool:
 
 
 about = "The user's mail: inbox, threads, drafts, scheduled mail, labels, filters, contacts."
-server = Server("email", Mailbox, category="productivity", about=about)
+server = Server("email", Mailbox, category="productivity", about=about, version=2)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from provegym.kernel import Label as Name
 from provegym.kernel import Rejected, Sensitive, Time
+from provegym.servers import plain_name
 
 from .state import (
     MOST_FILTERS_OF_A_LABEL,
@@ -21,6 +22,7 @@ from .state import (
     Folder,
     Label,
     Mailbox,
+    recipients,
     server,
 )
 
@@ -126,9 +128,7 @@ def create_email_draft(
         body: What it says.
         files: Files to attach, at most 25000 kB in all.
     """
-    return box.write(
-        to=tuple(dict.fromkeys(to)), subject=subject, body=body, attachments=tuple(files or ())
-    )
+    return box.write(to=recipients(to), subject=subject, body=body, attachments=tuple(files or ()))
 
 
 @server.write(idempotent=True)
@@ -153,7 +153,7 @@ def update_email_draft(
     draft = box.open_draft(draft_id)
     return box.write(
         draft_id,
-        to=draft.to if to is None else tuple(dict.fromkeys(to)),
+        to=draft.to if to is None else recipients(to),
         subject=draft.subject if subject is None else subject,
         body=draft.body if body is None else body,
         attachments=draft.attachments if files is None else tuple(files),
@@ -209,7 +209,7 @@ def forward_email(box: Mailbox, /, email_id: str, to: Addresses, body: Body = ""
     subject = f"Fwd: {email.subject.removeprefix('Fwd: ')}"
     text = f"{body}\n\n{email.sender_name} wrote: {email.body}"
     return box.write(
-        to=tuple(dict.fromkeys(to)),
+        to=recipients(to),
         subject=subject[:80],
         body=text[:400].strip(),
         attachments=email.attachments,
@@ -311,7 +311,7 @@ def create_email_label(box: Mailbox, /, name: Name) -> Label:
     Args:
         name: What to call it.
     """
-    if any(label.name.lower() == name.lower() for label in box.labels):
+    if any(plain_name(label.name) == plain_name(name) for label in box.labels):
         raise Rejected(f"there is already a label {name!r}; use it or choose another name")
     return box.labels.add(name=name)
 
@@ -350,9 +350,8 @@ def create_email_filter(
     new = Filter(sender.strip(), subject.strip(), archive)
     if not (new.sender or new.subject):
         raise Rejected("a filter needs a sender or a subject to look for")
-    for known in label.filters:
-        if known.sender == new.sender and known.subject == new.subject:
-            raise Rejected(f"{label.name} has a filter for that already; choose another condition")
+    if any(known.condition == new.condition for known in label.filters):
+        raise Rejected(f"{label.name} has a filter for that already; choose another condition")
     if len(label.filters) >= MOST_FILTERS_OF_A_LABEL:
         raise Rejected(f"{label.name} has {MOST_FILTERS_OF_A_LABEL} filters; use another label")
     return box.labels.update(label_id, filters=(*label.filters, new))

@@ -75,6 +75,13 @@ class Disk(State):
         inode = self.inodes[node.inode]
         return inode.text or "".join(f"{name}\n" for name, _ in inode.members)
 
+    def plain_text(self, node: Node) -> str:
+        """What a text file says, if the user may read it; an archive is refused."""
+        text = self.text_of(node)
+        if self.inodes[node.inode].members:
+            raise Rejected(f"{node.path} is an archive; unpack it with extract_archive")
+        return text
+
     def may(self, node: Node, rights: int) -> bool:
         """Whether the user holds all these rights to a node."""
         user = self.me
@@ -104,11 +111,9 @@ class Disk(State):
     def editable(self, path: str) -> tuple[Node, str]:
         """A text file that the user may change now, and its text."""
         node = self.locate(path, "file")
-        text = self.text_of(node)
+        text = self.plain_text(node)
         limits.refuse_fixed(node)
         self.require(node, WRITE)
-        if self.inodes[node.inode].members:
-            raise Rejected(f"{node.path} is an archive; unpack it with extract_archive")
         return node, text
 
     def removable(self, path: str) -> list[Node]:
@@ -335,4 +340,4 @@ class Disk(State):
 
 
 about = "Files, directories, rights, versions and trash on a computer that several people share."
-server = Server("filesystem", Disk, category="productivity", about=about)
+server = Server("filesystem", Disk, category="productivity", about=about, version=2)

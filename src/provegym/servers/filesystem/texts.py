@@ -94,7 +94,7 @@ def sort_file(disk: Disk, /, path: str, new_name: str, unique: bool = False) -> 
         unique: Whether equal lines are written only once.
     """
     node = disk.locate(path, "file")
-    lines = split_lines(disk.text_of(node))
+    lines = split_lines(disk.plain_text(node))
     ordered = sorted(set(lines)) if unique else sorted(lines)
     text = "".join(f"{line}\n" for line in ordered)
     return disk.create_file(disk.vacancy(node.parent, new_name), text)

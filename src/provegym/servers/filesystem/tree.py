@@ -118,8 +118,7 @@ def remove_directory(disk: Disk, /, directory_path: str, recursive: bool = False
         raise Rejected(f"{directory.path} is a {directory.kind}; see remove_file")
     if len(tree) > 1 and not recursive:
         raise Rejected(f"{directory.path} is not empty: it holds {len(tree) - 1} items")
-    for node in tree[1:]:
-        disk.require(disk.nodes[node.parent], WRITE | ENTER)
+    _require_writable(disk, tree)
     disk.drop(tree)
     return directory
 
@@ -129,9 +128,10 @@ def move_to_trash(disk: Disk, /, path: str) -> TrashEntry:
     """Throw away a file, link or directory so that it can be restored for 30 days.
 
     Args:
-        path: What to throw away, e.g. "~/notes.txt"; nothing in it may be locked.
+        path: What to throw away, e.g. "~/notes.txt"; nothing in it locked, all of it writable.
     """
     tree = disk.removable(path)
+    _require_writable(disk, tree)
     top = tree[0]
     for node in tree:
         disk.nodes.remove(node.path)
@@ -205,7 +205,7 @@ def create_archive(disk: Disk, /, paths: Paths, name: str, directory_path: str =
         directory_path: The directory to put the archive in.
     """
     nodes = [disk.locate(path, "file") for path in paths]
-    members = {node.name: disk.text_of(node) for node in nodes}
+    members = {node.name: disk.plain_text(node) for node in nodes}
     if len(members) < len(nodes):
         raise Rejected("two of the files have the same name; pack them one by one or rename one")
     target = disk.vacancy(directory_path, f"{name.removesuffix('.zip')}.zip")
@@ -230,6 +230,12 @@ def extract_archive(disk: Disk, /, path: str, directory_path: str = ".") -> Node
     for name, text in members:
         disk.create_file(join(made.path, name), text)
     return made
+
+
+def _require_writable(disk: Disk, tree: list[Node]) -> None:
+    """Refuse to delete a subtree in which the user may not write to every directory."""
+    for node in tree[1:]:
+        disk.require(disk.nodes[node.parent], WRITE | ENTER)
 
 
 def _refuse_circle(source: Node, target: str) -> None:

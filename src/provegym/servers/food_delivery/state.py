@@ -13,6 +13,8 @@ Tag = Literal["vegan", "vegetarian", "gluten_free", "spicy", "nuts"]
 Status = Literal["placed", "accepted", "preparing", "on_the_way", "delivered", "cancelled"]
 STAGES: tuple[Status, ...] = ("placed", "accepted", "preparing", "on_the_way", "delivered")
 WITH_COURIER = ("on_the_way", "delivered")
+# Until the kitchen starts preparing it, an order can be cancelled.
+CANCELLABLE = ("placed", "accepted")
 # A placed order is accepted after this time. The next stages end so many minutes before it arrives.
 ACCEPTANCE = timedelta(minutes=3)
 LEAD_MINUTES = {"accepted": 30, "preparing": 12, "on_the_way": 0}
@@ -195,6 +197,11 @@ class App(State):
             return money(0)
         return min(items_total, money(items_total * promo.percent / 100) + promo.amount_off)
 
+    def refuse_expired(self, promo: PromoCode) -> None:
+        """Refuse a promo code after its last day."""
+        if promo.expires < self.now.date():
+            raise Rejected(f"{promo.code} expired on {promo.expires}")
+
     def pay(self, payment_method_id: str, amount: Decimal) -> None:
         """Charge an amount, or give it back if negative; only credit keeps a balance here."""
         method = self.cards[payment_method_id]
@@ -219,8 +226,14 @@ class App(State):
                 self._move_on(order)
         if self.now.time() == time():
             for item in list(self.items):
-                if item.left < item.portions:
-                    self.items.update(item.id, left=item.portions)
+                left = item.portions - self.promised(item.id)
+                if item.left < left:
+                    self.items.update(item.id, left=left)
+
+    def promised(self, menu_item_id: str) -> int:
+        """How many portions of a dish are in orders that the kitchen has not begun to prepare."""
+        waiting = [order for order in self.orders if order.status in CANCELLABLE]
+        return sum(order.portions().get(menu_item_id, 0) for order in waiting)
 
     def _move_on(self, order: FoodOrder) -> None:
         """Take an order to its next stage; a delivered one moves no more."""
@@ -240,7 +253,7 @@ class App(State):
             self._check_bill(order)
             self._check_progress(order)
         for item in self.items:
-            assert 0 <= item.left <= item.portions
+            assert 0 <= item.left <= item.portions - self.promised(item.id)
         self._check_promo_codes()
         self._check_credit()
 
@@ -282,4 +295,4 @@ class App(State):
 
 
 about = "Restaurants, menus, a basket, promo codes, orders and their tracking for one customer."
-server = Server("food_delivery", App, category="lifestyle", about=about)
+server = Server("food_delivery", App, category="lifestyle", about=about, version=2)

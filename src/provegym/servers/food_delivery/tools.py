@@ -1,14 +1,16 @@
 """What can be done in the delivery app."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from provegym.kernel import Amount, Label, Rejected, Sensitive, Time, money
+from provegym.servers import plain_name
 
 from .state import (
     ACCEPTANCE,
+    CANCELLABLE,
     NEVER,
     STAGES,
     App,
@@ -167,8 +169,7 @@ def apply_promo_code(app: App, /, code: Label) -> FoodOrder:
     basket = app.basket()
     if not basket.lines:
         raise Rejected("the basket is empty; add dishes with set_basket_item first")
-    if promo.expires < app.now.date():
-        raise Rejected(f"{promo.code} expired on {promo.expires}")
+    app.refuse_expired(promo)
     if promo.uses >= promo.max_uses:
         raise Rejected(f"{promo.code} is used up; try another code")
     if basket.items_total < promo.minimum_spend:
@@ -197,8 +198,8 @@ def add_delivery_address(
         zone: The part of the city it lies in.
         leave_outside: Whether the courier leaves the food outside instead of handing it over.
     """
-    labels = [home.label.lower() for home in app.homes]
-    if label.lower() in labels:
+    labels = [plain_name(home.label) for home in app.homes]
+    if plain_name(label) in labels:
         raise Rejected(f"there is already an address called {label!r}")
     if len(labels) >= 8:
         raise Rejected("eight addresses are saved already; use one of them")
@@ -221,16 +222,7 @@ def place_food_order(
     if not basket.lines:
         raise Rejected("the basket is empty; add dishes with set_basket_item first")
     restaurant = app.restaurants[basket.restaurant_id]
-    soonest = app.now + timedelta(minutes=restaurant.delivery_minutes)
-    arrives_at = deliver_at or soonest
-    if not restaurant.serves(deliver_at or app.now):
-        raise Rejected(
-            f"{restaurant.name} takes no orders then; search_restaurants shows its hours"
-        )
-    if arrives_at < soonest:
-        raise Rejected(f"{restaurant.name} cannot deliver before {soonest:%H:%M} UTC")
-    if arrives_at - app.now > timedelta(hours=12):
-        raise Rejected("choose a time within the next 12 hours")
+    arrives_at = _arrival(app, restaurant, deliver_at)
     if home.zone not in restaurant.zones:
         raise Rejected(f"{restaurant.name} does not deliver to {home.zone}")
     if basket.items_total < restaurant.minimum_order:
@@ -243,6 +235,7 @@ def place_food_order(
     app.pay(payment_method_id, basket.total)
     if basket.promo_code:
         promo = app.promos[basket.promo_code]
+        app.refuse_expired(promo)
         app.promos.update(promo.code, uses=promo.uses + 1)
     app.orders.add(status="basket")
     return app.orders.update(
@@ -256,6 +249,26 @@ def place_food_order(
     )
 
 
+def _arrival(app: App, restaurant: Restaurant, deliver_at: datetime | None) -> datetime:
+    """When an order arrives: at the time that the customer chose, or as soon as possible.
+
+    The kitchen must be open when it has to start, and at the time that was chosen.
+    """
+    delivery_time = timedelta(minutes=restaurant.delivery_minutes)
+    soonest = app.now + delivery_time
+    arrives_at = deliver_at or soonest
+    if arrives_at < soonest:
+        raise Rejected(f"{restaurant.name} cannot deliver before {soonest:%H:%M} UTC")
+    starts_at = arrives_at - delivery_time
+    if not (restaurant.serves(starts_at) and restaurant.serves(deliver_at or starts_at)):
+        raise Rejected(
+            f"{restaurant.name} takes no orders then; search_restaurants shows its hours"
+        )
+    if arrives_at - app.now > timedelta(hours=12):
+        raise Rejected("choose a time within the next 12 hours")
+    return arrives_at
+
+
 @server.write(destructive=True)
 def cancel_food_order(app: App, /, food_order_id: str) -> FoodOrder:
     """Cancel a food order, free of charge; possible until the kitchen starts preparing it.
@@ -264,14 +277,13 @@ def cancel_food_order(app: App, /, food_order_id: str) -> FoodOrder:
         food_order_id: The order, e.g. "fod_5120".
     """
     order = app.orders[food_order_id]
-    if order.status not in ("placed", "accepted"):
+    if order.status not in CANCELLABLE:
         raise Rejected(
             f"{order.id} is {order.status}; an order can be cancelled before it is prepared"
         )
     for line in order.lines:
         item = app.items[line.menu_item_id]
-        left = min(item.portions, item.left + line.quantity)
-        app.items.update(item.id, left=left)
+        app.items.update(item.id, left=item.left + line.quantity)
     if order.promo_code:
         promo = app.promos[order.promo_code]
         app.promos.update(promo.code, uses=promo.uses - 1)

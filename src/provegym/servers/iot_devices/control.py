@@ -17,12 +17,11 @@ from .records import (
     Reading,
     Room,
 )
-from .state import LOW_BATTERY, MAX_WRONG_CODES, Home, server
+from .state import LOW_BATTERY, MAX_WRONG_CODES, SWITCHABLE, Home, server
 
 Level = Annotated[int, Meta(ge=0, le=100)]
 OnOff = Literal["on", "off"]
 
-SWITCHABLE = ("light", "plug", "fan")
 LOCK_OUT = timedelta(minutes=30)
 UPDATE_TIME = timedelta(minutes=25)
 LONGEST_VACATION = timedelta(days=60)
@@ -158,16 +157,19 @@ def set_device_group_level(home: Home, /, device_group_id: str, level: Level) ->
     """
     group = home.groups[device_group_id]
     devices = [home.actuator(device_id, level) for device_id in group.device_ids]
+    ready = []
     skipped = []
     for device in devices:
         try:
-            home.ready(device.id, level)
+            ready.append(home.ready(device.id, level))
         except (Rejected, Denied):
             skipped.append(device.name)
-        else:
-            home.devices.update(device.id, level=level)
-    if len(skipped) == len(devices):
+    if not ready:
         raise Rejected(f"nothing in {group.name} can be set now")
+    if all(device.level == level for device in ready):
+        raise Rejected(f"all that can be set in {group.name} is at {level} already")
+    for device in ready:
+        home.devices.update(device.id, level=level)
     return home.groups.update(device_group_id, skipped=tuple(skipped))
 
 
@@ -253,7 +255,6 @@ def set_vacation_mode(home: Home, /, until: Time | None = None) -> Household:
     open_doors = [door.name for door in home.devices.where(kind="lock", level=0)]
     if open_doors:
         raise Rejected(f"lock {', '.join(open_doors)} first")
-    for device in home.devices.where(status="online", owner="household"):
-        if device.kind in (*SWITCHABLE, "thermostat"):
-            home.devices.update(device.id, level=device.lowest)
+    for device in home.devices.where(status="online"):
+        home.rest(device)
     return home.households.update("home", vacation_until=until)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from provegym.kernel import Denied, Label, Rejected
+from provegym.servers import plain_name
 
 from .control import Level
 from .records import Automation, DeviceSchedule, Scene, Setting, Side, Weekday
@@ -80,7 +81,7 @@ def create_scene(home: Home, /, name: Label, settings: Settings) -> Scene:
         name: What to call it; no other scene may have that name.
         settings: The devices, each once, and their levels.
     """
-    if any(scene.name.lower() == name.lower() for scene in home.scenes):
+    if any(plain_name(scene.name) == plain_name(name) for scene in home.scenes):
         raise Rejected(f"there is a scene called {name!r} already; choose another name")
     if len({setting.device_id for setting in settings}) < len(settings):
         raise Rejected("a device occurs twice; give each device one level")

@@ -26,6 +26,7 @@ from .records import (
 LOW_BATTERY = 15  # percent
 FROST_GUARD = 16  # degrees, the highest a thermostat may be set to on vacation
 MAX_WRONG_CODES = 3
+SWITCHABLE = ("light", "plug", "fan")
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # the noise of a reading depends on the hours since
 HOUR = timedelta(hours=1)
 DAYS_KEPT = timedelta(days=9)
@@ -97,6 +98,11 @@ class Home(State):
             return False
         return device.kind == "thermostat" and level > FROST_GUARD
 
+    def rest(self, device: Device) -> None:
+        """Set a device of the household for a vacation: off, or low for a thermostat."""
+        if device.owner == "household" and device.kind in (*SWITCHABLE, "thermostat"):
+            self.devices.update(device.id, level=device.lowest)
+
     def door(self, device_id: str) -> Device:
         """A door lock that can be operated from afar now."""
         device = self.reachable(device_id)
@@ -130,11 +136,11 @@ class Home(State):
         return min(times)
 
     def happen(self) -> None:
-        """Bring devices back, end the vacation, run schedules, and on the hour what is hourly."""
-        for device in self.devices.where(back_at=self.now):
-            self._bring_back(device)
+        """End the vacation, bring devices back, run schedules, and on the hour what is hourly."""
         if self.vacation == self.now:
             self.households.update("home", vacation_until=None)
+        for device in self.devices.where(back_at=self.now):
+            self._bring_back(device)
         for plan in self.schedules.where(next_at=self.now):
             self._run_schedule(plan)
         if self.now == full_hour(self.now):
@@ -143,13 +149,19 @@ class Home(State):
             self._automate()
 
     def _bring_back(self, device: Device) -> None:
-        """Put a device online again, with its new firmware if it was updating."""
+        """Put a device online again, with its new firmware if it was updating.
+
+        Only the end of a lock-out clears the wrong codes. On vacation, the device is set to rest.
+        """
         firmware = device.firmware
         if device.status == "updating":
             firmware = device.newest_firmware
+        wrong_codes = 0 if device.status == "locked_out" else device.wrong_codes
         self.devices.update(
-            device.id, status="online", back_at=None, firmware=firmware, wrong_codes=0
+            device.id, status="online", back_at=None, firmware=firmware, wrong_codes=wrong_codes
         )
+        if self.vacation:
+            self.rest(device)
 
     def _run_schedule(self, plan: DeviceSchedule) -> None:
         """Set the device of a schedule; that is missed on vacation or if the device cannot."""
@@ -245,6 +257,8 @@ class Home(State):
         assert waits == (device.status != "online")
         assert (device.status == "locked_out") == (device.wrong_codes == MAX_WRONG_CODES)
         assert device.kind == "lock" or device.wrong_codes == 0
+        if device.owner == "household" and device.status == "online":
+            assert not self.too_warm(device, device.level)
 
     def _check_routines(self) -> None:
         """Scenes, schedules and automations are about sensors and levels that there are.
@@ -285,4 +299,5 @@ server = Server(
     about=(
         "Rooms, sensors, actuators, door locks, scenes, schedules and automations of a smart home."
     ),
+    version=2,
 )

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from provegym.kernel import Denied, Label, Rejected
+from provegym.servers import plain_name
 
 from .state import (
     CLOSED,
@@ -95,8 +96,8 @@ def create_issue(
     project = board.projects[project_id]
     if component not in project.components:
         raise Rejected(f"components of {project.name} are {', '.join(project.components)}")
-    for other in board.issues.where(project_id=project_id, title=title):
-        if other.status not in CLOSED:
+    for other in board.issues.where(project_id=project_id):
+        if other.status not in CLOSED and plain_name(other.title) == plain_name(title):
             raise Rejected(f"{other.key} is open under this title; use that one")
     number = project.last_number + 1
     board.projects.update(project_id, last_number=number)
@@ -161,7 +162,7 @@ def update_issue(
     return board.touch(
         issue_id,
         priority=issue.priority if priority is None else priority,
-        labels=issue.labels if labels is None else tuple(labels),
+        labels=issue.labels if labels is None else tuple(dict.fromkeys(labels)),
     )
 
 
@@ -259,6 +260,9 @@ def close_duplicate_issue(board: Board, /, issue_id: str, original_id: str) -> I
     board.issues.update(original_id, watchers=(*original.watchers, *new_watchers))
     board.note(original, me, text=f"{issue.key} is a duplicate of this issue.")
     board.move(issue, "wont_do", me)
+    # What was a duplicate of this issue is a duplicate of the original, too.
+    for other in board.issues.where(duplicate_of_id=issue_id):
+        board.issues.update(other.id, duplicate_of_id=original_id)
     return board.issues.update(issue_id, duplicate_of_id=original_id)
 
 

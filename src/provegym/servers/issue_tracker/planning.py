@@ -76,6 +76,8 @@ def plan_issue(board: Board, /, issue_id: str, sprint_id: str) -> Issue:
     issue = board.active(issue_id)
     board.allow(issue.project_id, "developer", "lead")
     if sprint_id == "backlog":
+        if issue.sprint_id is None:
+            raise Rejected(f"{issue.key} is in the backlog already")
         if issue.status != "open":
             raise Rejected(f"{issue.key} is {issue.status}; move it to open first")
         return board.replan(issue, None)

@@ -243,6 +243,8 @@ class Board(State):
             assert issue.assignee
         if issue.duplicate_of_id:
             assert issue.status == "wont_do"
+            assert self.issues[issue.duplicate_of_id].duplicate_of_id is None
+        assert len(set(issue.labels)) == len(issue.labels)
         if issue.release_id and self.releases[issue.release_id].released_at:
             assert issue.status in CLOSED
 
@@ -287,4 +289,5 @@ server = Server(
     about=(
         "Issues, sprints, releases and the people of a few software teams, as one member sees them."
     ),
+    version=2,
 )

@@ -5,6 +5,7 @@ from heapq import heappop, heappush
 from math import ceil
 
 from provegym.kernel import Rejected, Server, State, Table, table
+from provegym.servers import plain_name
 
 from .records import WALK_KMH, Journey, Junction, Mode, Place, RoadSegment, Route, SavedPlace
 
@@ -16,7 +17,7 @@ Path = tuple[str, ...]
 
 def list_capacity(list_name: str) -> int:
     """How many places a list holds: one on Home and on Work, six on any other."""
-    return 1 if list_name.lower() in ("home", "work") else 6
+    return 1 if plain_name(list_name) in ("home", "work") else 6
 
 
 def minutes_for(meters: int, speed_kmh: float) -> float:
@@ -39,6 +40,11 @@ class City(State):
         if place.closed_for_good:
             raise Rejected(f"{place.name} has closed for good; search_places finds others")
         return place
+
+    def on_list(self, list_name: str) -> list[SavedPlace]:
+        """The places on a list of the user's; case and extra blanks in its name do not count."""
+        wanted = plain_name(list_name)
+        return [entry for entry in self.saved if plain_name(entry.list_name) == wanted]
 
     def routes(self, origin: Place, goals: list[Place], mode: Mode, at: datetime) -> list[Route]:
         """The quickest routes from a place to the others, without those that it does not reach."""
@@ -134,7 +140,7 @@ class City(State):
     def _check_saved_places(self) -> None:
         for saved in self.saved:
             assert saved.place_id in self.places
-            same_list = self.saved.where(list_name=saved.list_name)
+            same_list = self.on_list(saved.list_name)
             place_ids = [entry.place_id for entry in same_list]
             assert place_ids.count(saved.place_id) == 1
             assert len(same_list) <= list_capacity(saved.list_name)
@@ -145,8 +151,9 @@ class City(State):
             is_under_way = self.now < journey.arrives_at
             assert (journey.status == "active") == is_under_way
             assert len(journey.contact_names) <= MAX_FOLLOWERS
-            assert len(set(journey.contact_names)) == len(journey.contact_names)
+            followers = {plain_name(name) for name in journey.contact_names}
+            assert len(followers) == len(journey.contact_names)
 
 
 about = "A city map: addresses, places, routes, road problems, saved places and shared journeys."
-server = Server("maps", City, category="travel", about=about)
+server = Server("maps", City, category="travel", about=about, version=2)

@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from provegym.kernel import Denied, Label, Rejected, Time
+from provegym.servers import plain_name
 
 from .records import Category, Journey, Mode, Place, ProblemKind, RoadSegment, Route, SavedPlace
 from .state import MAX_FOLLOWERS, City, list_capacity, server
@@ -169,7 +170,7 @@ def save_place(city: City, /, place_id: str, list_name: Label) -> SavedPlace:
         list_name: The list, e.g. "Home"; a new name starts a new list.
     """
     place = city.usable(place_id)
-    entries = [entry for entry in city.saved if entry.list_name.lower() == list_name.lower()]
+    entries = city.on_list(list_name)
     if any(entry.place_id == place_id for entry in entries):
         raise Rejected(f"{place.name} is already on {list_name}")
     if len(entries) >= list_capacity(list_name):
@@ -274,9 +275,10 @@ def share_arrival(city: City, /, journey_id: str, contact_name: Label) -> Journe
         raise Rejected(
             f"the journey to {journey.destination} is over; only a running one is shared"
         )
-    if contact_name in journey.contact_names:
+    followers = [plain_name(name) for name in journey.contact_names]
+    if plain_name(contact_name) in followers:
         raise Rejected(f"{contact_name} already follows the journey to {journey.destination}")
     if len(journey.contact_names) >= MAX_FOLLOWERS:
         raise Rejected(f"{', '.join(journey.contact_names)} follow it already; no more can")
-    followers = (*journey.contact_names, contact_name)
-    return city.journeys.update(journey_id, contact_names=followers)
+    contact_names = (*journey.contact_names, contact_name)
+    return city.journeys.update(journey_id, contact_names=contact_names)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from provegym.kernel import Record, Rejected, Server, State, Table, money, table
+from provegym.servers import plain_name
 
 Kind = Literal["auction", "fixed_price"]
 Category = Literal["furniture", "bikes", "books", "cameras", "music", "garden", "kitchen"]
@@ -240,6 +241,8 @@ class Site(State):
             self._check_listing(listing)
         for sale in self.sales:
             self._check_sale(sale)
+        running = self.listings.where(seller=self.me(), status="active")
+        assert len({plain_name(listing.title) for listing in running}) == len(running)
 
     def _check_listing(self, listing: Listing) -> None:
         offers = self.offers.where(listing_id=listing.id)
@@ -270,4 +273,4 @@ class Site(State):
 
 
 about = "Second-hand auctions and offers."
-server = Server("marketplace", Site, category="commerce", about=about)
+server = Server("marketplace", Site, category="commerce", about=about, version=2)

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Literal
 
 from provegym.kernel import Amount, Denied, Label, Rejected, money
+from provegym.servers import plain_name
 
 from .state import NOTHING, STEPS, Category, Kind, Listing, Offer, Sale, Site, Stage, server
 
@@ -70,8 +71,8 @@ def create_listing(
         price: Where bids start, or what is asked.
     """
     running = site.listings.where(seller=site.me(), status="active")
-    running_titles = [listing.title.lower() for listing in running]
-    if title.lower() in running_titles:
+    running_titles = [plain_name(listing.title) for listing in running]
+    if plain_name(title) in running_titles:
         raise Rejected(f"{title!r} is listed already; choose another title")
     if len(running) >= 12:
         raise Rejected("twelve listings are running already; end one first")

@@ -1,6 +1,6 @@
 """The state of the chain: stores, stocks, shipments, reservations, and their invariants."""
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Literal
 
@@ -10,6 +10,8 @@ ShipmentKind = Literal["incoming_transfer", "outgoing_transfer", "purchase"]
 Stage = Literal["requested", "in_transit", "arrived", "received", "declined"]
 ReservationStatus = Literal["active", "collected", "released", "expired"]
 Reason = Literal["recount", "damaged", "stolen", "spoiled", "found"]
+# What corrections of one product on one day may be worth; more is the manager's business.
+CORRECTION_LIMIT = 250
 
 
 class Store(Record, frozen=True):
@@ -25,7 +27,10 @@ class Store(Record, frozen=True):
 
 
 class Stock(Record, frozen=True):
-    """One product in one store; `counted_in` sums up all counts, the opening one included."""
+    """One product in one store; `counted_in` sums up all counts, the opening one included.
+
+    `corrected_pieces` were added or taken off by corrections on the day `corrected_on`.
+    """
 
     id: str
     store_id: str
@@ -41,6 +46,8 @@ class Stock(Record, frozen=True):
     reserved: int = 0
     lorry_hours: int = 0
     last_correction: Reason | None = None
+    corrected_on: date | None = None
+    corrected_pieces: int = 0
     own: bool = False
     discontinued: bool = False
 
@@ -189,6 +196,9 @@ class Chain(State):
         assert stock.reserved == held
         assert stock.available == stock.on_hand - held
         assert stock.available >= 0
+        on_order = [s for s in incoming if s.kind == "purchase" and s.status != "received"]
+        assert len(on_order) <= 1
+        assert abs(stock.corrected_pieces) * stock.price <= CORRECTION_LIMIT
 
 
 server = Server(
@@ -196,4 +206,5 @@ server = Server(
     Chain,
     category="commerce",
     about="Stock, transfers, purchase orders and reservations across a chain of stores.",
+    version=2,
 )

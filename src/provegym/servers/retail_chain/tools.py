@@ -6,16 +6,26 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from provegym.kernel import Denied, Label, Rejected
+from provegym.servers import plain_name
 
-from .state import Chain, Reason, Reservation, Shipment, Stage, Stock, Store, server
+from .state import (
+    CORRECTION_LIMIT,
+    Chain,
+    Reason,
+    Reservation,
+    Shipment,
+    Stage,
+    Stock,
+    Store,
+    server,
+)
 
 Few = Annotated[int, Meta(ge=1, le=30)]
 Counted = Annotated[int, Meta(ge=0, le=5_000)]
 Ending = Literal["collected", "released"]
 
-# An order or a correction worth more than this is the manager's business.
+# An order worth more than this is the manager's business.
 ORDER_LIMIT = 2_000
-CORRECTION_LIMIT = 250
 ANSWER_TIME = timedelta(hours=4)
 DELIVERY_TIME = timedelta(days=3)
 
@@ -154,8 +164,9 @@ def create_purchase_order(chain: Chain, /, stock_id: str, packs: Few) -> Shipmen
     stock = chain.mine(stock_id)
     if stock.discontinued:
         raise Rejected(f"{stock.product_name} is discontinued; request a transfer")
-    if chain.shipments.where(target_stock_id=stock.id, kind="purchase", status="in_transit"):
-        raise Rejected(f"{stock.product_name} is already on order; wait for that delivery")
+    for order in chain.shipments.where(target_stock_id=stock.id, kind="purchase"):
+        if order.status != "received":
+            raise Rejected(f"{stock.product_name} is already on order; receive that delivery first")
     if stock.available > stock.reorder_point:
         raise Rejected(f"{stock.available} available: order when {stock.reorder_point} are left")
     quantity = packs * stock.pack_size
@@ -180,7 +191,8 @@ def reserve_store_item(
     stock = chain.mine(stock_id)
     if quantity > stock.available:
         raise Rejected(f"only {stock.available} are available; reserve fewer")
-    if chain.reservations.where(stock_id=stock.id, status="active", customer=customer):
+    held = chain.reservations.where(stock_id=stock.id, status="active")
+    if any(plain_name(other.customer) == plain_name(customer) for other in held):
         raise Rejected(f"{customer} already has a reservation on that; close it first")
     chain.move(stock.id, held=quantity)
     return chain.reservations.add(
@@ -208,7 +220,7 @@ def close_store_reservation(chain: Chain, /, reservation_id: str, outcome: Endin
 
 @server.write
 def adjust_store_stock(chain: Chain, /, stock_id: str, counted: Counted, reason: Reason) -> Stock:
-    """Correct what is on hand in the user's store; above 250 in value only the manager can.
+    """Correct what is on hand in the user's store; above 250 in value a day only the manager can.
 
     Args:
         stock_id: The product's stock in the user's store, e.g. "stk_20418".
@@ -223,11 +235,17 @@ def adjust_store_stock(chain: Chain, /, stock_id: str, counted: Counted, reason:
         raise Rejected(f"{reason} does not explain a change of {change}; give another reason")
     if counted < stock.reserved:
         raise Rejected(f"{stock.reserved} are reserved; close reservations first")
-    if abs(change) * stock.price > CORRECTION_LIMIT:
-        raise Denied("only the manager corrects more than 250")
+    today = chain.now.date()
+    corrected_pieces = change + (stock.corrected_pieces if stock.corrected_on == today else 0)
+    if abs(corrected_pieces) * stock.price > CORRECTION_LIMIT:
+        raise Denied("only the manager corrects more than 250 a day")
     chain.move(stock.id, change)
     return chain.stocks.update(
-        stock.id, counted_in=stock.counted_in + change, last_correction=reason
+        stock.id,
+        counted_in=stock.counted_in + change,
+        last_correction=reason,
+        corrected_on=today,
+        corrected_pieces=corrected_pieces,
     )
 
 

@@ -137,10 +137,9 @@ def checkout_cart(
     gift_paid = NOTHING
     if gift_code:
         gift_paid = _spend_gift_card(shop, gift_code, cart.total)
-    if cart.total - gift_paid > card.order_limit:
-        raise Rejected(
-            f"{card.name} pays at most {card.order_limit} per order, and {cart.total} is due"
-        )
+    due = cart.total - gift_paid
+    if due > card.order_limit:
+        raise Rejected(f"{card.name} pays at most {card.order_limit} per order, and {due} is due")
     _take_from_stock(shop, cart)
 
     summary = cart.lines[0].name

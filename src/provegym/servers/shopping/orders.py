@@ -5,6 +5,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from provegym.kernel import Label, Rejected, money
+from provegym.servers import plain_name
 
 from .cart import Pieces
 from .state import Reason, ShippingAddress, Shop, ShopOrder, Stage, server
@@ -85,6 +86,9 @@ def return_items(
     paid = order.total - order.shipping
     share = item.unit_price * quantity / order.items_total
     refund = min(money(paid * share), paid - order.refunded)
+    others = [other for other in order.lines if other is not item]
+    if quantity == item.quantity and all(other.returned == other.quantity for other in others):
+        refund = paid - order.refunded  # what rounding has left over, too
     sent_back = replace(item, returned=quantity, reason=reason, refund=refund)
     lines = tuple(sent_back if other is item else other for other in order.lines)
     return shop.refund(order, refund, lines=lines)
@@ -108,8 +112,8 @@ def add_shipping_address(shop: Shop, /, label: Label, street: Label) -> Shipping
         label: What to call it, e.g. "Office".
         street: Street, house number and city.
     """
-    labels = [address.label.lower() for address in shop.homes]
-    if label.lower() in labels:
+    labels = [plain_name(address.label) for address in shop.homes]
+    if plain_name(label) in labels:
         raise Rejected(f"there is an address called {label!r} already")
     if len(labels) >= MOST_ADDRESSES:
         raise Rejected("eight addresses are saved already; use one of them")

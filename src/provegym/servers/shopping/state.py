@@ -352,6 +352,8 @@ class Shop(State):
             assert order.refunded == order.total
         else:
             assert order.refunded == sum(item.refund for item in order.lines)
+        if order.lines and all(item.returned == item.quantity for item in order.lines):
+            assert order.refunded == order.total - order.shipping
         assert (order.delivered_at is not None) == (order.status == "delivered")
         for item in order.lines:
             assert 0 <= item.returned <= item.quantity
@@ -379,4 +381,5 @@ server = Server(
     Shop,
     category="commerce",
     about="Catalogue, cart, coupons, orders, returns, reviews and wish list of an online shop.",
+    version=2,
 )

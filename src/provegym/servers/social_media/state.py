@@ -1,5 +1,6 @@
 """The state of the network: profiles and posts, who may see what, and the invariants."""
 
+import re
 from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -10,6 +11,7 @@ Following = Literal["no", "requested", "yes"]
 Visibility = Literal["shown", "muted", "blocked"]
 Reason = Literal["spam", "harassment", "false_information", "violence"]
 
+DAY = timedelta(days=1)
 EDIT_WINDOW = timedelta(minutes=15)
 ANSWER_TIME = timedelta(hours=6)
 TEXT_CAP = 200
@@ -101,6 +103,8 @@ class Network(State):
         author = self.profiles[post.profile_id]
         if post.status != "published" or author.blocks_you:
             raise NotFound(f"no post {post_id!r}; search_posts shows the ones there are")
+        if post.reported:
+            raise Rejected(f"{post.id} is reported for {post.reported} already; you see it no more")
         if not author.readable():
             why = "is blocked" if author.visibility == "blocked" else "posts for followers only"
             raise Denied(f"@{author.handle} {why}; change that before you react to {post.id}")
@@ -125,6 +129,13 @@ class Network(State):
             if handle in blocked:
                 raise Rejected(f"@{handle} is blocked; leave the mention out")
         return text
+
+    def refuse_repetition(self, text: str, at: datetime, besides: str = "") -> None:
+        """Refuse what the user says in another post within a day of a moment."""
+        for post in self.posts.where(profile_id=self.me().id):
+            is_same = post.id != besides and post.text.casefold() == text.casefold()
+            if is_same and abs(at - post.at) < DAY:
+                raise Rejected("you already say just that within a day of then; change the text")
 
     def publish(
         self, author: Profile, *, text: str, at: datetime | None = None, **fields: Any
@@ -244,9 +255,7 @@ class Network(State):
 
 def tags(text: str, mark: str) -> list[str]:
     """The hashtags or mentions of a text, in lower case and without the mark."""
-    marked = [word[1:] for word in text.split() if word.startswith(mark)]
-    found = [word.rstrip(".,;:!?").lower() for word in marked]
-    return [word for word in found if word]
+    return re.findall(rf"(?<!\w){mark}(\w+)", text.lower())
 
 
 server = Server(
@@ -254,4 +263,5 @@ server = Server(
     Network,
     category="social",
     about="Posts, replies, reposts, follows, blocks and feeds of a social network for one user.",
+    version=2,
 )

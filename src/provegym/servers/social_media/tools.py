@@ -8,13 +8,12 @@ from msgspec import Meta, Struct
 
 from provegym.kernel import Rejected, Time
 
-from .state import EDIT_WINDOW, Network, Post, Profile, Reason, Visibility, server, tags
+from .state import DAY, EDIT_WINDOW, Network, Post, Profile, Reason, Visibility, server, tags
 
 Words = Annotated[str, Meta(max_length=500)]
 Hours = Annotated[int, Meta(ge=1, le=168)]
 Relation = Literal["any", "following", "requested", "muted", "blocked"]
 
-DAY = timedelta(days=1)
 FURTHEST_PUBLICATION = 30 * DAY
 EDITS_CAP = 2
 
@@ -114,9 +113,7 @@ def create_post(net: Network, /, text: Words, publish_at: Time | None = None) ->
     at = publish_at or net.now
     if at < net.now or at > net.now + FURTHEST_PUBLICATION:
         raise Rejected(f"it is {net.now:%Y-%m-%dT%H:%MZ}; choose a time within the next 30 days")
-    for post in net.posts.where(profile_id=author.id, text=text):
-        if abs(at - post.at) < DAY:
-            raise Rejected("you already say just that within a day of then; change the text")
+    net.refuse_repetition(text, at)
     status = "scheduled" if at > net.now else "published"
     return net.publish(author, text=text, at=at, status=status)
 
@@ -142,7 +139,8 @@ def update_post(net: Network, /, post_id: str, text: Words) -> Post:
 
     Args:
         post_id: The post, e.g. "pst_4711".
-        text: What it is to say instead, at most 200 characters.
+        text: What it is to say instead, at most 200 characters; not what another post of theirs
+            says within a day.
     """
     post = net.own_post(post_id)
     text = net.compose(text)
@@ -150,6 +148,10 @@ def update_post(net: Network, /, post_id: str, text: Words) -> Post:
     edited_enough = len(post.earlier_texts) == EDITS_CAP
     if post.repost_of_id or too_late or edited_enough:
         raise Rejected(f"{post_id} is a repost, edited twice or past 15 minutes; delete it instead")
+    if text == post.text:
+        raise Rejected(f"{post_id} says just that; change the text")
+    if post.reply_to_id is None:
+        net.refuse_repetition(text, post.at, besides=post_id)
     if post.status == "scheduled":
         return net.posts.update(post_id, text=text)
     earlier = (*post.earlier_texts, post.text)
@@ -222,8 +224,6 @@ def report_post(net: Network, /, post_id: str, reason: Reason) -> Post:
     post = net.original(post_id)
     if post.profile_id == net.me().id:
         raise Rejected(f"{post.id} is your own; delete_post takes it away")
-    if post.reported:
-        raise Rejected(f"{post.id} is reported for {post.reported} already")
     return net.posts.update(post.id, reported=reason)
 
 

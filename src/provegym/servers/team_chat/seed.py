@@ -124,6 +124,8 @@ def _say(chat: Chat, chance: Random, at: datetime) -> None:
     other = chat.teammates[other_id]
     if channel.kind == "announcement" and thread_id is None:
         author = _announcer(chat, channel)
+    if author == chat.me and at > chat.now and chat.undisturbed(channel, at):
+        author, other = other, author
     templates = WORDS["messages"] if thread_id is None else WORDS["replies"]
     text = _compose(chance, templates, mentioned=other)
     if at > chat.now:

@@ -94,8 +94,7 @@ class Chat(State):
 
     def say(self, channel: Channel, text: str, thread_id: str | None = None) -> ChatMessage:
         """Put the user's message into a channel now."""
-        if channel.kind == "direct":
-            self._refuse_to_disturb(channel)
+        self._refuse_to_disturb(channel, self.now)
         self._refuse_wrong_mentions(channel, text)
         return self.messages.add(
             channel_id=channel.id,
@@ -111,6 +110,7 @@ class Chat(State):
         self, channel: Channel, text: str, at: datetime, thread_id: str | None = None
     ) -> ChatMessage:
         """Put the user's message into the queue until its time comes."""
+        self._refuse_to_disturb(channel, at)
         self._refuse_wrong_mentions(channel, text)
         return self.queue.add(
             channel_id=channel.id,
@@ -122,14 +122,23 @@ class Chat(State):
             thread_id=thread_id,
         )
 
-    def _refuse_to_disturb(self, channel: Channel) -> None:
-        """Refuse to disturb a member of a direct conversation who asked not to be."""
-        for member in channel.member_ids:
-            person = self.teammates[member]
-            if person.undisturbed_until is not None and not person.you:
-                raise Rejected(
-                    f"{person.name} is not to be disturbed until {person.undisturbed_until}"
-                )
+    def _refuse_to_disturb(self, channel: Channel, at: datetime) -> None:
+        """Refuse to disturb a member of a direct conversation who asked not to be then."""
+        people = self.undisturbed(channel, at)
+        if people:
+            first = people[0]
+            raise Rejected(f"{first.name} is not to be disturbed until {first.undisturbed_until}")
+
+    def undisturbed(self, channel: Channel, at: datetime) -> list[Teammate]:
+        """Who besides the user must not get a direct message in this channel at that time."""
+        if channel.kind != "direct":
+            return []
+        others = [self.teammates[member] for member in channel.member_ids if member != self.me.id]
+        return [
+            person
+            for person in others
+            if person.undisturbed_until is not None and at < person.undisturbed_until
+        ]
 
     def _refuse_wrong_mentions(self, channel: Channel, text: str) -> None:
         """Refuse a mention ("@mira.holm") of nobody, or of somebody who cannot see the message."""
@@ -182,6 +191,8 @@ class Chat(State):
         for message in self.queue:
             assert message.at > self.now
             self._check_message(message)
+            if message.author_id == self.me.id:
+                assert not self.undisturbed(self.channels[message.channel_id], message.at)
 
     def _check_history(self) -> None:
         """No message that was there from the start is gone or says anything else."""
@@ -220,4 +231,4 @@ class Chat(State):
 
 
 about = "Channels, threads, direct conversations, pins and presence in a team's chat."
-server = Server("team_chat", Chat, category="social", about=about)
+server = Server("team_chat", Chat, category="social", about=about, version=2)

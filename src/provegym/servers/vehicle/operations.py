@@ -8,8 +8,10 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from provegym.kernel import Label, Rejected, Time
+from provegym.servers import plain_name
 
 from .state import (
+    BEAMS,
     PARKED,
     PARKED_LEVEL,
     UNSAFE_BAR,
@@ -46,7 +48,7 @@ def set_car_power(cars: Cars, /, vehicle_id: str, mode: Power, brake: Brake) -> 
 
     Args:
         vehicle_id: The car, e.g. "veh_204"; one that charges stays off.
-        mode: What it shall be.
+        mode: What it shall be; off turns the beams off too.
         brake: What the driver does with the brake; starting needs it pressed.
     """
     car = cars.control(vehicle_id)
@@ -58,12 +60,15 @@ def set_car_power(cars: Cars, /, vehicle_id: str, mode: Power, brake: Brake) -> 
         raise Rejected(f"{car.name} is charging; stop that first")
     if mode == "on" and brake != "pressed":
         raise Rejected(f"press the brake to start {car.name}")
-    return cars.change(vehicle_id, mode=mode, climate_c=None, climate_until=None, route=())
+    lights = "off" if mode == "off" and car.lights in BEAMS else car.lights
+    return cars.change(
+        vehicle_id, mode=mode, climate_c=None, climate_until=None, route=(), lights=lights
+    )
 
 
 @server.write
 def shift_car_gear(cars: Cars, /, vehicle_id: str, gear: Gear, brake: Brake) -> Vehicle:
-    """Put a car that is on into a gear; D locks it and drives off along its route.
+    """Put a car that is on into a gear; D locks it and drives off, lights on, along its route.
 
     Args:
         vehicle_id: The car, e.g. "veh_204"; to drive, doors must be shut and tyres above 1.8 bar.
@@ -85,7 +90,10 @@ def shift_car_gear(cars: Cars, /, vehicle_id: str, gear: Gear, brake: Brake) -> 
         raise Rejected("a tyre is nearly flat; book a tyre change")
     if not car.route:
         raise Rejected("there is no route yet; start_car_navigation sets one")
-    return cars.change(vehicle_id, gear="D", mode="driving", locked=True, left_at=cars.now)
+    lights = car.lights if car.lights in BEAMS else "low_beam"
+    return cars.change(
+        vehicle_id, gear="D", mode="driving", locked=True, lights=lights, left_at=cars.now
+    )
 
 
 @server.write
@@ -198,7 +206,7 @@ def set_car_lights(cars: Cars, /, vehicle_id: str, lights: Lights) -> Vehicle:
         lights: Which lights; beams need power, the high beam more than 60 km/h.
     """
     car = cars.control(vehicle_id)
-    is_beam = lights in ("low_beam", "high_beam")
+    is_beam = lights in BEAMS
     if car.mode == "off" and is_beam:
         raise Rejected(f"{car.name} is off; beams need it on")
     if car.mode == "driving" and not is_beam:
@@ -313,7 +321,7 @@ def save_car_destination(cars: Cars, /, car_trip_id: str, name: Label, kind: Kin
     if kind in ("garage", "charger"):
         raise Rejected(f"places of kind {kind} cannot be added")
     for place in cars.destinations:
-        if place.name.lower() == name.lower():
+        if plain_name(place.name) == plain_name(name):
             raise Rejected(f"{name} is taken; choose another name")
         if dist(place.spot_km, trip.spot_km) < 0.2:
             raise Rejected(f"that is already saved as {place.name}")
@@ -327,7 +335,8 @@ def book_car_service(cars: Cars, /, car_service_id: str, garage_id: str, day: da
     Args:
         car_service_id: The work, e.g. "svc_77".
         garage_id: The garage, a destination of that kind, e.g. "dst_310".
-        day: A weekday from tomorrow to two months ahead, e.g. "2026-03-16".
+        day: A weekday from tomorrow to two months ahead, e.g. "2026-03-16"; not one on which the
+            car is at another garage.
     """
     service = cars.services[car_service_id]
     garage = cars.destinations[garage_id]
@@ -339,9 +348,13 @@ def book_car_service(cars: Cars, /, car_service_id: str, garage_id: str, day: da
     days_ahead = (day - cars.now.date()).days
     if not 1 <= days_ahead <= 60 or day.weekday() in WEEKEND:
         raise Rejected("choose a weekday in the next two months")
-    return cars.services.update(
+    booked = cars.services.update(
         car_service_id,
         status="booked",
         garage_name=garage.name,
         visit_at=datetime.combine(day, VISIT),
     )
+    other = cars.other_garage(booked)
+    if other is not None:
+        raise Rejected(f"{car.name} is at {other.garage_name} that day; choose it or another day")
+    return booked

@@ -163,6 +163,9 @@ def _need_service(cars: Cars, chance: Random, car: Vehicle, work: str) -> None:
         visit_at = datetime.combine(today + timedelta(weeks=chance.randint(-9, 3)), VISIT)
         status = "booked" if visit_at > cars.now else "done"
         garage_name = chance.choice(cars.destinations.where(kind="garage")).name
+        # A car is at one garage on a day.
+        for other in cars.services.where(vehicle_id=car.id, visit_at=visit_at):
+            garage_name = other.garage_name
     cars.services.add(
         vehicle_id=car.id,
         vehicle_name=car.name,

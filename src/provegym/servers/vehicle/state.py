@@ -17,6 +17,7 @@ Lights = Literal["off", "parking", "low_beam", "high_beam"]
 Kind = Literal["home", "work", "family", "friends", "shop", "leisure", "garage", "charger"]
 WINDOWS: tuple[Window, ...] = get_args(Window)
 PARKED = ("off", "accessory")
+BEAMS = ("low_beam", "high_beam")
 # How long before a planned departure a car starts to warm up, and how long after it stops.
 WARM_UP = timedelta(minutes=20)
 # When garages collect cars.
@@ -254,13 +255,22 @@ class Cars(State):
             odometer_km=here.odometer_km,
             spot_km=goal.spot_km,
         )
-        here = replace(here, place=leg.name, route=tuple(rest), speed_kmh=0)
+        lights: Lights = "low_beam" if car.lights == "high_beam" else car.lights
+        here = replace(here, place=leg.name, route=tuple(rest), speed_kmh=0, lights=lights)
         if not rest:
             self.vehicles.put(replace(here, left_at=None, mode="on", gear="P"))
             return
         here = self.vehicles.put(replace(here, left_at=self.now))
         if goal.power_kw > 0 and here.level_percent < FILLED:
             self.charge(here, FILLED)
+
+    def other_garage(self, service: CarService) -> CarService | None:
+        """Work on the same car that is booked for the same time at another garage, if any."""
+        booked = self.services.where(vehicle_id=service.vehicle_id, status="booked")
+        for other in booked:
+            if other.visit_at == service.visit_at and other.garage_name != service.garage_name:
+                return other
+        return None
 
     def next_event(self) -> datetime | None:
         """An arrival, a full battery, a departure to warm up for, a visit to the garage."""
@@ -313,8 +323,10 @@ class Cars(State):
             self._check_odometer(car)
             assert 0 <= self.live(car).level_percent <= 100
             assert all(moment > self.now for moment in car.events)
+            self._check_lights(car)
         for service in self.services:
             assert (service.status == "open") == (service.visit_at is None)
+            assert self.other_garage(service) is None
         assert len({place.name for place in self.destinations}) == len(self.destinations)
 
     def _check_driving(self, car: Vehicle) -> None:
@@ -338,6 +350,15 @@ class Cars(State):
         climate_while_parked = car.climate_c is not None and car.mode in PARKED
         assert (car.climate_until is not None) == climate_while_parked
 
+    def _check_lights(self, car: Vehicle) -> None:
+        """A car that drives has a beam on, one that is off has none; high beams are for driving."""
+        if car.mode == "driving":
+            assert car.lights in BEAMS
+        else:
+            assert car.lights != "high_beam"
+        if car.mode == "off":
+            assert car.lights not in BEAMS
+
     def _check_odometer(self, car: Vehicle) -> None:
         """The odometer never runs backwards from trip to trip."""
         readings = [trip.odometer_km for trip in self.trips.where(vehicle_id=car.id)]
@@ -355,4 +376,4 @@ def usual_speed(km: float) -> int:
 
 
 about = "A household's electric cars: controls, driving, charging, trips, services and alerts."
-server = Server("vehicle", Cars, category="devices", about=about)
+server = Server("vehicle", Cars, category="devices", about=about, version=2)

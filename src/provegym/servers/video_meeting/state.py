@@ -204,4 +204,4 @@ class Hub(State):
 
 
 about = "Video meetings of one person: lobby and admission, hosts, locks, recordings with consent."
-server = Server("video_meeting", Hub, category="lifestyle", about=about)
+server = Server("video_meeting", Hub, category="lifestyle", about=about, version=2)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from provegym.kernel import Label, NotFound, Rejected, Time
+from provegym.servers import plain_name
 
 from .state import LOBBY_OPENS, Hub, Meeting, Participant, Recording, Stage, server
 
@@ -70,8 +71,8 @@ def schedule_video_meeting(
         raise Rejected("choose a start more than ten minutes and less than 60 days from now")
     me = next(person.name for person in hub.people if person.me)
     ends_at = starts_at + timedelta(minutes=minutes)
-    for other in hub.meetings.where(status="scheduled"):
-        if other.title == title:
+    for other in [meeting for meeting in hub.meetings if meeting.status != "ended"]:
+        if other.status == "scheduled" and plain_name(other.title) == plain_name(title):
             raise Rejected(f"there is a {title} to come already; choose another title")
         overlaps = other.starts_at < ends_at and starts_at < other.ends_at
         if overlaps and other.host_name == me:
