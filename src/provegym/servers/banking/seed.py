@@ -62,9 +62,11 @@ def _draw_payees(bank: Bank, chance: Random, friends: list[str]) -> None:
     """Put friends and companies on the payee list; some were added only hours ago."""
     names = friends + chance.sample(WORDS["companies"], 7)
     chance.shuffle(names)
-    # The first is an old one, so that somebody could be paid at any time of the history.
-    ages = [9000, *chance.choices((3, 900, 4000, 9000), k=len(names) - 1)]
-    for name, hours in zip(names, ages, strict=True):
+    for name in names:
+        hours = chance.choice((3, 900, 4000, 9000))
+        # The first is an old one, so that somebody could be paid at any time of the history.
+        if len(bank.payees) == 0:
+            hours = 9000
         added = bank.now - timedelta(hours=hours)
         iban = make_iban(chance.randrange(10**18))
         bank.payees.add(name=name, iban=iban, added=added)
