@@ -241,7 +241,7 @@ def payment_time(day: date) -> datetime:
 
 
 def following(order: StandingOrder) -> date:
-    """The day of a standing order's next payment but one."""
+    """The day of the payment that comes after a standing order's next one."""
     if order.interval == "weekly":
         return order.next_date + timedelta(days=7)
     in_next_month = order.next_date.replace(day=1) + timedelta(days=31)

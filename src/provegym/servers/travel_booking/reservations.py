@@ -236,7 +236,9 @@ def book_hotel_room(
 
 @server.write(destructive=True)
 def cancel_hotel_booking(desk: Desk, /, hotel_booking_id: str) -> HotelBooking:
-    """Cancel a hotel booking before the day of arrival; two days before, its first night is due.
+    """Cancel a hotel booking before the day of arrival; in the last two days one night is charged.
+
+    It is charged at the price of the first night.
 
     Args:
         hotel_booking_id: The booking, e.g. "hbk_6204".
