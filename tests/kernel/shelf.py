@@ -31,6 +31,7 @@ class Book(Record, frozen=True):
     pages: int = 100
     price: Decimal = money(0)
     due: datetime | None = None
+    tags: tuple[str, ...] = ()
 
 
 class Note(Record, frozen=True):
@@ -124,10 +125,26 @@ def add_book(
         tags: Words to find it by.
         mark: Where to put it.
     """
-    book = shelf.books.add(title=title, price=price, pages=pages, due=due)
+    book = shelf.books.add(title=title, price=price, pages=pages, due=due, tags=tuple(tags or ()))
     if len(shelf.books) > 10:
         raise Rejected("the shelf is full; remove a book first")
     return book
+
+
+@server.read
+def turn_books(
+    shelf: Shelf,
+    /,
+    side: Literal["left", "right"] | Literal["dry"] | None = None,
+    ends: Annotated[list[Literal["left", "right"]], Meta(max_length=2)] | None = None,
+) -> list[Book]:
+    """List the books as they stand on one side.
+
+    Args:
+        side: Which side.
+        ends: Which ends to leave out.
+    """
+    return list(shelf.books)
 
 
 @server.write(destructive=True)

@@ -37,6 +37,7 @@ def test_the_docstring_is_the_description() -> None:
 
 def test_bounds_enums_formats_and_defaults() -> None:
     assert (PARTS["title"]["minLength"], PARTS["title"]["maxLength"]) == (1, 80)
+    assert PARTS["title"]["pattern"] == r"\S"
     assert set(PARTS["kind"]["enum"]) == {"novel", "atlas"}
     assert PARTS["kind"]["type"] == "string"
     assert (PARTS["pages"]["minimum"], PARTS["pages"]["maximum"]) == (1, 900)
@@ -153,6 +154,29 @@ def test_a_wrong_choice_lists_the_right_ones() -> None:
     assert "'kind'" in message
     assert "atlas, novel" in message or "novel, atlas" in message
     assert "'poem'" in message
+
+
+def test_a_wrong_choice_in_a_list_a_union_or_an_object_lists_the_right_ones() -> None:
+    assert "must be one of left, right, dry; got 'top'" in sentence({"side": "top"}, "turn_books")
+    assert "'ends[1]' must be one of left, right" in sentence({"ends": ["left", ""]}, "turn_books")
+    assert "each must be one of left, right" in sentence({"ends": "left"}, "turn_books")
+    assert "'mark.side' must be one of left, right" in sentence({**BOOK, "mark": {"side": 1}})
+
+
+def test_a_value_that_looks_like_an_error_is_no_error() -> None:
+    assert "must be one of" in sentence({**BOOK, "kind": "x - at `$.price"})
+    assert sentence({"x - at `$.title": 1}).startswith("unknown argument 'x - at")
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t \n", "\u2003"])
+def test_names_are_not_blank(blank: str) -> None:
+    assert "'title'" in sentence({**BOOK, "title": blank})
+    assert "'tags[1]'" in sentence({**BOOK, "tags": ["reed", blank]})
+
+
+def test_names_have_single_blanks_between_words() -> None:
+    assert add(title="  The \n tall  reeds ").value["title"] == "The tall reeds"
+    assert add(tags=[" wet  reeds"]).value["tags"] == ["wet reeds"]
 
 
 def test_bounds_are_told() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from kernel.shelf import Book, books_of, server, shelf_of
 from provegym.kernel import Bug, Seed, Session
+from provegym.kernel.errors import MAX_ERROR, shorten
 from provegym.kernel.session import MAX_RESULT_BYTES
 
 BOOK = {"title": "Reeds", "price": 12.5, "kind": "novel"}
@@ -41,6 +42,14 @@ def test_an_unknown_tool_is_not_found_and_the_nearest_is_named() -> None:
     outcome = Session([server]).call("add_bok", BOOK)
     assert outcome.error == "not_found"
     assert outcome.value["message"] == "unknown tool 'add_bok'; did you mean 'add_book'?"
+
+
+def test_a_long_error_loses_its_middle() -> None:
+    assert shorten("no such book") == "no such book"
+    message = shorten(f"no such book: {'x' * 60_000}; see list_books")
+    assert len(message) <= MAX_ERROR
+    assert message.startswith("no such book: xxx")
+    assert message.endswith("xxx; see list_books")
 
 
 def test_a_failed_call_leaves_no_trace() -> None:

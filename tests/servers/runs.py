@@ -12,6 +12,7 @@ import jsonschema_rs
 
 from provegym.fuzz import Fuzzer
 from provegym.kernel import AnyServer, Outcome, Session, State, Tool
+from provegym.kernel.errors import MAX_ERROR
 from provegym.kernel.session import MAX_RESULT_BYTES
 from provegym.servers import load
 from servers.spoil import show, spoil
@@ -187,6 +188,8 @@ class Campaign:
             self._fault("off the output schema", tool, arguments, outcome.text)
         if not outcome.ok and len(outcome.value["message"]) < 12:
             self._fault("says too little", tool, arguments, outcome.text)
+        if not outcome.ok and len(outcome.value["message"]) > MAX_ERROR:
+            self._fault("says too much", tool, arguments, outcome.text)
 
     def _repeat(self, session: Session, tool: Tool, arguments: Any, after: Trace) -> Trace:
         session.call(tool.name, arguments)

@@ -1,6 +1,6 @@
 """The bank's rules, told on a tiny bank made by hand."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 
 from provegym.kernel import Seed, money
 from provegym.servers.banking.seed import make_iban, valid_iban
-from provegym.servers.banking.state import Bank, following, server
+from provegym.servers.banking.state import Bank, server
 from servers.desk import Desk
 
 NOW = Seed(0).now
@@ -128,9 +128,43 @@ def test_a_new_payee_gets_at_most_250_in_the_first_day() -> None:
     desk.start()
     pay = {"account_id": desk.main, "payee_id": new}
     desk.rejected("pay_payee", "Nils is new", **pay, amount=250.01)
-    desk.done("pay_payee", **pay, amount=250)
+    desk.done("pay_payee", **pay, amount=200)
+    desk.rejected("pay_payee", "only 50.00 more", **pay, amount=50.01)
+    desk.done("pay_payee", **pay, amount=50)
     desk.wait(hours=21)
     desk.done("pay_payee", **pay, amount=251)
+
+
+def test_a_payee_that_is_put_on_the_list_again_is_new_but_not_unpaid() -> None:
+    desk = Branch(overdraft=money(900))
+    payee = desk.done("add_payee", name="Uma", iban=make_iban(77))["id"]
+    desk.done("pay_payee", account_id=desk.main, payee_id=payee, amount=250)
+    desk.done("remove_payee", payee_id=payee)
+    again = desk.done("add_payee", name="Uma Holm", iban=make_iban(77))["id"]
+    desk.rejected("pay_payee", "is new", account_id=desk.main, payee_id=again, amount=1)
+
+
+def test_a_standing_order_does_not_get_round_the_cap_of_a_new_payee() -> None:
+    desk = Branch(overdraft=money(900))
+    new = desk.befriend("Nils", hours=3)
+    desk.start()
+    large = desk.weekly(payee_id=new, amount=251)
+    assert large["first_date"] == str(TODAY + timedelta(days=1))
+    desk.rejected("create_standing_order", "Nils is new", **large)
+    day_after = str(TODAY + timedelta(days=2))
+    desk.done("create_standing_order", **{**large, "first_date": day_after})
+    desk.wait(days=3)
+    assert desk.balance(desk.main) == money(100 - 251)
+
+
+def test_a_standing_order_pays_a_new_payee_what_the_cap_leaves() -> None:
+    desk = Branch(overdraft=money(900))
+    new = desk.befriend("Nils", hours=3)
+    desk.start()
+    order = desk.done("create_standing_order", **desk.weekly(payee_id=new, amount=200))["id"]
+    desk.done("pay_payee", account_id=desk.main, payee_id=new, amount=60)
+    desk.wait(days=1)
+    assert desk.state.orders[order].missed == 1
 
 
 def test_a_payee_needs_a_right_and_new_account_number() -> None:
@@ -196,13 +230,30 @@ def test_standing_orders_are_paid_by_themselves_until_the_money_is_gone() -> Non
     assert [(entry.at.hour, entry.counterparty) for entry in booked] == [(6, "Ida")] * 3
 
 
-def test_a_monthly_series_stays_within_28_days() -> None:
-    last = TODAY.replace(month=1, day=31)
-    assert following(last, "monthly") == last.replace(month=2, day=28)
-    assert following(last.replace(month=12), "monthly") == last.replace(
-        year=last.year + 1, month=1, day=28
-    )
-    assert following(last, "weekly") == last + timedelta(days=7)
+def test_standing_orders_count_towards_the_daily_limit() -> None:
+    desk = Branch(daily_limit=money(50))
+    other = desk.befriend("Olga", hours=900)
+    desk.start()
+    desk.done("create_standing_order", **desk.weekly())
+    second = desk.done("create_standing_order", **desk.weekly(payee_id=other))["id"]
+    desk.wait(days=1)
+    assert desk.state.orders[second].missed == 1
+    assert desk.done("get_account", account_id=desk.main)["left_of_daily_limit"] == 20
+    pay = {"account_id": desk.main, "payee_id": desk.payee}
+    desk.rejected("pay_payee", "20.00 left today", **pay, amount=21)
+
+
+def test_a_monthly_payment_keeps_its_day_where_the_month_has_it() -> None:
+    desk = Branch()
+    desk.world.now = datetime(2027, 1, 15, 12, 0, tzinfo=UTC)
+    desk.start()
+    monthly = desk.weekly(interval="monthly", amount=1, first_date="2027-01-31")
+    order = desk.done("create_standing_order", **monthly)["id"]
+    days = []
+    for _ in range(5):
+        days.append(str(desk.state.orders[order].next_date))
+        desk.wait(days=31)
+    assert days == ["2027-01-31", "2027-02-28", "2027-03-31", "2027-04-30", "2027-05-31"]
 
 
 def test_a_cancelled_card_stays_cancelled() -> None:

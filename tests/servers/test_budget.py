@@ -102,6 +102,31 @@ def test_corrections_change_the_envelope(home: Household) -> None:
     home.rejected("correct_expense", "holds only 285.00", expense_id=expense_id, amount=301)
 
 
+def test_a_correction_gives_back_what_was_borrowed(home: Household) -> None:
+    expense_id = home.spend(home.fun, 130)
+    assert home.balances(home.fun, home.jar) == [0, 20]
+    home.done("correct_expense", expense_id=expense_id, amount=110)
+    assert home.balances(home.fun, home.jar) == [0, 40]
+    home.done("correct_expense", expense_id=expense_id, amount=30)
+    assert home.balances(home.fun, home.jar) == [70, 50]
+    assert home.held(home.fun).borrowed == 0
+
+
+def test_a_split_gives_back_what_was_borrowed(home: Household) -> None:
+    expense_id = home.spend(home.fun, 130)
+    part = {"expense_id": expense_id, "envelope_id": home.food, "amount": 40}
+    home.done("split_expense", **part)
+    assert home.balances(home.fun, home.food, home.jar) == [10, 260, 50]
+
+
+def test_what_is_swept_pays_back_what_was_borrowed(home: Household) -> None:
+    home.spend(home.fun, 130)
+    home.done("move_budget_money", source_id=home.rent, target_id=home.fun, amount=20)
+    home.wait(TO_APRIL)
+    assert home.balances(home.fun, home.jar) == [90, 20 + 50 + 20 + 10]
+    assert home.held(home.fun).borrowed == 0
+
+
 def test_closed_months_stay_as_they_are(home: Household) -> None:
     expense_id = home.spend(home.food, 20)
     home.wait(TO_APRIL)
@@ -193,7 +218,9 @@ def test_limits_share_the_monthly_income(home: Household) -> None:
 def test_recurring_costs_book_themselves(home: Household) -> None:
     plan = {"envelope_id": home.rent, "amount": 450, "place": "Landlord"}
     cost = home.done("schedule_recurring_cost", first_date="2026-03-12", **plan)["id"]
-    home.rejected("schedule_recurring_cost", "each month already", first_date="2026-03-13", **plan)
+    again = {**plan, "amount": 5, "first_date": "2026-03-13"}
+    for place in ("Landlord", "Landlord ", " landlord", "LANDLORD"):
+        home.rejected("schedule_recurring_cost", "each month already", **{**again, "place": place})
     home.wait(days=2)
     assert home.balances(home.rent) == [50]
     assert home.state.plans[cost].next_date == date(2026, 4, 12)
@@ -217,7 +244,17 @@ def test_recurring_costs_fit_the_envelope_and_the_calendar(home: Household) -> N
     for day in ("2026-03-10", "2026-04-11", "2026-03-29"):
         home.rejected("schedule_recurring_cost", "choose a first day", first_date=day, **plan)
     dear = {**plan, "amount": 101, "first_date": "2026-03-12"}
-    home.rejected("schedule_recurring_cost", "gets only 100.00 a month", **dear)
+    home.rejected("schedule_recurring_cost", "100.00 is left to plan", **dear)
+
+
+def test_recurring_costs_together_fit_the_monthly_limit(home: Household) -> None:
+    plan = {"envelope_id": home.fun, "amount": 60, "first_date": "2026-03-12"}
+    first = home.done("schedule_recurring_cost", place="Stream Box", **plan)["id"]
+    home.rejected("schedule_recurring_cost", "40.00 is left to plan", place="Gym", **plan)
+    lower = {"envelope_id": home.fun, "limit": 59}
+    home.rejected("update_envelope", "recurring costs of 60.00", **lower)
+    home.done("stop_recurring_cost", recurring_cost_id=first)
+    home.done("update_envelope", **lower)
 
 
 def test_months_follow_each_other() -> None:

@@ -17,9 +17,10 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from provegym.fuzz import Fuzzer
+from provegym.fuzz import Fuzzer, find_calls
 from provegym.fuzz.pool import snake
 from provegym.kernel import AnyServer, Record, Session, State, Tool
+from provegym.kernel.errors import MAX_ERROR
 from provegym.kernel.state import ENCODE
 from provegym.servers import asks, load, load_all, names, words
 from servers.runs import (
@@ -236,6 +237,58 @@ def disagreement(
     return f"schema says {valid} to {show(arguments)}: {outcome.text[:160]}"
 
 
+@pytest.mark.parametrize("wrong", ["x" * 60_000, "no such value", 5.5, ["x" * 60_000]])
+def test_errors_are_short_and_list_the_allowed_values(server: AnyServer, wrong: Any) -> None:
+    session = Session([server], 5)
+
+    def broken(tool: Tool) -> list[str]:
+        faults = []
+        for arguments, part in planted(tool.input_schema, wrong):
+            outcome = session.fork().call(tool.name, arguments)
+            message = "" if outcome.ok else outcome.value["message"]
+            if len(message) > MAX_ERROR or not all(value in message for value in allowed(part)):
+                faults.append(message[:200])
+        return faults
+
+    assert faults(server, broken) == {}
+
+
+def planted(schema: dict[str, Any], wrong: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Arguments with a wrong value in one place, for each place, with the schema of that place."""
+    for name, part in schema.get("properties", {}).items():
+        yield {name: wrong}, part
+        for value, inner in planted(part, wrong):
+            yield {name: value}, inner
+        items = part.get("items", {})
+        if items:
+            yield {name: [wrong]}, items
+        for value, inner in planted(items, wrong):
+            yield {name: [value]}, inner
+
+
+def allowed(part: dict[str, Any]) -> list[str]:
+    """The values of an enum, or of the enums that a list or a union is made of."""
+    options = [part, part.get("items", {}), *part.get("anyOf", ())]
+    values = [value for option in options for value in option.get("enum", ())]
+    return [str(value) for value in values if value is not None]
+
+
+def test_nothing_is_given_a_blank_name(server: AnyServer) -> None:
+    session = Session([server], 5)
+    named = {tool.name: names_in(tool) for tool in server.tools.values() if tool.writes}
+    tools = [server.tools[tool] for tool, found in named.items() if found]
+    for tool, arguments in find_calls(tools, session):
+        for name in named[tool]:
+            outcome = session.fork().call(tool, {**arguments, name: " \t "})
+            assert not outcome.ok, f"{tool}({name})"
+
+
+def names_in(tool: Tool) -> list[str]:
+    """The required arguments of a tool that name something."""
+    endings = ("name", "title", "label", "subject", "place", "company", "description")
+    return [name for name in tool.input_schema["required"] if name.endswith(endings)]
+
+
 # What calls do
 
 
@@ -258,6 +311,7 @@ def test_results_fit_the_output_schema_and_four_kilobytes(campaign: Campaign) ->
 
 def test_errors_are_sentences(campaign: Campaign) -> None:
     assert campaign.faults["says too little"] == []
+    assert campaign.faults["says too much"] == []
 
 
 def test_idempotent_writes_change_nothing_more(campaign: Campaign) -> None:

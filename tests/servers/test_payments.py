@@ -41,6 +41,11 @@ class BackOffice(Desk[Office]):
         self.done("set_invoice_status", invoice_id=invoice, status="open")
         return invoice, self.payments(invoice)[-1]["id"]
 
+    def refund(self, payment: str, amount: float) -> None:
+        """Refund a part of a payment."""
+        given = {"payment_id": payment, "amount": amount, "reason": "requested_by_customer"}
+        self.done("refund_payment", **given)
+
     def payments(self, invoice: str) -> list[dict[str, Any]]:
         """The card payments on an invoice."""
         return list(self.done("list_invoice_payments", invoice_id=invoice)["items"])
@@ -127,16 +132,52 @@ def test_voiding_releases_the_hold(office: BackOffice) -> None:
     office.rejected("set_invoice_status", "void and stays so", invoice_id=invoice, status="open")
 
 
-def test_what_is_paid_in_part_is_refunded_not_voided(office: BackOffice) -> None:
+def test_what_is_paid_in_part_is_voided_once_it_is_refunded(office: BackOffice) -> None:
     invoice, payment = office.opened()
     office.done("capture_payment", payment_id=payment, amount=30)
-    office.rejected("set_invoice_status", "30.00 was captured", invoice_id=invoice, status="void")
+    void = {"invoice_id": invoice, "status": "void"}
+    office.rejected("set_invoice_status", "30.00 was captured", **void)
+    office.refund(payment, 20)
+    office.rejected("set_invoice_status", "10.00 was captured", **void)
+    office.refund(payment, 10)
+    assert office.done("set_invoice_status", **void)["status"] == "void"
+    assert office.payments(invoice)[0]["status"] == "captured"
+    office.rejected("capture_payment", payment_id=payment, amount=10)
 
 
-def test_a_paid_invoice_stays_paid(office: BackOffice) -> None:
+def test_what_is_refunded_of_an_open_invoice_is_due_again(office: BackOffice) -> None:
+    invoice, payment = office.opened()
+    office.done("capture_payment", payment_id=payment, amount=30)
+    office.refund(payment, 30)
+    office.done("capture_payment", payment_id=payment, amount=70)
+    assert office.status(invoice) == "open"
+    office.done("set_invoice_status", invoice_id=invoice, status="open")
+    rest = office.payments(invoice)[1]
+    assert rest["authorised"] == 30
+    office.done("capture_payment", payment_id=rest["id"], amount=30)
+    assert office.status(invoice) == "paid"
+
+
+def test_a_paid_invoice_stays_paid_until_all_of_it_is_refunded(office: BackOffice) -> None:
     invoice, payment = office.opened()
     office.done("capture_payment", payment_id=payment, amount=100)
-    office.rejected("set_invoice_status", "paid and stays so", invoice_id=invoice, status="void")
+    void = {"invoice_id": invoice, "status": "void"}
+    office.rejected("set_invoice_status", "100.00 was captured", **void)
+    office.refund(payment, 40)
+    assert office.status(invoice) == "paid"
+    office.rejected("set_invoice_status", "create a new one", invoice_id=invoice, status="open")
+    office.refund(payment, 60)
+    assert office.done("set_invoice_status", **void)["status"] == "void"
+
+
+def test_refunds_count_in_what_a_customer_owes(office: BackOffice) -> None:
+    bill = {"customer_id": office.customer(), "description": "Sails", "amount": 500}
+    _, part = office.opened(1000)
+    office.done("capture_payment", payment_id=part, amount=500)
+    office.refund(part, 200)
+    office.rejected("create_invoice", "can be billed 300.00 more", **bill)
+    office.done("capture_payment", payment_id=part, amount=500)
+    office.done("create_invoice", **bill)
 
 
 def test_refunds_never_exceed_what_was_captured(office: BackOffice) -> None:

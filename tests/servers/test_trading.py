@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from provegym.kernel import Seed, money
+from provegym.kernel import Seed, Session, money
 from provegym.servers.trading import server
 from provegym.servers.trading.state import Broker, Stock
 from servers.desk import Desk
@@ -35,7 +35,7 @@ class Market(Desk[Broker]):
         super().__init__(server, Broker(Seed(0)))
         self.world.now = NOON
         self.world.stocks.put(stock("LUHA", "Lumen Harbour"))
-        halted = {"halted_until": NOON + timedelta(days=1)}
+        halted = {"halted_until": NOON + timedelta(days=1, minutes=40)}
         self.world.stocks.put(stock("FATO", "Fable Toys", **halted))
         self.growth = self.open("Growth", "active")
         self.steady = self.open("Steady", "sell_only")
@@ -185,7 +185,7 @@ def test_other_peoples_portfolios_are_not_for_trading(market: Market) -> None:
 def test_nobody_trades_with_himself(market: Market) -> None:
     market.buy()
     market.order("sell", 51)
-    market.rejected("place_limit_order", "your own order", side="buy", price=51)
+    market.rejected("place_limit_order", "would trade with order", side="buy", price=51)
 
 
 def test_at_night_there_is_no_book_but_limit_orders_wait_for_the_opening(market: Market) -> None:
@@ -203,6 +203,36 @@ def test_a_halt_ends_by_itself(market: Market) -> None:
     market.wait(hours=25)
     assert market.done("list_halted_stocks")["total"] == 0
     assert market.buy(symbol="FATO")["filled"] > 0
+
+
+def test_halts_end_while_the_market_is_open() -> None:
+    halted = "list_halted_stocks"
+    for number in range(40):
+        for stock in Session([server], number).call(halted, {}).value["items"]:
+            session = Session([server], number)
+            until = datetime.fromisoformat(stock["halted_until"])
+            session.advance((until - session.now) // timedelta(minutes=1) - 1)
+            session.check()
+            assert stock["symbol"] in session.call(halted, {}).text
+            session.advance(1)
+            assert stock["symbol"] not in session.call(halted, {}).text
+
+
+def test_a_refusal_names_the_time_when_the_book_fills_again(market: Market) -> None:
+    market.wait(hours=6)
+    market.state.stocks.update("LUHA", asks=())
+    market.rejected("place_market_order", "fills at 2026-03-05 07:00", side="buy")
+    halted = {"side": "buy", "symbol": "FATO"}
+    market.wait(hours=1)
+    market.rejected("place_market_order", "halted until 2026-03-05 13:00", **halted)
+
+
+def test_a_portfolio_that_may_only_sell_has_no_open_buy_orders() -> None:
+    for number in range(40):
+        world = server.world(number)
+        (restricted,) = world.portfolios.where(status="sell_only")
+        buys = world.orders.where(portfolio_id=restricted.id, side="buy", status="open")
+        assert buys == []
 
 
 def test_over_the_weekend_nothing_moves(market: Market) -> None:

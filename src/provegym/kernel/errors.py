@@ -7,7 +7,8 @@
     └── Denied         denied             the acting user may not do this
     Bug                a server broke the kernel's rules; never shown to the model
 
-Every message is a sentence that says what was wrong and, if possible, what to do.
+Every message is a sentence that says what was wrong and, if possible, what to do. The model never
+gets more than `MAX_ERROR` characters of it.
 Any other exception that a server raises in a tool, an event or its seed function becomes a Bug.
 """
 
@@ -18,6 +19,8 @@ from typing import ClassVar, Literal, NoReturn
 import msgspec
 
 Kind = Literal["invalid_argument", "not_found", "rejected", "denied"]
+
+MAX_ERROR = 600
 
 
 class ToolError(Exception):
@@ -65,6 +68,14 @@ def quote(value: object) -> str:
     """A value for an error message, shortened if it is long."""
     text = repr(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= 60 else f"{text[:48]}… ({len(text)} characters)"
+
+
+def shorten(message: str) -> str:
+    """A message of at most `MAX_ERROR` characters; a longer one loses its middle."""
+    if len(message) <= MAX_ERROR:
+        return message
+    half = MAX_ERROR // 2 - 2
+    return f"{message[:half]} … {message[-half:]}"
 
 
 def near(word: str, known: Sequence[str]) -> str:

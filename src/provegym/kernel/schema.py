@@ -5,6 +5,7 @@ decoded with it. Every string, list and number must have a bound, or the import 
 """
 
 import inspect as pyinspect
+import re
 import types
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -23,10 +24,14 @@ Json = dict[str, Any]
 MAX_STRING = 200
 MAX_ARGUMENT_BYTES = 64_000
 CENT = Decimal("0.01")
+NOT_BLANK = r"\S"
 
 Sensitive = Annotated[T, Meta(extra={"sensitive": True})]
 Amount = Annotated[Decimal, Meta(gt=0, le=1_000_000)]
-Label = Annotated[str, Meta(min_length=1, max_length=80)]
+# A name or title on one line. It is never blank; outer and repeated blanks are dropped.
+Label = Annotated[
+    str, Meta(min_length=1, max_length=80, pattern=NOT_BLANK, extra={"single_line": True})
+]
 Text = Annotated[str, Meta(max_length=2_000)]
 Time = Annotated[datetime, Meta(tz=True)]
 
@@ -69,7 +74,7 @@ class Arguments:
                 f"{function.__name__}: arguments and their descriptions differ: {sorted(unmatched)}"
             )
         self.names = names
-        self.sensitive = frozenset(name for name in names if _is_sensitive(hints[name]))
+        self.sensitive = frozenset(name for name in names if _is_marked(hints[name], "sensitive"))
         self._convert = [
             (at, fix) for at, name in enumerate(names) if (fix := _converter(hints[name]))
         ]
@@ -132,24 +137,26 @@ class Arguments:
         raise BadArguments(self._explain(problem, loose))
 
     def _explain(self, problem: str, arguments: Any) -> str:
-        what, _, path = problem.partition(" - at `$.")
-        if what.startswith("Object missing required field") and not path:
+        """Say in a sentence what msgspec found wrong; the path to it is at the end of `problem`."""
+        if problem.startswith("Object contains unknown field"):
+            unknown = next((name for name in arguments if name not in self.names), None)
+            if unknown is not None:
+                return f"unknown argument {quote(unknown)}; {suggest(unknown, self.names)}"
+        what, found, path = problem.rpartition(" - at `$.")
+        if not found and problem.startswith("Object missing required field"):
             missing = [n for n in self.schema["required"] if n not in arguments]
             return f"missing required {_plural(missing)}"
-        if what.startswith("Object contains unknown field") and not path:
-            unknown = next(name for name in arguments if name not in self.names)
-            return f"unknown argument {quote(unknown)}; {suggest(unknown, self.names)}"
-        if not path:
-            return f"the arguments must be a JSON object: {what}"
+        if not found:
+            return f"the arguments must be a JSON object: {problem}"
         name = path.removesuffix("`")
-        top = name.split("[")[0].split(".")[0]
-        given = arguments.get(top) if isinstance(arguments, dict) else None
-        if what.startswith("Invalid enum value") and (allowed := self._choices(top)):
-            return f"argument {name!r} must be one of {', '.join(allowed)}; got {quote(given)}"
-        return f"argument {name!r}: {_plain(what)}, got {quote(given)}"
-
-    def _choices(self, name: str) -> list[str]:
-        return [str(value) for value in self.schema["properties"][name].get("enum", ()) if value]
+        part = _part(self.schema, name)
+        given = quote(arguments.get(re.split(r"\W", name)[0]))
+        if allowed := _choices(part):
+            return f"argument {name!r} must be one of {', '.join(allowed)}; got {given}"
+        sentence = f"argument {name!r}: {_plain(what)}, got {given}"
+        if allowed := _choices(part.get("items", {})):
+            return f"{sentence}; each must be one of {', '.join(allowed)}"
+        return sentence
 
 
 def money(value: Decimal | int | str) -> Decimal:
@@ -181,6 +188,19 @@ def parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 def output_schema(kind: Any) -> Json:
     """The JSON schema of a tool's result, with money as numbers."""
     return _tidy(msgspec.json.schema(kind))
+
+
+def _part(schema: Json, path: str) -> Json:
+    """The part of a schema at a path such as `windows[0]` or `mark.side`."""
+    for step in re.findall(r"\w+", path):
+        schema = schema["items"] if step.isdigit() else schema["properties"][step]
+    return schema
+
+
+def _choices(part: Json) -> list[str]:
+    """The values of an enum, or of a union of enums."""
+    enums = [option.get("enum", ()) for option in (part, *part.get("anyOf", ()))]
+    return [str(value) for enum in enums for value in enum if value is not None]
 
 
 def _members(kind: Any) -> tuple[Any, ...]:
@@ -220,6 +240,8 @@ def _converter(kind: Any) -> Callable[[Any, str], Any] | None:
         return _to_money
     if datetime in members:
         return _to_utc
+    if _is_marked(kind, "single_line"):
+        return _to_single_line
     each = next((_converter(get_args(m)[0]) for m in members if get_origin(m) is list), None)
     return each and (lambda values, name: [each(value, name) for value in values])
 
@@ -238,13 +260,17 @@ def _to_utc(value: datetime, name: str) -> datetime:
         raise BadArguments(f"argument {name!r}: {value} is too far from now") from None
 
 
-def _is_sensitive(kind: Any) -> bool:
-    """Whether a type hint, or a member of its union, is marked as sensitive."""
+def _to_single_line(value: str, name: str) -> str:
+    return " ".join(value.split())
+
+
+def _is_marked(kind: Any, mark: str) -> bool:
+    """Whether a type hint, or a member of its union, carries a mark in `Meta.extra`."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        marks = (mark for mark in parts[1:] if isinstance(mark, Meta))
-        return any((mark.extra or {}).get("sensitive") for mark in marks) or _is_sensitive(parts[0])
-    return origin in (Union, types.UnionType) and any(map(_is_sensitive, parts))
+        metas = (meta for meta in parts[1:] if isinstance(meta, Meta))
+        return any((meta.extra or {}).get(mark) for meta in metas) or _is_marked(parts[0], mark)
+    return origin in (Union, types.UnionType) and any(_is_marked(part, mark) for part in parts)
 
 
 def _require_bounds(where: str, kind: inspect.Type) -> None:
@@ -359,6 +385,7 @@ WORDS = {
 def _plain(problem: str) -> str:
     """Replace the Python types in a message of msgspec by plain words."""
     problem = problem.split(", got ")[0]
+    problem = problem.replace(f"matching regex {NOT_BLANK!r}", "that is not blank")
     for short, words in WORDS.items():
         problem = problem.replace(f"`{short}`", words)
     return problem[:1].lower() + problem[1:].replace("`", "'")

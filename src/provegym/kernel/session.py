@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
-from provegym.kernel.errors import Bug, Kind, NotFound, ToolError, blame, quote, suggest
+from provegym.kernel.errors import Bug, Kind, NotFound, ToolError, blame, quote, shorten, suggest
 from provegym.kernel.schema import Page
 from provegym.kernel.server import AnyServer, Tool
 from provegym.kernel.state import ENCODE, Change, State
@@ -181,7 +181,8 @@ class Session:
 
 
 def _failure(error: ToolError) -> Outcome:
-    return Outcome(ENCODE({"error": error.kind, "message": str(error)}).decode(), error.kind)
+    message = shorten(str(error))
+    return Outcome(ENCODE({"error": error.kind, "message": message}).decode(), error.kind)
 
 
 def _encode(name: str, result: msgspec.Struct) -> str:

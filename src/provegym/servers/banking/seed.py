@@ -7,7 +7,7 @@ from random import Random
 from provegym.kernel import Seed, money
 from provegym.servers import people, words
 
-from .state import Account, Bank, server
+from .state import NEW_PAYEE_TIME, Account, Bank, server
 
 WORDS = words("banking")
 CURRENCIES = (("EUR", "USD"), ("GBP", "EUR"), ("USD", "EUR"))
@@ -63,7 +63,11 @@ def _draw_payees(bank: Bank, chance: Random, friends: list[str]) -> None:
     names = friends + chance.sample(WORDS["companies"], 7)
     chance.shuffle(names)
     for name in names:
-        added = bank.now - timedelta(hours=chance.choice((3, 900, 4000, 9000)))
+        hours = chance.choice((3, 900, 4000, 9000))
+        # The first is an old one, so that somebody could be paid at any time of the history.
+        if len(bank.payees) == 0:
+            hours = 9000
+        added = bank.now - timedelta(hours=hours)
         iban = make_iban(chance.randrange(10**18))
         bank.payees.add(name=name, iban=iban, added=added)
 
@@ -95,6 +99,7 @@ def _draw_transaction(bank: Bank, chance: Random, account: Account, at: datetime
     amount = money(Decimal(-chance.randrange(250, 14_000)) / 100)
     cards = bank.cards.where(account_id=account.id)
     card_id = None
+    payee_iban = None
     if account.kind == "savings":
         kind = "income"
         counterparty = "Interest"
@@ -105,7 +110,9 @@ def _draw_transaction(bank: Bank, chance: Random, account: Account, at: datetime
         card_id = chance.choice(cards).id
     else:
         kind = "payment"
-        counterparty = chance.choice(list(bank.payees)).name
+        payee = chance.choice([payee for payee in bank.payees if payee.added < at - NEW_PAYEE_TIME])
+        counterparty = payee.name
+        payee_iban = payee.iban
 
     if account.balance + amount < 0 or account.status != "open":
         employer = chance.choice(WORDS["employers"])
@@ -114,15 +121,24 @@ def _draw_transaction(bank: Bank, chance: Random, account: Account, at: datetime
             account.id, salary, at=at, kind="income", counterparty=employer, reference="salary"
         )
     else:
-        bank.book(account.id, amount, at=at, kind=kind, counterparty=counterparty, card_id=card_id)
+        bank.book(
+            account.id,
+            amount,
+            at=at,
+            kind=kind,
+            counterparty=counterparty,
+            card_id=card_id,
+            payee_iban=payee_iban,
+        )
 
 
 def _draw_standing_orders(bank: Bank, chance: Random, accounts: list[Account]) -> None:
-    """Set up four to six standing orders whose next payment is within four weeks."""
+    """Set up four to six standing orders whose first payment is within four weeks."""
     count = chance.randint(4, 6)
     for payee in chance.sample(list(bank.payees), count):
         interval = chance.choice(("weekly", "monthly"))
-        next_date = bank.now.date() + timedelta(days=chance.randint(1, 27))
+        # By then no payee is new any more, so that the bank lets the payment through.
+        first_date = bank.now.date() + timedelta(days=chance.randint(2, 27))
         amount = money(chance.randrange(15, 400))
         account = chance.choice(accounts)
         bank.orders.add(
@@ -131,7 +147,8 @@ def _draw_standing_orders(bank: Bank, chance: Random, accounts: list[Account]) -
             payee_name=payee.name,
             amount=amount,
             interval=interval,
-            next_date=next_date,
+            first_date=first_date,
+            next_date=first_date,
         )
 
 

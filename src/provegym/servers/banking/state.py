@@ -1,6 +1,8 @@
 """The records of the bank, the rules that several tools share, standing orders, invariants."""
 
-from datetime import date, datetime, time, timedelta
+from calendar import monthrange
+from collections import defaultdict
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Literal
 
@@ -8,6 +10,11 @@ from provegym.kernel import Denied, Record, Rejected, Server, State, Table, mone
 
 AccountKind = Literal["checking", "savings", "fixed_term"]
 MONTHLY_WITHDRAWALS = 4
+# How much a payee can get in all during the first hours on the list.
+NEW_PAYEE_CAP = money(250)
+NEW_PAYEE_TIME = timedelta(hours=24)
+# Standing orders are paid at this time of their day, in UTC.
+PAID_AT = time(6)
 
 
 class Account(Record, frozen=True):
@@ -47,7 +54,7 @@ class Card(Record, frozen=True):
 
 
 class StandingOrder(Record, frozen=True):
-    """A payment that repeats by itself; `missed` counts the times it was not covered."""
+    """A payment that repeats by itself; `missed` counts the times a rule of the bank forbade it."""
 
     id: str
     account_id: str
@@ -55,6 +62,7 @@ class StandingOrder(Record, frozen=True):
     payee_name: str
     amount: Decimal
     interval: Literal["weekly", "monthly"]
+    first_date: date
     next_date: date
     status: Literal["active", "cancelled"] = "active"
     missed: int = 0
@@ -72,6 +80,7 @@ class Transaction(Record, frozen=True):
     counterparty: str
     reference: str = ""
     card_id: str | None = None
+    payee_iban: str | None = None
     disputed: str | None = None
 
 
@@ -114,12 +123,46 @@ class Bank(State):
                 used += 1
         return max(0, MONTHLY_WITHDRAWALS - used)
 
+    def payments(self, **fields: object) -> list[Transaction]:
+        """The payments to payees, made by hand or by standing order, with these field values."""
+        found = self.transactions.where(**fields)
+        return [entry for entry in found if entry.kind in ("payment", "standing_order")]
+
     def limit_left(self, account: Account) -> Decimal:
         """How much may still go from an account to payees today."""
         today = self.now.date()
-        payments = self.transactions.where(account_id=account.id, kind="payment")
+        payments = self.payments(account_id=account.id)
         paid_today = sum(-payment.amount for payment in payments if payment.at.date() == today)
         return account.daily_limit - paid_today
+
+    def refuse_if_too_new(self, payee: Payee, amount: Decimal, at: datetime) -> None:
+        """Refuse a payment that takes a payee over the cap of the first 24 hours.
+
+        Payments count even if the payee was taken off the list and put on it again since.
+        """
+        ends = payee.added + NEW_PAYEE_TIME
+        payments = self.payments(payee_iban=payee.iban)
+        paid = sum(-payment.amount for payment in payments if payment.at > at - NEW_PAYEE_TIME)
+        left = max(money(0), NEW_PAYEE_CAP - paid)
+        if at < ends and amount > left:
+            raise Rejected(
+                f"{payee.name} is new: until {ends:%d %B at %H:%M} UTC only {left} more can be paid"
+            )
+
+    def pay(self, account_id: str, payee: Payee, amount: Decimal, **entry: object) -> Transaction:
+        """Pay a payee from a checking account now, if no rule of the bank forbids it."""
+        account = self.spendable(account_id, amount)
+        if account.kind != "checking":
+            raise Rejected(
+                f"payees are paid from checking accounts; {account.name} is {account.kind}"
+            )
+        self.refuse_if_too_new(payee, amount, self.now)
+        left = self.limit_left(account)
+        if amount > left:
+            raise Rejected(f"over the daily limit of {account.name}: {left} left today")
+        return self.book(
+            account_id, -amount, counterparty=payee.name, payee_iban=payee.iban, **entry
+        )
 
     def book(self, account_id: str, amount: Decimal, **entry: object) -> Transaction:
         """Change a balance and record the transaction; it happens now unless `at` says when."""
@@ -131,39 +174,30 @@ class Bank(State):
     def next_event(self) -> datetime | None:
         """Standing orders are paid at six in the morning of their day."""
         days = [order.next_date for order in self.orders if order.status == "active"]
-        if not days:
-            return None
-        return datetime.combine(min(days), time(6), self.now.tzinfo)
+        return payment_time(min(days)) if days else None
 
     def happen(self) -> None:
         """Pay the standing orders that are due."""
         for order in self.orders.where(status="active"):
             if order.next_date <= self.now.date():
-                self._pay(order)
+                self._pay_order(order)
 
-    def _pay(self, order: StandingOrder) -> None:
+    def _pay_order(self, order: StandingOrder) -> None:
         """Pay a standing order once; if a rule of the bank forbids it, count it as missed."""
         missed = order.missed
         try:
-            self.spendable(order.account_id, order.amount)
-            self.book(
-                order.account_id,
-                -order.amount,
-                kind="standing_order",
-                counterparty=order.payee_name,
-            )
+            payee = self.payees[order.payee_id]
+            self.pay(order.account_id, payee, order.amount, kind="standing_order")
         except Rejected:
             missed += 1
-        next_date = following(order.next_date, order.interval)
-        self.orders.update(order.id, next_date=next_date, missed=missed)
+        self.orders.update(order.id, next_date=following(order), missed=missed)
 
     def check(self) -> None:
-        """Balances add up, and no card or standing order in use draws on a closed account."""
+        """Balances add up, limits are kept, and nothing in use draws on a closed account."""
         self._check_accounts()
+        self._check_payees()
         self._check_orders()
         self._check_cards()
-        ibans = {payee.iban for payee in self.payees}
-        assert len(ibans) == len(self.payees)
 
     def _check_accounts(self) -> None:
         for account in self.accounts:
@@ -172,11 +206,28 @@ class Bank(State):
             assert account.balance >= -account.overdraft
             if account.status == "closed":
                 assert account.balance == 0
+            paid_on = defaultdict[date, Decimal](Decimal)
+            for payment in self.payments(account_id=account.id):
+                paid_on[payment.at.date()] -= payment.amount
+            assert max(paid_on.values(), default=0) <= account.daily_limit
+
+    def _check_payees(self) -> None:
+        ibans = {payee.iban for payee in self.payees}
+        assert len(ibans) == len(self.payees)
+        for payee in self.payees:
+            ends = payee.added + NEW_PAYEE_TIME
+            payments = self.payments(payee_iban=payee.iban)
+            early = [payment for payment in payments if payee.added <= payment.at < ends]
+            assert sum(-payment.amount for payment in early) <= NEW_PAYEE_CAP
 
     def _check_orders(self) -> None:
         for order in self.orders.where(status="active"):
             assert order.payee_id in self.payees
             assert self.accounts[order.account_id].status != "closed"
+            if order.interval == "weekly":
+                assert (order.next_date - order.first_date).days % 7 == 0
+            else:
+                assert order.next_date == on_day(order.next_date, order.first_date.day)
 
     def _check_cards(self) -> None:
         for card in self.cards:
@@ -184,13 +235,24 @@ class Bank(State):
                 assert self.accounts[card.account_id].status != "closed"
 
 
-def following(day: date, interval: str) -> date:
-    """The next day of a series; a monthly one stays within the first 28 days of the month."""
-    if interval == "weekly":
-        return day + timedelta(days=7)
-    in_next_month = day.replace(day=1) + timedelta(days=31)
-    return in_next_month.replace(day=min(day.day, 28))
+def payment_time(day: date) -> datetime:
+    """When the standing orders of a day are paid."""
+    return datetime.combine(day, PAID_AT, UTC)
+
+
+def following(order: StandingOrder) -> date:
+    """The day of the payment that comes after a standing order's next one."""
+    if order.interval == "weekly":
+        return order.next_date + timedelta(days=7)
+    in_next_month = order.next_date.replace(day=1) + timedelta(days=31)
+    return on_day(in_next_month, order.first_date.day)
+
+
+def on_day(month: date, day: int) -> date:
+    """A day of a month, or the last one of a month that is too short for it."""
+    _, days = monthrange(month.year, month.month)
+    return month.replace(day=min(day, days))
 
 
 about = "Bank accounts, payees, cards, standing orders and bookings of one customer."
-server = Server("banking", Bank, category="finance", about=about)
+server = Server("banking", Bank, category="finance", about=about, version=2)

@@ -9,11 +9,20 @@ from msgspec import Meta, Struct
 from provegym.kernel import Amount, Label, Rejected, Sensitive, money
 
 from .seed import make_iban, valid_iban
-from .state import Account, AccountKind, Bank, Card, Payee, StandingOrder, Transaction, server
+from .state import (
+    Account,
+    AccountKind,
+    Bank,
+    Card,
+    Payee,
+    StandingOrder,
+    Transaction,
+    payment_time,
+    server,
+)
 
 Note = Annotated[str, Meta(max_length=140)]
 DisputeReason = Literal["not_mine", "wrong_amount", "charged_twice", "not_received"]
-NEW_PAYEE_CAP = 250
 
 
 class AccountDetails(Struct, frozen=True):
@@ -156,7 +165,7 @@ def pay_payee(
 ) -> Transaction:
     """Pay a payee from an open, covered checking account at the bank, within its daily limit.
 
-    A payee added less than 24 hours ago can be paid at most 250 at a time.
+    A payee added less than 24 hours ago can be paid at most 250 in all.
 
     Args:
         account_id: Account to pay from, e.g. "acc_4711".
@@ -165,16 +174,7 @@ def pay_payee(
         note: What the payment is for.
     """
     payee = bank.payees[payee_id]
-    account = bank.spendable(account_id, amount)
-    if account.kind != "checking":
-        raise Rejected(f"payees are paid from checking accounts; {account.name} is {account.kind}")
-    is_new = bank.now - payee.added < timedelta(hours=24)
-    if is_new and amount > NEW_PAYEE_CAP:
-        raise Rejected(f"{payee.name} is new: at most {NEW_PAYEE_CAP} in the first 24 hours")
-    left = bank.limit_left(account)
-    if amount > left:
-        raise Rejected(f"over the daily limit of {account.name}: {left} left today")
-    return bank.book(account_id, -amount, kind="payment", counterparty=payee.name, reference=note)
+    return bank.pay(account_id, payee, amount, kind="payment", reference=note)
 
 
 @server.write
@@ -223,6 +223,9 @@ def create_standing_order(
 ) -> StandingOrder:
     """Set up a standing order from an open checking account to a payee; one per account and payee.
 
+    Its payments count towards the account's daily limit and a new payee's first 250. A monthly
+    payment on a day that a month lacks is made on the last day of that month.
+
     Args:
         account_id: Account to pay from, e.g. "acc_4711".
         payee_id: Whom to pay, e.g. "pay_310".
@@ -239,6 +242,7 @@ def create_standing_order(
         raise Rejected(f"the first payment must fall within a year after {today}")
     if amount > account.daily_limit:
         raise Rejected(f"over the daily limit of {account.name}, {account.daily_limit}")
+    bank.refuse_if_too_new(payee, amount, payment_time(first_date))
     if bank.orders.where(account_id=account_id, payee_id=payee_id, status="active"):
         raise Rejected(f"a standing order from {account.name} to {payee.name} already runs")
     return bank.orders.add(
@@ -247,6 +251,7 @@ def create_standing_order(
         payee_name=payee.name,
         amount=amount,
         interval=interval,
+        first_date=first_date,
         next_date=first_date,
     )
 
@@ -315,7 +320,7 @@ def open_account(
     """
     if any(account.name.lower() == name.lower() for account in bank.accounts):
         raise Rejected(f"there is already an account called {name!r}; choose another name")
-    if len(bank.accounts.where(status="open", kind=kind)) >= 8:
+    if len(bank.accounts.where(status="open", kind=kind, access="owner")) >= 8:
         raise Rejected(f"you hold eight {kind} accounts already; close one first")
     iban = make_iban(10**17 + len(bank.accounts))
     return bank.accounts.add(name=name, kind=kind, currency=currency, iban=iban, balance=money(0))

@@ -121,6 +121,21 @@ class Budget(State):
             self.envelopes.update(envelope.id, borrowed=envelope.borrowed + short)
         return self.book(envelope.id, spent=amount)
 
+    def unspend(self, envelope_id: str, amount: Decimal) -> Envelope:
+        """Put an amount back into an envelope; what it borrowed goes back to the buffer first."""
+        envelope = self.book(envelope_id, spent=-amount)
+        repaid = min(amount, envelope.borrowed)
+        if repaid == 0:
+            return envelope
+        self.book(self.buffer().id, moved=repaid)
+        envelope = self.book(envelope_id, moved=-repaid)
+        return self.envelopes.update(envelope_id, borrowed=envelope.borrowed - repaid)
+
+    def recurring(self, envelope_id: str) -> Decimal:
+        """What an envelope pays each month by itself."""
+        plans = self.plans.where(envelope_id=envelope_id, status="active")
+        return sum((plan.amount for plan in plans), ZERO)
+
     def add_expense(
         self,
         envelope_id: str,
@@ -181,7 +196,9 @@ class Budget(State):
             self.lines.put(self.line(envelope, last_month))
             carried = envelope.balance if envelope.rollover == "carry" else ZERO
             swept = envelope.balance - carried
-            repaid = min(envelope.borrowed, envelope.limit)
+            # What is swept into the buffer pays back what was borrowed of it.
+            borrowed = max(ZERO, envelope.borrowed - swept)
+            repaid = min(borrowed, envelope.limit)
             to_buffer += swept + repaid
             opening = carried + envelope.limit - repaid
             self.envelopes.update(
@@ -190,7 +207,7 @@ class Budget(State):
                 balance=opening,
                 moved=ZERO,
                 spent=ZERO,
-                borrowed=envelope.borrowed - repaid,
+                borrowed=borrowed - repaid,
             )
         buffer = self.buffer()
         self.envelopes.update(
@@ -215,6 +232,7 @@ class Budget(State):
         self._check_expenses(lines)
         self._check_goals()
         self._check_envelopes()
+        self._check_plans()
         assert sum(line.moved for line in lines) + sum(goal.saved for goal in self.goals) == 0
 
     def _check_lines(self, lines: list[MonthLine]) -> None:
@@ -243,6 +261,12 @@ class Budget(State):
         for envelope in self.envelopes:
             assert envelope.limit >= 0
             assert envelope.borrowed >= 0
+            assert self.recurring(envelope.id) <= envelope.limit
+
+    def _check_plans(self) -> None:
+        """No place is paid twice a month by the same envelope."""
+        active = self.plans.where(status="active")
+        assert len({(plan.envelope_id, plan.place.lower()) for plan in active}) == len(active)
 
 
 def month_of(day: date) -> str:
@@ -257,4 +281,4 @@ def following(day: date) -> date:
 
 
 about = "A household's budget in envelopes: monthly limits, expenses, recurring costs, goals."
-server = Server("budget", Budget, category="lifestyle", about=about)
+server = Server("budget", Budget, category="lifestyle", about=about, version=2)

@@ -112,7 +112,10 @@ def correct_expense(budget: Budget, /, expense_id: str, amount: Amount) -> Expen
     expense = budget.open_expense(expense_id)
     if amount == expense.amount:
         raise Rejected(f"{expense_id} is booked with {amount} already")
-    budget.spend(expense.envelope_id, amount - expense.amount)
+    if amount > expense.amount:
+        budget.spend(expense.envelope_id, amount - expense.amount)
+    else:
+        budget.unspend(expense.envelope_id, expense.amount - amount)
     return budget.expenses.update(expense_id, amount=amount)
 
 
@@ -130,7 +133,7 @@ def split_expense(budget: Budget, /, expense_id: str, envelope_id: str, amount: 
         raise Rejected(f"{expense_id} is on that envelope already")
     if amount >= expense.amount:
         raise Rejected(f"the part must be smaller than {expense.amount}")
-    budget.book(expense.envelope_id, spent=-amount)
+    budget.unspend(expense.envelope_id, amount)
     budget.expenses.update(expense_id, amount=expense.amount - amount)
     return budget.add_expense(
         envelope_id, amount, expense.place, expense.spent_on, split_from_id=expense_id
@@ -175,7 +178,8 @@ def update_envelope(
 
     Args:
         envelope_id: The envelope, e.g. "env_310"; not the buffer.
-        limit: What it shall get each month; the buffer's own limit gives or takes the difference.
+        limit: What it shall get each month, enough for its recurring costs; the buffer's own limit
+            gives or takes the difference.
         rollover: Whether what is left at the end of a month stays or is swept into the buffer.
     """
     envelope = budget.envelopes[envelope_id]
@@ -188,6 +192,11 @@ def update_envelope(
     more = new_limit - envelope.limit
     if more > buffer.limit:
         raise Rejected(f"only {buffer.limit} of the monthly income is not claimed yet")
+    recurring = budget.recurring(envelope.id)
+    if new_limit < recurring:
+        raise Rejected(
+            f"{envelope.name} has recurring costs of {recurring}; stop one of them first"
+        )
     budget.envelopes.update(buffer.id, limit=buffer.limit - more)
     return budget.envelopes.update(
         envelope_id, limit=new_limit, rollover=rollover or envelope.rollover
@@ -202,7 +211,7 @@ def schedule_recurring_cost(
 
     Args:
         envelope_id: The envelope, e.g. "env_310"; not the buffer.
-        amount: How much each time, at most the envelope's monthly limit.
+        amount: How much each time; with its other recurring costs, at most its monthly limit.
         place: The shop or company that is paid; once per envelope.
         first_date: The first day, in the next 31 and by the 28th of its month, e.g. "2026-04-01".
     """
@@ -213,9 +222,13 @@ def schedule_recurring_cost(
     is_soon = today < first_date <= today + timedelta(days=31)
     if not is_soon or first_date.day > 28:
         raise Rejected("choose a first day within the next 31, but no 29th, 30th or 31st")
-    if amount > envelope.limit:
-        raise Rejected(f"{envelope.name} gets only {envelope.limit} a month")
-    if budget.plans.where(envelope_id=envelope_id, place=place, status="active"):
+    left = envelope.limit - budget.recurring(envelope.id)
+    if amount > left:
+        raise Rejected(
+            f"{envelope.name} gets {envelope.limit} a month, of which {left} is left to plan"
+        )
+    plans = budget.plans.where(envelope_id=envelope_id, status="active")
+    if any(plan.place.lower() == place.lower() for plan in plans):
         raise Rejected(f"{place} is booked on {envelope.name} each month already")
     return budget.plans.add(
         envelope_id=envelope_id,

@@ -27,7 +27,10 @@ class Customer(Record, frozen=True):
 
 
 class Invoice(Record, frozen=True):
-    """What a customer owes, and how much of it was captured."""
+    """What a customer owes, how much was captured for it, and how much of that was refunded.
+
+    It is paid once all of it was captured and not refunded; later refunds leave it paid.
+    """
 
     id: str
     customer_id: str
@@ -36,6 +39,17 @@ class Invoice(Record, frozen=True):
     amount: Decimal
     status: InvoiceStatus = "draft"
     paid: Decimal = money(0)
+    refunded: Decimal = money(0)
+
+    @property
+    def kept(self) -> Decimal:
+        """What was captured and not refunded."""
+        return self.paid - self.refunded
+
+    @property
+    def due(self) -> Decimal:
+        """What the customer still owes."""
+        return self.amount - self.kept if self.status in ("draft", "open") else money(0)
 
 
 class Payment(Record, frozen=True):
@@ -112,14 +126,12 @@ class Office(State):
         return row
 
     def add_to_paid(self, invoice_id: str, amount: Decimal) -> None:
-        """Count a captured amount towards an invoice, which is paid once all of it is captured."""
+        """Count a captured amount towards an invoice, which is paid once nothing is due."""
         invoice = self.invoices[invoice_id]
-        paid = invoice.paid + amount
-        if paid == invoice.amount:
-            self.invoices.update(invoice_id, paid=paid, status="paid")
+        invoice = self.invoices.update(invoice_id, paid=invoice.paid + amount)
+        if invoice.due == 0:
+            self.invoices.update(invoice_id, status="paid")
             self.notify("invoice.paid", invoice_id)
-        else:
-            self.invoices.update(invoice_id, paid=paid, status="open")
 
     def notify(self, event: Event, subject_id: str) -> None:
         """Send an event to every enabled endpoint."""
@@ -141,13 +153,16 @@ class Office(State):
         """Let go of authorisations that expire, and try the deliveries that are due."""
         for payment in self.payments.where(status="authorised"):
             if payment.expires_at <= self.now:
-                status = "captured" if payment.captured else "expired"
-                self.payments.update(payment.id, status=status)
+                self.let_go(payment, "expired")
         for delivery in self.deliveries.where(status="pending"):
             # An earlier delivery of this loop may have disabled the endpoint.
             webhook = self.webhooks[delivery.webhook_id]
             if delivery.due_at <= self.now and webhook.status == "enabled":
                 self._attempt(delivery, webhook)
+
+    def let_go(self, payment: Payment, status: Literal["expired", "voided"]) -> None:
+        """End the hold of a payment; what was captured of it stays captured."""
+        self.payments.update(payment.id, status="captured" if payment.captured else status)
 
     def _attempt(self, delivery: WebhookDelivery, webhook: Webhook) -> None:
         """Try a delivery; if the endpoint is down, try again after twice the time."""
@@ -194,16 +209,18 @@ class Office(State):
                 assert payment.expires_at > self.now
 
     def _check_invoices(self) -> None:
-        captured = defaultdict[str, Decimal](Decimal)
-        for payment in self.payments:
-            captured[payment.invoice_id] += payment.captured
         for invoice in self.invoices:
-            assert invoice.paid == captured[invoice.id]
-            assert invoice.paid <= invoice.amount
-            assert (invoice.status == "paid") == (invoice.paid == invoice.amount)
-            holds = self.payments.where(invoice_id=invoice.id, status="authorised")
+            payments = self.payments.where(invoice_id=invoice.id)
+            assert invoice.paid == sum(payment.captured for payment in payments)
+            assert invoice.refunded == sum(payment.refunded for payment in payments)
+            assert invoice.kept <= invoice.amount
+            assert invoice.status == "paid" or invoice.kept < invoice.amount
+            assert invoice.status != "void" or invoice.kept == 0
+            holds = [payment for payment in payments if payment.status == "authorised"]
             assert len(holds) <= 1
             assert invoice.status == "open" or not holds
+            for hold in holds:
+                assert hold.authorised - hold.captured <= invoice.due
 
     def _check_webhooks(self) -> None:
         for webhook in self.webhooks:
@@ -214,4 +231,4 @@ class Office(State):
 
 
 about = "Invoices, card captures, refunds and webhook deliveries of one merchant."
-server = Server("payments", Office, category="finance", about=about)
+server = Server("payments", Office, category="finance", about=about, version=2)

@@ -36,7 +36,7 @@ def list_billing_customers(office: Office, /, name: str = "") -> list[Customer]:
 def list_invoices(
     office: Office, /, customer_id: str, status: InvoiceStatus | None = None
 ) -> list[Invoice]:
-    """List a billing customer's invoices, newest first, with what is paid of them.
+    """List a billing customer's invoices, newest first, with what was paid and refunded.
 
     Args:
         customer_id: The customer, e.g. "cus_4711".
@@ -95,8 +95,7 @@ def create_invoice(
     """
     customer = office.customers[customer_id]
     invoices = office.invoices.where(customer_id=customer_id)
-    owed = sum(invoice.amount - invoice.paid for invoice in invoices if invoice.status != "void")
-    left = customer.credit_limit - owed
+    left = customer.credit_limit - sum(invoice.due for invoice in invoices)
     if amount > left:
         raise Rejected(f"{customer.name} can be billed {left} more until something is paid")
     return office.invoices.add(
@@ -112,19 +111,22 @@ def set_invoice_status(
 
     Args:
         invoice_id: The invoice, e.g. "inv_52"; to open it, a card must be on file.
-        status: Open a draft, or an open one whose hold has expired; void what nothing is paid of.
+        status: Open a draft, or an open one whose hold has ended; void one of which nothing is
+            paid, or all of it refunded.
     """
     invoice = office.invoices[invoice_id]
-    if invoice.status in ("paid", "void"):
-        raise Rejected(f"the invoice is {invoice.status} and stays so; create a new one")
+    if invoice.status == "void":
+        raise Rejected("the invoice is void and stays so; create a new one")
     holds = office.payments.where(invoice_id=invoice_id, status="authorised")
     if status == "void":
-        if invoice.paid:
-            raise Rejected(f"{invoice.paid} was captured for it; refund that payment instead")
+        if invoice.kept:
+            raise Rejected(f"{invoice.kept} was captured for it; refund that first")
         for payment in holds:
-            office.payments.update(payment.id, status="voided")
+            office.let_go(payment, "voided")
         office.notify("invoice.voided", invoice_id)
     else:
+        if invoice.status == "paid":
+            raise Rejected("the invoice is paid and not opened again; create a new one")
         if holds:
             raise Rejected(f"{holds[0].id} holds it already")
         if not office.customers[invoice.customer_id].card:
@@ -132,7 +134,7 @@ def set_invoice_status(
         office.payments.add(
             invoice_id=invoice_id,
             customer_name=invoice.customer_name,
-            authorised=invoice.amount - invoice.paid,
+            authorised=invoice.due,
             expires_at=office.now + HOLD,
         )
     return office.invoices.update(invoice_id, status=status)
@@ -176,6 +178,8 @@ def refund_payment(
 ) -> Settlement:
     """Refund all or part of a captured card payment, until 30 days after its hold has ended.
 
+    A paid invoice stays paid; an open one is due again by that much.
+
     Args:
         payment_id: The payment, e.g. "pym_4711".
         amount: How much, at most what is captured and not refunded yet.
@@ -192,6 +196,8 @@ def refund_payment(
     if amount > left:
         raise Rejected(f"{left} is left to refund; choose an amount up to that")
     office.payments.update(payment_id, refunded=payment.refunded + amount)
+    invoice = office.invoices[payment.invoice_id]
+    office.invoices.update(invoice.id, refunded=invoice.refunded + amount)
     office.notify("payment.refunded", payment_id)
     return office.settlements.add(
         payment_id=payment_id,

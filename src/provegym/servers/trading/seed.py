@@ -8,7 +8,18 @@ from typing import NamedTuple
 from provegym.kernel import Rejected, Seed, money
 from provegym.servers import people, words
 
-from .state import NO_PRICE, STEP, Broker, Holding, OrderKind, Side, Stock, server
+from .state import (
+    LAST_MOVE,
+    NO_PRICE,
+    STEP,
+    Broker,
+    Holding,
+    OrderKind,
+    Side,
+    Stock,
+    market_hour,
+    server,
+)
 
 WORDS = words("trading")
 MINUTE = timedelta(minutes=1)
@@ -142,12 +153,15 @@ def _draw_price(chance: Random, stock: Stock, side: Side, kind: OrderKind) -> De
 
 
 def _restrict(broker: Broker, name: str, status: str) -> None:
-    """Take rights away from a portfolio."""
+    """Take rights away from a portfolio; if it may only sell, its open buy orders are cancelled."""
     portfolio = broker.portfolios.where(name=name)[0]
     broker.portfolios.update(portfolio.id, status=status)
+    if status == "sell_only":
+        for order in broker.orders.where(portfolio_id=portfolio.id, status="open", side="buy"):
+            broker.orders.update(order.id, status="cancelled")
 
 
 def _halt(broker: Broker, chance: Random, stock: Stock) -> None:
-    """Halt trading in a stock for some hours or days."""
-    until = broker.next_event() + STEP * chance.choice((1, 3, 24, 48))
-    broker.stocks.update(stock.symbol, halted_until=until)
+    """Halt trading in a stock for some hours or days, until an hour at which prices move."""
+    later = broker.next_event() + STEP * chance.choice((0, 2, 23, 47))
+    broker.stocks.update(stock.symbol, halted_until=market_hour(later, LAST_MOVE))

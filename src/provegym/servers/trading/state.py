@@ -17,6 +17,7 @@ OrderKind = Literal["market", "limit", "stop"]
 # The market moves every hour between these times, in UTC.
 OPENS = time(7)
 CLOSES = time(19)
+LAST_MOVE = time(18)
 STEP = timedelta(hours=1)
 FRIDAY = 4
 # The largest distance of an order's price from the stock's price, as a share of it.
@@ -123,13 +124,11 @@ class Broker(State):
 
     def next_event(self) -> datetime:
         """Prices move each hour from 07:00 UTC, Monday to Friday; at 19:00 the market closes."""
-        at = self.now.replace(minute=0, second=0, microsecond=0) + STEP
-        day = at.date()
-        if at.time() > CLOSES:
-            day += timedelta(days=1)
-        if day.weekday() > FRIDAY:
-            day += timedelta(days=7 - day.weekday())
-        return max(at, datetime.combine(day, OPENS, at.tzinfo))
+        return market_hour(self.now, CLOSES)
+
+    def next_move(self) -> datetime:
+        """When prices move next and books fill again, which is not at the close."""
+        return market_hour(self.now, LAST_MOVE)
 
     def happen(self) -> None:
         """Move prices and fill what they cross; the close empties books and ends limit orders."""
@@ -207,8 +206,8 @@ class Broker(State):
         stock = self.stocks[order.symbol]
         self._refuse_untradable(order, portfolio, stock)
         self._refuse_bad_terms(order, stock)
-        if order.kind == "limit" and self._crosses_own(order):
-            raise Rejected("cancel your own order on the other side first")
+        if order.kind == "limit":
+            self._refuse_own_trade(order)
         if order.side == "sell":
             free = self.free_shares(portfolio.id, stock.symbol)
             if free < 0:
@@ -223,12 +222,12 @@ class Broker(State):
         """Refuse an order that this portfolio may not place, or not now."""
         if portfolio.status == "view_only":
             raise Denied(f"you may look at {portfolio.name} but not trade; choose another")
+        if stock.halted_until is not None:
+            raise Rejected(f"{stock.name} is halted until {stock.halted_until}; try then")
         levels = stock.bids if order.side == "sell" else stock.asks
         if order.kind == "market" and not levels:
-            opens = self.next_event()
-            raise Rejected(f"nobody trades now; the book of {stock.name} fills at {opens}")
-        if stock.halted_until is not None:
-            raise Rejected(f"{stock.name} is halted; try after {stock.halted_until}")
+            fills = self.next_move()
+            raise Rejected(f"nobody trades now; the book of {stock.name} fills at {fills}")
         if order.side == "buy" and portfolio.status == "sell_only":
             raise Rejected(f"{portfolio.name} may only sell")
 
@@ -249,11 +248,15 @@ class Broker(State):
         if order.kind == "stop" and price >= stock.price:
             raise Rejected(f"stop below {stock.price} instead")
 
-    def _crosses_own(self, order: TradeOrder) -> bool:
-        """Whether an order would trade with another limit order of the same investor."""
-        limits = self.orders.where(symbol=order.symbol, status="open", kind="limit")
-        opposite = [other for other in limits if other.side != order.side]
-        return any(other.accepts(order.price) for other in opposite)
+    def _refuse_own_trade(self, order: TradeOrder) -> None:
+        """Refuse an order that would trade with another limit order kept at this broker."""
+        for other in self.orders.where(symbol=order.symbol, status="open", kind="limit"):
+            if other.side != order.side and other.accepts(order.price):
+                name = self.portfolios[other.portfolio_id].name
+                raise Rejected(
+                    f"it would trade with order {other.id} in {name}; "
+                    "choose another price or cancel that order"
+                )
 
     def match(self, order: TradeOrder) -> TradeOrder:
         """Trade an open order with the levels it accepts; a stop waits for its price first."""
@@ -319,12 +322,15 @@ class Broker(State):
         self._check_holdings()
         for stock in self.stocks:
             self._check_book(stock)
+            assert stock.halted_until is None or stock.halted_until > self.now
 
     def _check_portfolios(self) -> None:
         """Cash is what the fills left of the opening cash, and covers the open orders."""
         for portfolio in self.portfolios:
             cash = portfolio.opening_cash
             for order in self.orders.where(portfolio_id=portfolio.id):
+                if portfolio.status == "sell_only":
+                    assert order.side == "sell" or order.status != "open"
                 cost = sum(price * quantity for price, quantity in order.fills)
                 cash += -cost if order.side == "buy" else cost
             assert portfolio.cash == cash
@@ -356,5 +362,16 @@ class Broker(State):
             assert max(bids) < min(asks)
 
 
+def market_hour(moment: datetime, last: time) -> datetime:
+    """The first full hour after a moment at which the market is open, until `last` each day."""
+    at = moment.replace(minute=0, second=0, microsecond=0) + STEP
+    day = at.date()
+    if at.time() > last:
+        day += timedelta(days=1)
+    if day.weekday() > FRIDAY:
+        day += timedelta(days=7 - day.weekday())
+    return max(at, datetime.combine(day, OPENS, at.tzinfo))
+
+
 about = "Portfolios, stock orders, holdings and the live market of one investor."
-server = Server("trading", Broker, category="finance", about=about)
+server = Server("trading", Broker, category="finance", about=about, version=2)

@@ -24,8 +24,7 @@ Points = Annotated[int, Meta(ge=0, le=100_000)]
 Document = Annotated[str, Meta(min_length=6, max_length=12, pattern="^[A-Z0-9]+$")]
 # What it costs to change or cancel a ticket; basic fares can be neither changed nor refunded.
 FEES = {"standard": money(45), "flex": money(0)}
-EXIT_ROW_AGE = timedelta(days=16 * 365)
-FULL_AGE = timedelta(days=18 * 365)
+FULL_AGE = 18
 CHECK_OUT = time(11)
 
 
@@ -48,6 +47,8 @@ def update_travel_document(
 @server.write
 def hold_flight(desk: Desk, /, flight_id: str, traveller_id: str, fare: FareName) -> FlightBooking:
     """Hold a place on a flight for a day, or until two hours before it leaves, without paying.
+
+    Nobody can be booked on two flights at the same time, held or ticketed.
 
     Args:
         flight_id: The flight, e.g. "flt_20417"; it leaves in three hours or later.
@@ -98,6 +99,8 @@ def ticket_flight(desk: Desk, /, flight_booking_id: str, points: Points = 0) -> 
 def change_flight(desk: Desk, /, flight_booking_id: str, new_flight_id: str) -> FlightBooking:
     """Move a ticketed standard or flex flight, not checked in, to another between the same cities.
 
+    Nobody can be booked on two flights at the same time, held or ticketed.
+
     Args:
         flight_booking_id: The booking, e.g. "fbk_5120"; its seat is given up.
         new_flight_id: The other flight, e.g. "flt_20418"; a price rise is due, and 45 if standard.
@@ -109,7 +112,8 @@ def change_flight(desk: Desk, /, flight_booking_id: str, new_flight_id: str) -> 
     same_route = (flight.origin, flight.destination) == (trip.origin, trip.destination)
     if not same_route or flight.id == trip.flight_id:
         raise Rejected("choose another flight on the same route")
-    offer = desk.offer(flight.id, trip.fare, desk.travellers[trip.traveller_id])
+    traveller = desk.travellers[trip.traveller_id]
+    offer = desk.offer(flight.id, trip.fare, traveller, instead_of=trip.id)
     price = max(trip.price, offer.price)
     fee = FEES[trip.fare]
     desk.book(trip.reference, price - trip.price + fee)
@@ -161,13 +165,11 @@ def select_flight_seat(desk: Desk, /, flight_booking_id: str, seat: str) -> Flig
     if trip.fare == "basic":
         raise Rejected("on basic fares the seat is given out at check-in")
     flight = desk.flights[trip.flight_id]
-    traveller = desk.travellers[trip.traveller_id]
     place = seat.strip().upper()
     if place not in desk.free_seats(flight):
         raise Rejected("that seat is not free; see get_flight_seats")
-    row = int(place[:-1])
-    if row == flight.exit_row and desk.now.date() - traveller.born < EXIT_ROW_AGE:
-        raise Rejected(f"{traveller.name} is too young for that row")
+    if place not in desk.seats_for(trip):
+        raise Rejected(f"{trip.traveller_name} is too young for the exit row; choose another row")
     return desk.trips.update(trip.id, seat=place)
 
 
@@ -176,14 +178,16 @@ def check_in_flight(desk: Desk, /, flight_booking_id: str) -> FlightBooking:
     """Check a traveller in for a flight, from 24 hours until one hour before departure.
 
     Args:
-        flight_booking_id: The ticketed booking, e.g. "fbk_5120"; if need be it gets a seat.
+        flight_booking_id: The ticketed booking, e.g. "fbk_5120"; without a seat it is given one.
     """
     trip = desk.ticketed(flight_booking_id)
     opens = trip.departs_at - timedelta(days=1)
     if desk.now < opens:
         raise Rejected(f"check-in opens on {opens:%d %B at %H:%M}; come back then")
-    seat = trip.seat or desk.free_seats(desk.flights[trip.flight_id])[-1]
-    return desk.trips.update(trip.id, checked_in=True, seat=seat)
+    seats = [trip.seat] if trip.seat else desk.seats_for(trip)
+    if not seats:
+        raise Rejected(f"only exit row seats are left, and {trip.traveller_name} is too young")
+    return desk.trips.update(trip.id, checked_in=True, seat=seats[-1])
 
 
 @server.write
@@ -203,8 +207,8 @@ def book_hotel_room(
     guest = desk.travellers[traveller_id]
     if arrival < desk.now.date():
         raise Rejected("the first night is over; choose a later one")
-    if desk.now.date() - guest.born < FULL_AGE:
-        raise Rejected(f"{guest.name} is under age")
+    if desk.age(guest.id) < FULL_AGE:
+        raise Rejected(f"{guest.name} is under age; an adult must check in")
     offered = desk.nights(hotel_id, room, arrival, nights)
     free = [night for night in offered if night.left > 0]
     if len(free) < nights:
@@ -232,7 +236,9 @@ def book_hotel_room(
 
 @server.write(destructive=True)
 def cancel_hotel_booking(desk: Desk, /, hotel_booking_id: str) -> HotelBooking:
-    """Cancel a hotel booking before the day of arrival; in the last two days a night is charged.
+    """Cancel a hotel booking before the day of arrival; in the last two days one night is charged.
+
+    It is charged at the price of the first night.
 
     Args:
         hotel_booking_id: The booking, e.g. "hbk_6204".
@@ -245,7 +251,7 @@ def cancel_hotel_booking(desk: Desk, /, hotel_booking_id: str) -> HotelBooking:
         raise Rejected("the day of arrival has come; it can no longer be cancelled")
     refund = stay.price
     if days_ahead <= 2:
-        refund -= money(stay.price / stay.nights)
+        refund -= desk.first_night(stay).price
     desk.book(stay.reference, -refund)
     for night in desk.nights(stay.hotel_id, stay.room, stay.arrival, stay.nights):
         desk.room_nights.update(night.key, left=night.left + 1)

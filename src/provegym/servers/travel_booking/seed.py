@@ -13,6 +13,9 @@ from .state import Desk, Fare, Hotel, RoomNight, seat_names, server
 WORDS = words("travel_booking")
 # Flights leave so many hours from now (from, and before): some have left, most leave soon.
 DEPARTURES = ((-140, 0), (2, 30), (6, 60), (60, 340))
+# The least age in days: an adult is 19, a child 10. The acting user is always an adult.
+ADULT = 7_000
+CHILD = 4_000
 
 
 @server.seed
@@ -21,8 +24,9 @@ def draw(seed: Seed) -> Desk:
     desk = Desk(seed)
     chance = seed.random
     home, *abroad = chance.sample(WORDS["cities"], 3)
-    for person in chance.sample([people.acting_user(seed), *people.others(seed, 7)], 8):
-        _add_traveller(desk, chance, person)
+    user = people.acting_user(seed)
+    for person in chance.sample([user, *people.others(seed, 7)], 8):
+        _add_traveller(desk, chance, person, youngest=ADULT if person == user else CHILD)
     for _ in range(60):
         origin, destination = chance.sample([home, chance.choice(abroad)], 2)
         _plan_flight(desk, chance, origin, destination)
@@ -36,10 +40,10 @@ def draw(seed: Seed) -> Desk:
     return desk
 
 
-def _add_traveller(desk: Desk, chance: Random, person: people.Person) -> None:
-    """Add somebody aged 10 to 57, whose document may have expired or expire soon."""
+def _add_traveller(desk: Desk, chance: Random, person: people.Person, youngest: int) -> None:
+    """Add somebody up to 57 years old, whose document may have expired or expire soon."""
     today = desk.now.date()
-    days_old = chance.randrange(4_000, 21_000)
+    days_old = chance.randrange(youngest, 21_000)
     days_valid = chance.choice((-40, 2, 400, 800, 900, 1_600)) + days_old % 30
     desk.travellers.add(
         name=person.name,

@@ -3,6 +3,7 @@
 from collections import Counter
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import combinations
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -17,6 +18,8 @@ Nights = Annotated[int, Meta(ge=1, le=14)]
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 # The seats of a row.
 SEATS = "ABCD"
+# How old somebody must be, in years, to sit at the emergency exit.
+EXIT_ROW_AGE = 16
 
 
 class Fare(Record, frozen=True):
@@ -162,16 +165,50 @@ class Desk(State):
         gone = {*flight.taken, *chosen}
         return [seat for seat in seat_names(flight.rows) if seat not in gone]
 
-    def offer(self, flight_id: str, fare: FareName, traveller: Traveller) -> Fare:
-        """The fare at which a traveller can still be put on a flight."""
+    def seats_for(self, trip: FlightBooking) -> list[str]:
+        """The free seats of a flight that its traveller may sit in."""
+        flight = self.flights[trip.flight_id]
+        free = self.free_seats(flight)
+        if self.age(trip.traveller_id) >= EXIT_ROW_AGE:
+            return free
+        return [seat for seat in free if row_of(seat) != flight.exit_row]
+
+    def age(self, traveller_id: str) -> int:
+        """How old a traveller is, in whole years."""
+        born = self.travellers[traveller_id].born
+        today = self.now.date()
+        is_before_birthday = (today.month, today.day) < (born.month, born.day)
+        return today.year - born.year - is_before_birthday
+
+    def live_trips(self, traveller_id: str) -> list[FlightBooking]:
+        """A traveller's flight bookings that are held or ticketed."""
+        trips = self.trips.where(traveller_id=traveller_id)
+        return [trip for trip in trips if trip.status in ("held", "ticketed")]
+
+    def overlap(self, trip: FlightBooking, flight: Flight) -> bool:
+        """Whether a booked flight is in the air at the same time as another flight."""
+        booked = self.flights[trip.flight_id]
+        return booked.departs_at < flight.arrives_at and flight.departs_at < booked.arrives_at
+
+    def offer(
+        self, flight_id: str, fare: FareName, traveller: Traveller, instead_of: str | None = None
+    ) -> Fare:
+        """The fare at which a traveller can still be put on a flight.
+
+        `instead_of` is the id of a booking that is given up for it.
+        """
         flight = self.flights[flight_id]
         offer = next(offer for offer in flight.fares if offer.name == fare)
         if flight.departs_at < self.now + timedelta(hours=3):
             raise Rejected("too soon; take a later flight")
         if offer.left == 0:
             raise Rejected(f"{fare} is sold out on that flight; choose another fare or flight")
-        if self.trips.where(flight_id=flight_id, traveller_id=traveller.id, status="ticketed"):
-            raise Rejected(f"{traveller.name} has a ticket for that flight already")
+        for trip in self.live_trips(traveller.id):
+            if trip.id != instead_of and self.overlap(trip, flight):
+                raise Rejected(
+                    f"{traveller.name} is already on {trip.flight_number} at that time, see "
+                    f"{trip.reference}; cancel that booking or take another flight"
+                )
         if traveller.document_expires < flight.arrives_at.date():
             raise Rejected(
                 f"{traveller.name}'s document ends {traveller.document_expires}; update it"
@@ -213,6 +250,10 @@ class Desk(State):
         days = [arrival + timedelta(days=day) for day in range(count)]
         found = [self.room_nights.get(f"{hotel_id} {room} {day}") for day in days]
         return [night for night in found if night is not None]
+
+    def first_night(self, stay: HotelBooking) -> RoomNight:
+        """The night of arrival, which is charged if a stay is cancelled late."""
+        return self.nights(stay.hotel_id, stay.room, stay.arrival, 1)[0]
 
     def book(self, reference: str, amount: Decimal, points: int = 0) -> None:
         """Write down the money and points of a booking."""
@@ -279,6 +320,8 @@ class Desk(State):
         self._check_payments()
         for flight in self.flights:
             self._check_seats(flight)
+        for traveller in self.travellers:
+            self._check_trips(traveller)
         self._check_rooms()
         for booking in [*self.trips, *self.stays]:
             assert booking.itinerary_id is None or booking.itinerary_id in self.itineraries
@@ -304,6 +347,17 @@ class Desk(State):
                 assert trip.status in ("held", "expired", "cancelled")
         for stay in self.stays:
             assert paid[stay.reference] == stay.price - stay.refunded
+            if stay.status == "cancelled":
+                assert stay.price - stay.refunded in (money(0), self.first_night(stay).price)
+
+    def _check_trips(self, traveller: Traveller) -> None:
+        """Nobody is on two planes at a time, and nobody under 16 sits at the emergency exit."""
+        live = self.live_trips(traveller.id)
+        for trip, other in combinations(live, 2):
+            assert not self.overlap(trip, self.flights[other.flight_id])
+        for trip in live:
+            is_at_exit = trip.seat and row_of(trip.seat) == self.flights[trip.flight_id].exit_row
+            assert not is_at_exit or self.age(traveller.id) >= EXIT_ROW_AGE
 
     def _check_seats(self, flight: Flight) -> None:
         """Strangers, seats left and bookings fill a plane exactly, and no seat is taken twice."""
@@ -332,10 +386,15 @@ def seat_names(rows: int) -> list[str]:
     return [f"{row}{letter}" for row in range(1, rows + 1) for letter in SEATS]
 
 
+def row_of(seat: str) -> int:
+    """The row of a seat: 3 for "3C"."""
+    return int(seat[:-1])
+
+
 def worth(points: int) -> Decimal:
     """What loyalty points are worth; 100 of them are worth 1."""
     return money(Decimal(points) / 100)
 
 
 about = "Flights, hotel rooms, bookings, itineraries, travellers and loyalty points of one account."
-server = Server("travel_booking", Desk, category="travel", about=about)
+server = Server("travel_booking", Desk, category="travel", about=about, version=2)
