@@ -6,13 +6,14 @@ both wrong. Slots and quotations are masked first: their words are not the write
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import cache
 
 from provegym import servers
 from provegym.teacher.ask import Ask, Wish, wishes
 from provegym.teacher.vocabulary import (
     content_words,
+    courtesies,
     english,
     lists,
     order_verbs,
@@ -26,6 +27,8 @@ MASK = "\ue000"
 UNKNOWN = 0.5
 FEW = 2
 ASKED = r"\b(?:could|can|would|will|want|need|like) you (?:to |please |kindly )*(\w+)"
+REPORTS = re.compile(r"\b(?:said|says|say|wrote|told|heard|quot\w+)$")
+POINTS = re.compile(r"\b(?:you|your|yours|this|everything|above|whole thing|assistant)\b")
 CUES = {
     "negations": "it negates something, where the plan does not",
     "reversals": "it turns the request round, or only talks about it",
@@ -46,7 +49,10 @@ def complaints(text: str, kept: Sequence[str], ask: Ask) -> Iterator[tuple[str, 
         yield "most of its words are not plain English", " ".join(unknown)
     if not ask.is_answer:
         yield from _lost_wishes(rest, plain, ask)
-    for clause in foreign_orders(rest, plain, ask):
+    own = {word for wish in wishes(ask) for word in _content(wish, ask)} | stems(plain)
+    for part in foreign_parts(rest, own):
+        yield "it says something about the request, or to the assistant, that is not in it", part
+    for clause in foreign_orders(rest, own):
         yield "it asks for something that the plan does not have", clause
 
 
@@ -99,9 +105,16 @@ def _lost_wishes(rest: str, plain: str, ask: Ask) -> Iterator[tuple[str, str]]:
             others = [other for other in wanted if other.tools != wish.tools]
             own -= {word for other in others for word in _content(other, ask)}
         else:
-            own |= planned | (_verbs() if wish.writes else set())
-        if planned & own and not said & own:
+            own |= planned
+        near = stems(_beside_slots(rest)) & _verbs() if wish.writes and wish.arguments else set()
+        if planned & own and not said & own and not near:
             yield "it lacks the words of a request", _purpose(wish, ask)
+
+
+def _beside_slots(rest: str) -> str:
+    """The sentences that hold a slot; the whole text if there is none."""
+    parts = [part for part in re.split(r"[.!?\n]+", rest) if MASK in part]
+    return " ".join(parts) or rest
 
 
 def _content(wish: Wish, ask: Ask) -> set[str]:
@@ -118,12 +131,32 @@ def _verbs() -> frozenset[str]:
     return frozenset(map(stem, order_verbs()))
 
 
-def foreign_orders(rest: str, plain: str, ask: Ask) -> Iterator[str]:
+def foreign_parts(rest: str, own: Set[str]) -> Iterator[str]:
+    """Parts without a word of the request that introduce it, point at it or address the assistant.
+
+    Such a part can turn any request round: "I would hate this: …". Courtesies are no such parts.
+    """
+    for sentence in re.split(r"[.!?\n]+", rest):
+        *introductions, last = re.split(r":(?=\s)", sentence)
+        for part in introductions:
+            if not _has_request(part, own) and (REPORTS.search(part) or not _is_polite(part)):
+                yield part.strip()
+        if POINTS.search(last) and not _has_request(last, own) and not _is_polite(last):
+            yield last.strip()
+
+
+def _has_request(part: str, own: Set[str]) -> bool:
+    return MASK in part or bool(stems(part) & own)
+
+
+def _is_polite(part: str) -> bool:
+    return stems(part) <= courtesies()
+
+
+def foreign_orders(rest: str, own: Set[str]) -> Iterator[str]:
     """Clauses that order something and share no word with the request."""
-    own = {word for wish in wishes(ask) for word in _content(wish, ask)} | stems(plain)
     for clause in re.split(r"[.!?;:\n]+|,? (?:and|then|also),? ", rest):
-        verb = _ordered(clause)
-        if verb and MASK not in clause and stem(verb) not in own and not stems(clause) & own:
+        if _ordered(clause) and not _has_request(clause, own):
             yield clause.strip()
 
 

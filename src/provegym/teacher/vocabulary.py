@@ -17,6 +17,7 @@ from provegym.kernel import AnyServer
 SHORTEST = 3
 LONGEST = 6
 SUFFIXES = ("ation", "ment", "ing", "ion", "ed", "er", "al", "ly", "e", "y")
+PLACES = ("first", "later", "answer", "closers")
 LISTS = ("personas", "smalltalk", "replies", "words")
 
 
@@ -65,6 +66,14 @@ def function_words() -> frozenset[str]:
 def order_verbs() -> frozenset[str]:
     """The verbs that an imperative begins with, from personas.toml."""
     return frozenset(_table("personas")["orders"]["verbs"])
+
+
+@cache
+def courtesies() -> frozenset[str]:
+    """The stems of the courtesies and asides that personas put before and after a request."""
+    personas = _table("personas").values()
+    framing = [each for persona in personas for place in PLACES for each in persona.get(place, ())]
+    return frozenset(stems(" ".join(framing)))
 
 
 def content_words(server: AnyServer, tool: str) -> frozenset[str]:
