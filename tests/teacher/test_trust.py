@@ -1,6 +1,6 @@
 """The teacher with models that change what they are asked to say, and with honest ones.
 
-The phrasings were written before the filters, and the filters were not tuned to them.
+The rewrites and the hostile frames were written before the filters, the courtesies after them.
 """
 
 import json

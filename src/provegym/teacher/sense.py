@@ -51,7 +51,7 @@ def complaints(text: str, kept: Sequence[str], ask: Ask) -> Iterator[tuple[str, 
         yield from _lost_wishes(rest, plain, ask)
     own = {word for wish in wishes(ask) for word in _content(wish, ask)} | stems(plain)
     for part in foreign_parts(rest, own):
-        yield "it says something about the request, or to the assistant, that is not in it", part
+        yield "a part is about the request or for the assistant, and asks for nothing planned", part
     for clause in foreign_orders(rest, own):
         yield "it asks for something that the plan does not have", clause
 
