@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path as File
 from types import SimpleNamespace
 from typing import Any
@@ -13,26 +14,30 @@ from msgspec.structs import replace as put
 
 from provegym.models.dialects import openai
 from provegym.models.endpoint import Endpoint, EndpointConfig
-from provegym.players.scripted import Script, oracle
+from provegym.players.scripted import oracle
+from provegym.rollout import run_now
 from provegym.servers import load
+from provegym.teacher.ask import Ask
+from provegym.teacher.messages import data, opening, prompt
+from provegym.teacher.readback import OTHER_CALLS, OTHER_VALUES, UNREADABLE
 from provegym.teacher.teacher import (
     BROKEN,
     LLM,
     NO_ANSWER,
-    NO_TRANSCRIPT,
     NO_WORDS,
+    NOT_ASKED,
+    NOT_PLAYED,
     PATIENCE,
+    VETOED,
     TeacherError,
-    data,
-    opening,
-    prompt,
     teach,
     teach_all,
 )
-from provegym.teacher.wording import Ask, kept, objections, withheld
+from provegym.teacher.wording import kept, objections, withheld
 from provegym.toolbox import Toolbox
 from provegym.trace import Claim, Example, Path, Provenance, line, read
 from provegym.verify import verify
+from teacher.actors import answer, blocks, calls_of, role
 from teacher.fake_endpoint import TOKENS, Answer, Body, Failure, fake_model, in_turn
 
 DATA = File(__file__).parents[1] / "data"
@@ -53,31 +58,49 @@ def planned(**more: Any) -> Example:
 
 
 def asks_for_words(body: Body) -> bool:
-    """Whether a request is for a user's words rather than for the assistant's next message."""
-    return "tools" not in body
+    """Whether a request is for a user's words."""
+    return role(body) == "writer"
 
 
-def blocks(body: Body) -> list[str]:
-    """The blocks of data in a request."""
-    text = body["messages"][1]["content"]
-    return [found[1] for found in re.findall(r"(`{3,})data\n(.*?)\n\1", text, re.DOTALL)]
+def assistant(of: Example, body: Body) -> Answer:
+    """The next message of an assistant that makes the right calls."""
+    script, messages = oracle(of), body["messages"]
+    for at, message in enumerate(messages):
+        if message["role"] == "assistant":
+            run_now(script.reply(messages[:at], []))
+    return openai.message(run_now(script.reply(messages, [])))
 
 
-def assistant(script: Script, body: Body) -> Answer:
-    """The next message of a script, as an endpoint gives it."""
-    coroutine = script.reply(body["messages"], body["tools"])
-    try:
-        coroutine.send(None)
-    except StopIteration as done:
-        return openai.message(done.value)
-    raise AssertionError("a script does not wait")
+def well_read(body: Body) -> Answer:
+    """The answer of a reader that understands every text as the plan does."""
+    before, text = blocks(body)[2:]
+    ask = Ask(planned(), 0 if before == "(nothing)" else 1, (before,))
+    return answer(calls_of(ask, text))
 
 
-def good(body: Body, script: Script | None = None) -> Answer:
-    """A model that does everything right, if it has a script to play from."""
-    if asks_for_words(body):
-        return FIRST if "Please pay Harbour" in body["messages"][1]["content"] else SECOND
-    return assistant(script, body) if script else "Done."
+def fitting(body: Body) -> Answer:
+    """Good words for each turn."""
+    return FIRST if "Please pay Harbour" in body["messages"][1]["content"] else SECOND
+
+
+def good(
+    body: Body,
+    *,
+    words: Callable[[Body], Answer] = fitting,
+    read: Callable[[Body], Answer] = well_read,
+    plays: bool = True,
+) -> Answer:
+    """A model that does everything right, but for what is given."""
+    if role(body) == "writer":
+        return words(body)
+    if role(body) == "reader":
+        return read(body)
+    return assistant(planned(), body) if plays else "Done."
+
+
+def saying(*answers: Answer) -> Callable[[Body], Answer]:
+    """A good model that says these words, one after the other."""
+    return partial(good, words=in_turn(*answers))
 
 
 def learn(
@@ -105,8 +128,7 @@ def connect(url: str, *, tries: int = 3, retries: int = 1, timeout: float = 5) -
 
 @pytest.mark.parametrize("rephrase", [True, False])
 def test_good_words_and_a_good_rollout_are_kept(rephrase: bool) -> None:
-    script = oracle(planned())
-    taught, amiss, teacher, seen = learn(lambda b: good(b, script), planned(), rephrase=rephrase)
+    taught, amiss, teacher, seen = learn(good, planned(), rephrase=rephrase)
     assert taught is not None
     assert amiss == ""
     assert [turn.text for turn in taught.turns] == [FIRST, SECOND]
@@ -124,45 +146,41 @@ def test_good_words_and_a_good_rollout_are_kept(rephrase: bool) -> None:
 
 def test_the_assistant_is_told_how_to_work() -> None:
     *_, seen = learn(good, planned())
-    played = [body for body in seen if not asks_for_words(body)]
+    played = [body for body in seen if role(body) == "assistant"]
     assert played[0]["messages"][0]["content"].endswith(prompt("assistant"))
     assert played[0]["tools"]
 
 
-def test_an_example_whose_rollouts_fail_is_kept_without_a_transcript() -> None:
+def test_an_example_whose_rollouts_fail_is_dropped() -> None:
     before = planned(transcript=({"role": "user", "content": "in the old words"},))
-    taught, amiss, teacher, _ = learn(good, before)
-    assert taught is not None
-    assert amiss == NO_TRANSCRIPT
-    assert not taught.provenance.transcript
-    assert teacher.refused == {"the rollout did not do what was asked": 3}
+    taught, amiss, teacher, _ = learn(partial(good, plays=False), before)
+    assert (taught, amiss) == (None, NOT_PLAYED)
+    assert teacher.refused == {NOT_ASKED: 3}
 
 
-def test_a_rollout_that_does_the_wrong_thing_is_no_transcript() -> None:
+def test_a_rollout_that_does_the_wrong_thing_is_no_success() -> None:
     wrong = planned()
     steps = list(wrong.paths[0].steps)
     steps[2] = put(steps[2], arguments={**steps[2].arguments, "amount": 25})
     wrong = put(wrong, paths=(put(wrong.paths[0], steps=tuple(steps)),))
-    scripts = {"now": oracle(wrong)}
-    _, amiss, *_ = learn(lambda b: good(b, scripts["now"]), planned(), tries=1)
-    assert amiss == NO_TRANSCRIPT
+
+    def careless(body: Body) -> Answer:
+        return assistant(wrong, body) if role(body) == "assistant" else good(body)
+
+    assert learn(careless, planned(), tries=1)[:2] == (None, NOT_PLAYED)
 
 
-def test_a_rollout_without_last_words_is_no_transcript() -> None:
-    script = oracle(planned())
-
+def test_a_rollout_without_last_words_is_no_success() -> None:
     def silent(body: Body) -> Answer:
-        answer = good(body, script)
-        return "" if answer == {"role": "assistant", "content": "Done."} else answer
+        said = good(body)
+        return "" if said == {"role": "assistant", "content": "Done."} else said
 
-    assert learn(silent, planned(), tries=1)[1] == NO_TRANSCRIPT
+    assert learn(silent, planned(), tries=1)[:2] == (None, NOT_PLAYED)
 
 
 def test_words_that_do_not_fit_are_asked_for_again_with_the_objection() -> None:
-    wanting = in_turn("Pay Harbour Energy 20.", "", '{"text": "Pay it"}', FIRST, SECOND)
-    taught, _, teacher, seen = learn(
-        lambda b: wanting(b) if asks_for_words(b) else "Done.", planned(), tries=4
-    )
+    answers = ("Pay Harbour Energy 20.", "", '{"text": "Pay it"}', FIRST, SECOND)
+    taught, _, teacher, seen = learn(saying(*answers), planned(), tries=4)
     assert taught is not None
     assert taught.turns[0].text == FIRST
     told = seen[1]["messages"]
@@ -170,7 +188,95 @@ def test_words_that_do_not_fit_are_asked_for_again_with_the_objection() -> None:
     assert "```data\nFreelance Account\n```" in told[-1]["content"]
     assert "it says nothing" in seen[2]["messages"][-1]["content"]
     assert "JSON" in seen[3]["messages"][-1]["content"]
-    assert teacher.refused["it does not hold this, letter by letter"] == 4
+    assert teacher.refused["it does not hold this, letter by letter"] == 2
+
+
+BACK = [{"tool": "pay_payee", "arguments": {"payee_id": "Harbour Energy", "amount": 20}}]
+MISREAD: list[tuple[Answer, str]] = [
+    ("I cannot tell.", UNREADABLE),
+    ("[3]", UNREADABLE),
+    ('[{"arguments": {}}]', UNREADABLE),
+    ("[]", OTHER_CALLS),
+    (answer([*BACK, *BACK]), OTHER_CALLS),
+    (answer([{**BACK[0], "tool": "transfer_funds"}]), OTHER_CALLS),
+    (answer(BACK), OTHER_VALUES),
+]
+
+
+@pytest.mark.parametrize(("back", "why"), MISREAD)
+def test_a_text_that_is_read_back_otherwise_is_refused(back: Answer, why: str) -> None:
+    taught, amiss, teacher, _ = learn(partial(good, read=lambda _: back), planned())
+    assert (taught, amiss) == (None, NO_WORDS)
+    assert teacher.refused == {why: 3}
+
+
+@pytest.mark.parametrize(
+    ("account", "payee", "amount", "agrees"),
+    [
+        ("Freelance Account", "Harbour Energy", 20, True),
+        ("my freelance account", "harbour energy", "20", True),
+        ("Harbour Energy", "Freelance Account", 20, False),
+        ("Main Account", "Harbour Energy", 20, False),
+        ("Freelance Account", "Harbour Energy", 200, False),
+    ],
+)
+def test_what_is_read_back_is_compared_by_value_and_name(
+    account: str, payee: str, amount: object, agrees: bool
+) -> None:
+    arguments = {"account_id": account, "payee_id": payee, "amount": amount}
+
+    def reader(body: Body) -> Answer:
+        calls = [{"tool": "pay_payee", "arguments": arguments}]
+        return answer(calls) if blocks(body)[-1] == FIRST else well_read(body)
+
+    taught, _, _, seen = learn(partial(good, read=reader), planned(), tries=1)
+    assert (taught is not None) == agrees
+    asked = next(body for body in seen if role(body) == "reader")
+    assert not re.search(r"\b(acc|pay)_\d+", blocks(asked)[-1])
+
+
+def test_a_reader_may_answer_with_tool_calls() -> None:
+    def reader(body: Body) -> Answer:
+        function = json.loads(str(well_read(body))[8:-4])[0]
+        arguments = json.dumps(function["arguments"])
+        call = {"id": "x", "type": "function", "function": {"name": function["tool"]}}
+        call["function"]["arguments"] = arguments
+        return {"content": None, "tool_calls": [call]}
+
+    assert learn(partial(good, read=reader), planned())[1] == ""
+
+
+def test_a_senseless_plan_is_vetoed() -> None:
+    taught, amiss, teacher, seen = learn(saying("VETO: nobody pays a stranger"), planned())
+    assert (taught, amiss) == (None, VETOED)
+    assert teacher.vetoes == {"banking/pay-and-freeze": "nobody pays a stranger"}
+    assert len(seen) == 1
+
+
+def named() -> tuple[Example, str, str]:
+    """The example with a card that is called by its name, and two unique names of it."""
+    card = next(step for step in example().paths[0].steps if step.tool == "set_card_status")
+    things = Ask(example(), 1).survey.things[card.arguments["card_id"]]
+    ours = next(name for name in things.names if "ending in 6289" in name)
+    other = next(name for name in things.names if name != ours and "6289" in name)
+    made = Provenance(
+        made="offline", slots=(SLOTS[0], (ours, "frozen")), names=((), ((ours, things.key),))
+    )
+    return put(example(), provenance=made), ours, other
+
+
+def test_a_thing_may_be_called_by_another_name_that_is_its_own() -> None:
+    plan, ours, other = named()
+    text = f"Lovely. Please set {other} to frozen as well."
+    taught, amiss, _, seen = learn(saying(FIRST, text), plan)
+    assert (taught is not None, amiss) == (True, "")
+    assert taught is not None
+    assert taught.provenance.slots[1] == (other, "frozen")
+    assert taught.provenance.names[1][0][0] == other
+    assert verify(taught) == []
+    second = [body for body in seen if asks_for_words(body)][1]
+    assert f"{ours} | {other}" in second["messages"][1]["content"]
+    assert learn(saying(FIRST, text.replace(other, "my travel card")), plan)[1] == NO_WORDS
 
 
 def test_a_model_that_never_finds_the_words_costs_its_tries_and_no_more() -> None:
@@ -189,8 +295,8 @@ def test_a_call_is_no_words() -> None:
 
 def test_words_that_pass_and_prove_nothing_are_dropped() -> None:
     loose = put(planned(), provenance=Provenance(made="offline", slots=((), ())))
-    answer = in_turn("Pay somebody something, please.", "And do the card as well, will you?")
-    assert learn(answer, loose)[:2] == (None, BROKEN)
+    vague = saying("Pay somebody something, please.", "And set the card as well, will you?")
+    assert learn(vague, loose)[:2] == (None, BROKEN)
 
 
 BAD: list[tuple[str, str]] = [
@@ -228,8 +334,8 @@ def test_what_a_user_would_not_say_is_refused(text: str, says: str) -> None:
     "text",
     [
         FIRST,
-        "20 to Harbour Energy, from Freelance Account.",
-        "pay Harbour Energy 20 - freelance account? No: Freelance Account!",
+        "send 20 to Harbour Energy, from Freelance Account.",
+        "pay Harbour Energy 20 - freelance account? Yes, Freelance Account!",
         "Good morning!\n\nHarbour Energy is to get 20 from the Freelance Account. Thank you.",
     ],
 )
@@ -239,7 +345,9 @@ def test_what_a_user_would_say_is_not(text: str) -> None:
 
 def test_a_code_that_the_plan_has_people_quote_may_be_said() -> None:
     quoted = put(example(), turns=(put(example().turns[0], text="What happened to trx_61713?"),))
-    assert list(objections("Any news about trx_61713, please?", Ask(quoted, 0))) == []
+    assert (
+        list(objections("Tell me what has happened with trx_61713, please.", Ask(quoted, 0))) == []
+    )
 
 
 def test_a_tool_may_be_called_as_people_talk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,15 +399,14 @@ def test_what_a_turn_leaves_open_is_not_given_away() -> None:
 
 
 def test_quotation_marks_and_hard_blanks_are_taken_off() -> None:
-    answer = in_turn(f'"{FIRST}"', f"“{SECOND}”".replace(" ", "\u00a0"))
-    taught, *_ = learn(lambda b: answer(b) if asks_for_words(b) else "Done.", planned())
+    quoted = saying(f'"{FIRST}"', f"“{SECOND}”".replace(" ", "\u00a0"))
+    taught, *_ = learn(quoted, planned())
     assert taught is not None
     assert [turn.text for turn in taught.turns] == [FIRST, SECOND]
 
 
 def test_thoughts_are_not_words() -> None:
-    thinking = in_turn(f"<think>pay_payee, I guess</think>{FIRST}", SECOND)
-    taught, *_ = learn(lambda b: thinking(b) if asks_for_words(b) else "Done.", planned())
+    taught, *_ = learn(saying(f"<think>pay_payee, I guess</think>{FIRST}", SECOND), planned())
     assert taught is not None
     assert taught.turns[0].text == FIRST
 
@@ -317,10 +424,11 @@ def test_the_plan_names_goals_and_values_but_no_tool_no_id_and_no_lookup() -> No
     assert tools["list_payees"].description not in text
 
 
-def test_a_later_turn_knows_what_was_said() -> None:
+def test_a_later_turn_knows_what_was_said_and_replied() -> None:
     *_, seen = learn(good, planned(), rephrase=False)
-    second = [body for body in seen if asks_for_words(body)][1]
-    assert FIRST in blocks(second)
+    before = blocks([body for body in seen if asks_for_words(body)][1])[1]
+    assert before.startswith(f"Person: {FIRST}\nAssistant: ")
+    assert "Harbour Energy" in before.partition("Assistant: ")[2]
 
 
 def test_what_a_hidden_tool_is_for_is_told_in_its_turn_alone() -> None:
@@ -373,11 +481,8 @@ def test_text_of_others_stays_inside_its_block() -> None:
     ],
 )
 def test_passing_trouble_is_sat_out(trouble: Answer) -> None:
-    answers = in_turn(trouble, FIRST, SECOND)
     patience = 1.5 if isinstance(trouble, Failure) and trouble.wait else 30.0
-    taught, *_ = learn(
-        lambda b: answers(b) if asks_for_words(b) else "Done.", planned(), timeout=patience
-    )
+    taught, *_ = learn(saying(trouble, FIRST, SECOND), planned(), timeout=patience)
     assert taught is not None
 
 
@@ -386,24 +491,22 @@ def test_passing_trouble_is_sat_out(trouble: Answer) -> None:
     [Failure(500), Failure(429), Failure(504, wait=0.3), b"[]", b"", {"content": 5}, b'{"a": NaN}'],
 )
 def test_lasting_trouble_drops_the_example(trouble: Answer) -> None:
-    answers = in_turn(FIRST, trouble)
-    assert learn(answers, planned(), timeout=0.2)[:2] == (None, NO_ANSWER)
+    assert learn(saying(FIRST, trouble), planned(), timeout=0.2)[:2] == (None, NO_ANSWER)
 
 
-def test_trouble_while_playing_costs_the_transcript_alone() -> None:
-    taught, amiss, teacher, seen = learn(
-        lambda b: good(b) if asks_for_words(b) else Failure(500), planned()
+@pytest.mark.parametrize("who", ["reader", "assistant"])
+def test_trouble_while_reading_or_playing_is_no_answer(who: str) -> None:
+    taught, amiss, teacher, _ = learn(
+        lambda b: Failure(500) if role(b) == who else good(b), planned()
     )
-    assert taught is not None
-    assert amiss == NO_TRANSCRIPT
-    assert len(seen) == 4
-    assert "status 500" in next(iter(teacher.refused))
+    assert (taught, amiss) == (None, NO_ANSWER)
+    assert not teacher.refused
 
 
-@pytest.mark.parametrize("answer", [Failure(401), Failure(404), Failure(500), b"no json"])
-def test_an_endpoint_that_never_answers_is_one_sentence(answer: Answer) -> None:
+@pytest.mark.parametrize("trouble", [Failure(401), Failure(404), Failure(500), b"no json"])
+def test_an_endpoint_that_never_answers_is_one_sentence(trouble: Answer) -> None:
     with pytest.raises(TeacherError, match=r"^the teacher does not answer: http.*run the same"):
-        learn(lambda _: answer, planned())
+        learn(lambda _: trouble, planned())
 
 
 def test_nobody_there_is_one_sentence() -> None:
@@ -449,14 +552,14 @@ def test_one_that_fails_does_not_end_the_others() -> None:
     assert problem is None
     reasons = [amiss for _, amiss in results]
     assert reasons.count(NO_ANSWER) > PATIENCE
-    assert {NO_ANSWER, NO_TRANSCRIPT} == set(reasons)
+    assert {NO_ANSWER, ""} == set(reasons)
 
 
 def test_an_endpoint_that_falls_silent_ends_the_run_and_loses_nothing_before() -> None:
     served = iter(range(1_000))
 
     def dying(body: Body) -> Answer:
-        return good(body) if next(served) < 30 else Failure(500)
+        return good(body) if next(served) < 40 else Failure(500)
 
     with fake_model(dying) as model:
         results, problem = anyio.run(collect, model.url, many(60), 1)
@@ -464,7 +567,7 @@ def test_an_endpoint_that_falls_silent_ends_the_run_and_loses_nothing_before() -
     assert isinstance(problem, TeacherError)
     assert "status 500" in str(problem)
     assert sum(taught is not None for taught, _ in results) >= 3
-    assert asked == 30 + PATIENCE
+    assert asked == 40 + PATIENCE
 
 
 def test_whoever_stops_listening_stops_the_teaching() -> None:
@@ -481,6 +584,6 @@ def test_whoever_stops_listening_stops_the_teaching() -> None:
 
 
 def test_every_prompt_is_shipped() -> None:
-    names = ("writer", "plan", "rephrase", "objection", "assistant", "manners")
+    names = ("writer", "plan", "rephrase", "objection", "reader", "read", "assistant", "manners")
     folder = File(prompt.__code__.co_filename).parent / "prompts"
     assert sorted(file.stem for file in folder.glob("*.md")) == sorted(names)

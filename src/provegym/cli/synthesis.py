@@ -97,5 +97,8 @@ def _teach(lessons: "Lessons") -> None:
     from provegym.teacher.lessons import Classroom
 
     with progress_bar() as bar:
-        counts = asyncio.run(Classroom(lessons, bar).hold())
+        classroom = Classroom(lessons, bar)
+        counts = asyncio.run(classroom.hold())
     print("lessons: " + ", ".join(f"{count} {what}" for what, count in counts.most_common()))
+    for why, count in classroom.teacher.refused.most_common():
+        print(f"refused {count} times: {why}")

@@ -36,12 +36,17 @@ class Lessons:
 
 
 class LessonProgress(msgspec.Struct, frozen=True):
-    """A checkpoint: for each shard, how many plans were done and how many bytes were written."""
+    """A checkpoint: for each shard, how many plans were done and how many bytes were written.
+
+    `refused` counts why texts were refused. `vetoes` are the reasons of vetoes, by example id.
+    """
 
     model: str
     rephrase: bool
     shards: dict[str, tuple[int, int]]
     counts: dict[str, int]
+    refused: dict[str, int] = {}
+    vetoes: dict[str, str] = {}
 
 
 class Classroom:
@@ -96,7 +101,14 @@ class Classroom:
     def _save(self) -> None:
         lessons = self.lessons
         counts = {why: count for why, count in self.counts.items() if why != NO_ANSWER}
-        written = LessonProgress(lessons.model, lessons.rephrase, self.shards, counts)
+        written = LessonProgress(
+            model=lessons.model,
+            rephrase=lessons.rephrase,
+            shards=self.shards,
+            counts=counts,
+            refused=dict(self.teacher.refused),
+            vetoes=self.teacher.vetoes,
+        )
         write_atomically(self.state, msgspec.json.encode(written))
 
     def _resume(self) -> None:
@@ -112,6 +124,7 @@ class Classroom:
                 f"{' (rephrased)' if written.rephrase else ''}; choose another folder"
             )
         self.shards, self.counts = dict(written.shards), Counter(written.counts)
+        self.teacher.refused, self.teacher.vetoes = Counter(written.refused), dict(written.vetoes)
 
 
 def _after(shard: Path, taken: int) -> Iterator[Example]:

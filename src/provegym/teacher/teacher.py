@@ -1,81 +1,105 @@
 """The teacher: an LLM that writes the user's turns of a planned conversation and plays it.
 
-The plan is verified before; the model only writes its words. Every text is checked against the
-plan. A text that does not fit is requested again, with the objections. The finished example is
-verified again before it is kept.
+The plan is verified before; the model only writes its words. Every text is checked offline, then
+read back into calls by the model (back-translation) and compared with the plan. A text that does
+not fit is requested again, with the objections. The finished example is verified again, and kept
+only if the model then plays it successfully.
 """
 
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
-from importlib.resources import files
-from typing import Protocol
+from functools import partial
+from typing import NamedTuple
 
 from msgspec.structs import replace as put
 
-from provegym import servers
-from provegym.language.values import is_said, leaves
+from provegym.corpus.transcript import play_gold
+from provegym.language.values import fold
 from provegym.models.endpoint import Endpoint, EndpointError
 from provegym.rewards.success import succeeded
 from provegym.rollout import in_order, play
-from provegym.teacher.wording import Ask, Objection, kept, objections
-from provegym.trace import Example, Json, Reply, Rollout, literals
+from provegym.teacher.ask import Ask
+from provegym.teacher.messages import objecting, opening, prompt, reading
+from provegym.teacher.readback import UNREADABLE, disagreement, parse
+from provegym.teacher.wording import Objection, objections, references
+from provegym.trace import Example, Json, Reply, Rollout
 from provegym.verify import verify
 from provegym.verify.complete import complete
+from provegym.verify.replay import replay
 
 NO_ANSWER = "the teacher gave no answer"
 NO_WORDS = "the teacher found no fitting words"
+VETOED = "the teacher vetoed the plan"
 BROKEN = "breaks the contract in the teacher's words"
-NO_TRANSCRIPT = "kept without a transcript"
+NOT_ASKED = "the rollout did not do what was asked"
+NOT_PLAYED = "no rollout of the teacher did what was asked"
 
 PATIENCE = 10
 MOST_ECHOED = 2_000
+MOST_REASON = 200
+VETO = re.compile(r"VETO:\s*(.*)")
 
 
 class TeacherError(Exception):
     """The teacher does not work; the message says why and what to do."""
 
 
-class Teacher(Protocol):
-    """The interface of a teacher: writes user turns and plays the assistant."""
+class Veto(Exception):
+    """The model finds a plan senseless; the message is its reason."""
 
-    async def words(self, ask: Ask) -> str | None:
-        """The text of a user turn; None if no text fits."""
 
-    async def transcript(self, example: Example) -> tuple[Json, ...] | None:
-        """The chat messages of a successful rollout of an example; None if it fails."""
+class Wording(NamedTuple):
+    """The text of a turn, and for each phrase that must be kept the form that the text has."""
+
+    text: str
+    forms: dict[str, str]
 
 
 @dataclass
 class LLM:
-    """A teacher that uses an LLM endpoint; it counts its tokens and the refused texts."""
+    """A teacher that uses an LLM endpoint. It counts its tokens and why texts were refused.
+
+    `vetoes` are the reasons for its vetoes, by example id.
+    """
 
     endpoint: Endpoint
     tries: int = 3
     spent: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+    vetoes: dict[str, str] = field(default_factory=dict)
     _heard: bool = field(default=False, init=False)
     _silent: int = field(default=0, init=False)
     _trouble: str = field(default="", init=False)
 
-    async def words(self, ask: Ask) -> str | None:
-        """The text of a user turn, requested again with the objections while there are any."""
+    async def words(self, ask: Ask) -> Wording | None:
+        """The text of a user turn, requested again with the objections while there are any.
+
+        None if no text fits. Raises Veto if the model finds the plan senseless.
+        """
         messages = opening(ask)
         for _ in range(self.tries):
             reply = await self.say(ask.example.id, messages, [])
             text = "" if reply.calls else tidy(reply.text)
-            found = list(objections(text, ask))
+            if veto := VETO.match(text):
+                raise Veto(veto[1][:MOST_REASON])
+            found = list(objections(text, ask)) or await self.misread(text, ask)
             if not found:
-                return text
-            self.refused.update(objection.kind for objection in found)
-            told = prompt("objection", objections="\n".join(map(_told, found)))
+                said = references(text, ask).items()
+                return Wording(text, {phrase: form for phrase, form in said if form is not None})
+            self.refused.update({objection.kind for objection in found})
             messages += [
                 {"role": "assistant", "content": text[:MOST_ECHOED] or "(nothing)"},
-                {"role": "user", "content": told},
+                {"role": "user", "content": objecting(found)},
             ]
         return None
+
+    async def misread(self, text: str, ask: Ask) -> list[Objection]:
+        """The objection to a text that, read back, asks for other calls than the plan."""
+        calls = parse(await self.say(ask.example.id, reading(text, ask), []))
+        problem = UNREADABLE if calls is None else disagreement(calls, text, ask)
+        return [Objection(problem)] if problem else []
 
     async def transcript(self, example: Example) -> tuple[Json, ...] | None:
         """The messages of the first successful rollout of a few; None if all fail."""
@@ -83,9 +107,9 @@ class LLM:
             rollout = await play(example, TeacherAssistant(self, example.id), name=self.model)
             if is_whole(rollout) and succeeded(rollout):
                 return rollout.messages
-            self.refused[rollout.reason or "the rollout did not do what was asked"] += 1
             if rollout.ended == "policy_error":
-                break
+                raise EndpointError(rollout.reason)
+            self.refused[rollout.reason or NOT_ASKED] += 1
         return None
 
     @property
@@ -129,42 +153,79 @@ class TeacherAssistant:
 
 
 async def teach(example: Example, teacher: LLM, *, rephrase: bool) -> tuple[Example | None, str]:
-    """The example in the teacher's words, verified again, and a reason if something failed.
-
-    A dropped example is None with a reason. An example kept without a transcript has a reason too.
-    """
+    """The example in the teacher's words, verified again; or None, and why it is dropped."""
     try:
-        texts = await _all_words(example, teacher, rephrase=rephrase)
+        wordings = await _all_words(example, teacher, rephrase=rephrase)
+        if wordings is None:
+            return None, NO_WORDS
+        taught = complete(reworded(example, wordings))
+        if verify(taught):
+            return None, BROKEN
+        messages = await teacher.transcript(taught)
+    except Veto as veto:
+        teacher.vetoes[example.id] = str(veto)
+        return None, VETOED
     except EndpointError:
         teacher.check()
         return None, NO_ANSWER
-    if texts is None:
-        return None, NO_WORDS
-    turns = tuple(put(turn, text=text) for turn, text in zip(example.turns, texts, strict=True))
-    taught = complete(put(example, turns=turns))
-    if verify(taught):
-        return None, BROKEN
-    messages = await teacher.transcript(taught)
+    if messages is None:
+        return None, NOT_PLAYED
     made = put(
-        example.provenance,
+        taught.provenance,
         made="rephrased" if rephrase else "llm",
         model=teacher.model,
         tokens=teacher.spent[example.id],
-        transcript=messages or (),
+        transcript=messages,
     )
-    taught = put(taught, provenance=made)
-    return taught, "" if messages is not None else NO_TRANSCRIPT
+    return put(taught, provenance=made), ""
 
 
-async def _all_words(example: Example, teacher: Teacher, *, rephrase: bool) -> list[str] | None:
+async def _all_words(example: Example, teacher: LLM, *, rephrase: bool) -> list[Wording] | None:
     """The texts of all turns, in order, because each depends on those before it."""
-    texts: list[str] = []
+    wordings: list[Wording] = []
+    worlds, replies = replay(example, example.paths[0]).worlds, _replies(example)
     for number in range(len(example.turns)):
-        text = await teacher.words(Ask(example, number, tuple(texts), rephrase))
-        if text is None:
+        said = tuple(wording.text for wording in wordings)
+        ask = Ask(example, number, said, rephrase, tuple(replies[:number]), worlds[number])
+        wording = await teacher.words(ask)
+        if wording is None:
             return None
-        texts.append(text)
-    return texts
+        wordings.append(wording)
+    return wordings
+
+
+def _replies(example: Example) -> list[str]:
+    """What the assistant replies at the end of each turn, if it plays the plan."""
+    replies = [""] * len(example.turns)
+    turn = -1
+    for message in play_gold(example):
+        turn += message["role"] == "user"
+        if message["role"] == "assistant" and not message.get("tool_calls"):
+            replies[turn] = str(message["content"])
+    return replies
+
+
+def reworded(example: Example, wordings: Sequence[Wording]) -> Example:
+    """The example with other texts; where a thing has another name, slots and names say so."""
+    made, turns = example.provenance, zip(example.turns, wordings, strict=True)
+    slots = [
+        tuple(wording.forms.get(slot, slot) for slot in each)
+        for each, wording in zip(made.slots, wordings, strict=False)
+    ]
+    names = [
+        tuple((_renamed(phrase, wording), key) for phrase, key in each)
+        for each, wording in zip(made.names, wordings, strict=False)
+    ]
+    return put(
+        example,
+        turns=tuple(put(turn, text=wording.text) for turn, wording in turns),
+        provenance=put(made, slots=tuple(slots), names=tuple(names)),
+    )
+
+
+def _renamed(phrase: str, wording: Wording) -> str:
+    forms = {fold(kept): form for kept, form in wording.forms.items() if fold(form) != fold(kept)}
+    return forms.get(fold(phrase), phrase)
 
 
 def teach_all(
@@ -175,82 +236,6 @@ def teach_all(
     So a caller that was interrupted can resume after the last result.
     """
     return in_order(examples, partial(teach, teacher=teacher, rephrase=rephrase), concurrency)
-
-
-@cache
-def _file(name: str) -> str:
-    return files(__package__).joinpath("prompts", f"{name}.md").read_text("utf-8").strip()
-
-
-def prompt(name: str, **slots: str) -> str:
-    """A prompt with its slots filled. Text from a server must be wrapped by `data`."""
-    return _file(name).format(**slots)
-
-
-def manner(name: str) -> str:
-    """The description of a persona's style, or of an information level."""
-    return dict(line.split(": ", 1) for line in _file("manners").splitlines()).get(name, name)
-
-
-def data(text: str) -> str:
-    """Untrusted text in a fenced block whose fence is longer than any inside it."""
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}data\n{text or '(nothing)'}\n{fence}"
-
-
-def opening(ask: Ask) -> list[Json]:
-    """The messages that ask a model for the text of a turn."""
-    made = ask.example.provenance
-    slots = {
-        "manner": manner(made.persona or "plain"),
-        "level": manner(_level(ask)),
-        "said": data("\n".join(ask.said)),
-        "plain": data(ask.plain),
-        "kept": data("\n".join(kept(ask.example, ask.turn))),
-    }
-    if ask.rephrase:
-        wanted = prompt("rephrase", **slots)
-    else:
-        setting, goals = data(ask.example.system), data("\n".join(_goals(ask)))
-        wanted = prompt("plan", **slots, setting=setting, goals=goals)
-    return [{"role": "system", "content": prompt("writer")}, {"role": "user", "content": wanted}]
-
-
-def _level(ask: Ask) -> str:
-    levels = ask.example.provenance.levels
-    return levels[ask.turn] if ask.turn < len(levels) else "missing" if ask.asks else "complete"
-
-
-def _goals(ask: Ask) -> Iterator[str]:
-    """The descriptions of a turn's goals, with the values that the user says in it.
-
-    Lookups are left out, because a user does not ask for them. So are ids and missing values.
-    """
-    made = ask.example.provenance
-    turns = (ask.turn, ask.turn + 1) if ask.asks else (ask.turn,)
-    calls = [
-        (step.tool, literals(step.arguments))
-        for step in ask.example.paths[0].steps
-        if step.turn in turns and (step.writes or step.answers)
-    ]
-    for refused in (made.infeasible, made.unserved):
-        if refused is not None and refused.turn == ask.turn:
-            calls.append((refused.tool, refused.arguments))
-    if not calls and made.unserved is None and _level(ask) != "aside":
-        calls = [(tool, {}) for tool in made.would_serve]
-    for tool, arguments in calls:
-        yield servers.load(ask.example.server).tools[tool].description
-        for name, value in arguments.items():
-            said = [str(leaf) for leaf in leaves(value) if is_said(leaf, ask.plain)]
-            if said:
-                yield f"  {name.replace('_', ' ')}: {', '.join(said)}"
-
-
-def _told(objection: Objection) -> str:
-    return f"- {objection.kind}{':' if objection.part else '.'}" + (
-        f"\n{data(objection.part)}" if objection.part else ""
-    )
 
 
 def tidy(text: str) -> str:

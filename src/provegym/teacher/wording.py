@@ -1,7 +1,7 @@
 """Checks of a text that a model wrote for a planned user turn: lost, added and repeated content."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -10,6 +10,9 @@ from provegym import servers
 from provegym.kernel import Session
 from provegym.language.personas import capital
 from provegym.language.values import Scalar, is_said, leaves, normal, numbers, spoken_values
+from provegym.teacher import sense
+from provegym.teacher.ask import Ask
+from provegym.teacher.vocabulary import function_words, stem
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, literal, literals
 
@@ -24,25 +27,6 @@ ASSISTANT = re.compile(
     r"|\W*((new|next|rephrased|rewritten) )?(user|assistant|person|message|text|output)\W*:",
     re.IGNORECASE,
 )
-
-
-class Ask(NamedTuple):
-    """A request for the text of a user turn: the plan, and the texts of the turns before."""
-
-    example: Example
-    turn: int
-    said: tuple[str, ...] = ()
-    rephrase: bool = False
-
-    @property
-    def plain(self) -> str:
-        """The planned text of the turn."""
-        return self.example.turns[self.turn].text
-
-    @property
-    def asks(self) -> str | None:
-        """The argument that the turn leaves out."""
-        return self.example.turns[self.turn].asks
 
 
 class Objection(NamedTuple):
@@ -65,9 +49,32 @@ def objections(text: str, ask: Ask) -> Iterator[Objection]:
         yield Objection("it sounds like the assistant, or has a heading; only the person speaks")
     if not text.replace("\n", "").isprintable():
         yield Objection("it has characters that cannot be printed")
-    yield from _lost(text, ask)
-    yield from _added(text, ask)
+    said = references(text, ask)
+    yield from _lost(said)
+    yield from _added(text, said, ask)
     yield from _repeated(text, ask)
+    phrases = [*said, *filter(None, said.values())]
+    yield from (Objection(*found) for found in sense.complaints(text, phrases, ask))
+
+
+def references(text: str, ask: Ask) -> dict[str, str | None]:
+    """How a text says each phrase that must be kept; None if it does not.
+
+    A thing may be called by another name that means it alone in this world.
+    """
+    found: dict[str, str | None] = {}
+    for phrase in kept(ask.example, ask.turn):
+        forms = [phrase, *ask.other_names(phrase)]
+        found[phrase] = next((form for form in forms if holds(text, form)), None)
+    return found
+
+
+def holds(text: str, phrase: str) -> bool:
+    """Whether a text has a phrase letter by letter, but for a small or capital first letter."""
+    forms = [phrase, capital(phrase)]
+    if stem(phrase.split()[0].casefold()) in function_words():
+        forms.append(phrase[0].lower() + phrase[1:])
+    return any(form in text for form in forms) and is_said(phrase, text)
 
 
 def _is_json(text: str) -> bool:
@@ -80,17 +87,15 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _lost(text: str, ask: Ask) -> Iterator[Objection]:
-    """Phrases that are missing. They must be kept letter by letter, but for a first capital."""
-    for phrase in kept(ask.example, ask.turn):
-        forms = (phrase, capital(phrase))
-        if not any(form in text for form in forms) or not is_said(phrase, text):
+def _lost(said: Mapping[str, str | None]) -> Iterator[Objection]:
+    for phrase, form in said.items():
+        if form is None:
             yield Objection("it does not hold this, letter by letter", phrase)
 
 
-def _added(text: str, ask: Ask) -> Iterator[Objection]:
+def _added(text: str, said: Mapping[str, str | None], ask: Ask) -> Iterator[Objection]:
     """Content that the plan does not have: tools, ids, numbers, names, gaps, the missing value."""
-    plain = ask.plain
+    plain = " ".join([ask.plain, *filter(None, said.values())])
     for name in Toolbox.of(ask.example).tools:
         # A tool name that is a plain word ("search") may be said.
         if not (name.isalpha() and name.islower()) and is_said(name, text):
@@ -151,7 +156,10 @@ def withheld(ask: Ask) -> list[Scalar]:
         for leaf in leaves(literal(step.arguments.get(ask.asks)))
         if not isinstance(leaf, bool)
     ]
-    answer: list[Scalar] = [*kept(ask.example, ask.turn + 1), *values]
+    later = ask._replace(turn=ask.turn + 1)
+    phrases = kept(ask.example, later.turn)
+    names = [name for phrase in phrases for name in later.other_names(phrase)]
+    answer: list[Scalar] = [*phrases, *names, *values]
     return [value for value in dict.fromkeys(answer) if not is_said(value, ask.plain)]
 
 
