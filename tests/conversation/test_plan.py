@@ -253,7 +253,7 @@ def test_answers_are_where_their_pointers_lead(level: str) -> None:
         for pointer in goal.answers:
             found, told = point(value, pointer)
             assert found
-            assert isinstance(told, str | int | float)
+            assert isinstance(told, str | int | float | list)
             if pointer != "/total":
                 assert pointer.rpartition("/")[2] not in PAGING
                 assert not any(equal(told, leaf) for leaf in given)
@@ -267,7 +267,11 @@ def test_answers_are_what_the_question_speaks_of() -> None:
     assert answer_pointers(account, given, "what's the balance of it?") == ("/balance",)
     assert answer_pointers(account, given, "how is it going?") == ("/balance", "/currency")
     page = {"items": [account], "total": 1}
-    assert answer_pointers(page, given, "the balances?") == ("/total", "/items/0/balance")
+    assert answer_pointers(page, given, "the balances?") == ("/items/0/balance",)
+    assert answer_pointers(page, given, "how many are there?") == ("/total",)
+    many = {"items": [account] * 10, "total": 12}
+    shown = [f"/items/{at}/balance" for at in range(6)]
+    assert answer_pointers(many, given, "the balances?") == ("/total", *shown)
     assert answer_pointers({"items": [], "total": 0}, given, "?") == ()
     assert answer_pointers({"items": ["a"], "total": 1}, given, "?") == ()
     assert answer_pointers({"owner_id": "cus_1", "ok": True}, {}, "?") == ()
@@ -290,7 +294,7 @@ def test_a_key_shown_in_passing_is_neither_known_nor_to_be_looked_up() -> None:
 
 def test_what_nothing_leads_to_has_no_road() -> None:
     drawn = next(d for d in goals("banking", 0) if d.goal.tool == "close_account")
-    mute = drawn.goal.said._replace(text="Close it.", slots=())
+    mute = drawn.goal.said._replace(text="Close it.", slots=(), names=())
     goal = Goal(drawn.goal.tool, drawn.goal.arguments, mute, drawn.goal.unknown)
     assert drawn.planner.lookups(drawn.session, [goal], toolbox(drawn), ()) is None
 

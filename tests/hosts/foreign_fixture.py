@@ -52,7 +52,8 @@ TOOLS[1].input_schema["$defs"] = {"id": {"type": "string", "pattern": "^(box_\\p
 def tell(what: str) -> Any:
     """Answers of every sort."""
     if what == "environment":
-        return json.dumps(dict(os.environ))
+        kept = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+        return json.dumps(kept)
     if what == "long":
         return json.dumps([{"label": "x" * 40, "number": n} for n in range(400)])
     return {"picture": types.ImageContent(data="", mime_type="image/png"), "wrong": "Error: no"}[

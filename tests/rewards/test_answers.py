@@ -1,4 +1,4 @@
-"""What a reply says: values in any format, questions for the missing thing, deeds that were done."""
+"""What a reply says: values in any format, questions for what is missing, deeds."""
 
 from typing import Any
 

@@ -54,7 +54,9 @@ def test_only_a_call_that_ran_shows_what_is_not_tied_to_its_own_call() -> None:
     assert not shows(call, Evidence(facts=facts, tied=True))
     assert not shows(call, Evidence())
     assert not shows(call, None)
-    assert not shows(msgspec.structs.replace(call, checks=Checks(shown=True)), Evidence(facts=facts))
+    assert not shows(
+        msgspec.structs.replace(call, checks=Checks(shown=True)), Evidence(facts=facts)
+    )
 
 
 def test_an_empty_list_shows_nothing() -> None:

@@ -7,11 +7,13 @@ import msgspec
 import pytest
 
 from data.draft import Draft, Wanted, drafts, make
-from provegym.kernel import Change
+from provegym.kernel import Change, Session
 from provegym.players.scripted import oracle
+from provegym.rewards.evidence import holds
 from provegym.rewards.outcome import same_outcome
 from provegym.rewards.success import succeeded
 from provegym.rollout import play_script
+from provegym.servers import load
 from provegym.trace import (
     Alternative,
     Edge,
@@ -149,9 +151,14 @@ def test_where_one_must_ask_a_step_must_take_the_answer() -> None:
 
 def test_the_seeker_finds_a_road_only_where_the_record_says_whose_it_is() -> None:
     """Cards show account ids, but nobody could tell from them which account is meant."""
-    others = good("pay-and-freeze").paths[0].steps[0].alternatives
-    assert Alternative(tool="list_accounts", arguments={}) in others
-    assert not any(other.tool in ("list_cards", "search_transactions") for other in others)
+    example = good("pay-and-freeze")
+    evidence = example.paths[0].steps[0].evidence
+    assert evidence is not None
+    session = Session([load("banking")], example.seed)
+    assert holds(session.call("list_accounts", {}).text, evidence.facts)
+    for tool in ("list_cards", "search_transactions"):
+        assert "acc_" in session.call(tool, {}).text
+        assert not holds(session.call(tool, {}).text, evidence.facts)
 
 
 def basket(steps: list[tuple[str, dict[str, Any]]]) -> Example:

@@ -48,14 +48,14 @@ class Gold:
         if isinstance(item, ToolCall):
             outcome = self.session.call(item.name, msgspec.json.decode(item.arguments))
             if outcome.ok:
-                raise BadFile(f"{self.example.id}: {item.name} works, but must fail")
+                raise BadFile(self._problem(f"{item.name} works, but must fail"))
             self.calls.append(Call(turn=self.turn, message=0, tool=item.name, arguments={}))
             return item
         step = self.example.paths[0].steps[item]
         given = {n: resolve(v, self.calls, self.served)[1] for n, v in step.arguments.items()}
         outcome = self.session.call(step.tool, given)
         if not outcome.ok:
-            raise BadFile(f"{self.example.id}: {step.tool} fails: {outcome.text}")
+            raise BadFile(self._problem(f"{step.tool} fails: {outcome.text}"))
         self._remember(item, given, outcome)
         return tool_call(step.tool, given)
 
@@ -96,5 +96,8 @@ class Gold:
             return ""
         outcome = self.session.fork().call(wanted.tool, wanted.arguments)
         if outcome.ok:
-            raise BadFile(f"{self.example.id}: {wanted.tool} works, but must fail")
+            raise BadFile(self._problem(f"{wanted.tool} works, but must fail"))
         return str(outcome.value["message"])
+
+    def _problem(self, what: str) -> str:
+        return f"{self.example.id}: {what}; see `provegym verify`"

@@ -25,7 +25,7 @@ class Script:
 
     def __init__(self, example: Example, plan: Plan, path: int = 0, words: str = "") -> None:
         self.example = example
-        self.words = words
+        self.ending = words
         self.steps = example.paths[path].steps
         self.plan = [list(turn) for turn in plan]
         self.sent: list[int | None] = []
@@ -43,8 +43,8 @@ class Script:
 
     def _words(self, turn: int) -> str:
         asks = self.example.turns[turn].asks
-        if self.words:
-            return self.words
+        if self.ending:
+            return self.ending
         return f"Which {asks.replace('_', ' ')} do you have in mind?" if asks else NOTHING
 
     def _done(self, messages: Sequence[Json]) -> list[Call]:
