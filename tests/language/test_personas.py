@@ -169,6 +169,55 @@ def test_plain_is_sometimes_untouched() -> None:
     assert 30 < sum(said == text for text, said in pairs) < 150
 
 
+@pytest.mark.parametrize(
+    ("question", "clause"),
+    [
+        ("Where is X?", "where X is"),
+        ("Is X still locked?", "whether X is still locked"),
+        ("Are there any alerts on X?", "whether there are any alerts on X"),
+        ("Which coupons do I have?", "which coupons I have"),
+        ("Which rooms are there?", "which rooms there are"),
+        ("How much can I still spend from X?", None),
+        ("Who is coming to X, and have they answered?", None),
+        ("When does X open?", None),
+    ],
+)
+def test_a_question_turns_indirect_if_its_word_order_is_known(
+    question: str, clause: str | None
+) -> None:
+    said = [styled(question, "plain", ["X"], Random(seed)) for seed in range(100)]
+    rest = [text for text in said if question[:-1].lower() not in text.lower()]
+    assert bool(rest) == (clause is not None)
+    assert all(clause and clause in text for text in rest), rest
+
+
+def test_an_order_turns_into_a_question_only_if_it_is_short() -> None:
+    for text in ("Lock the gate, it's late.", "Lock the gate. It's late.", "Lock the gate: now."):
+        said = {styled(text, persona, [], Random(n)) for persona in SPOKEN for n in range(60)}
+        assert not [each for each in said if re.search(r"gate[^?]*\?", each)], said
+    said = {styled("Lock the gate.", "plain", [], Random(n)) for n in range(900)}
+    assert {"Could you lock the gate?", "I need you to lock the gate."} <= said
+
+
+@personas
+def test_nothing_polite_or_hurried_is_said_twice_or_against_itself(persona: str) -> None:
+    for text in ("Lock the gate right away, please.", "Thanks. Lock the gate now."):
+        for seed in range(300):
+            said = styled(text, persona, [], Random(seed), later=seed % 2 == 0).lower()
+            assert len(re.findall("thank|thx", said)) <= 1, said
+            assert said.count("please") <= 1, said
+            assert not re.search("no rush|no pressure|when you get|whenever", said), said
+
+
+def test_nobody_is_back_in_a_first_turn() -> None:
+    again = re.compile(r"(?i)\b(?:again|back|another|still|then|next|also)\b")
+    for persona in SPOKEN:
+        phrases = [*STYLE[persona]["first"], *STYLE[persona]["closers"]]
+        found = [phrase for phrase in phrases if again.search(phrase)]
+        assert set(found) <= {"And then I'm off!", "Then I can relax!", "I am still learning English.",
+                              "Still half asleep here, sorry!"}, found  # fmt: skip
+
+
 def test_nobody_has_a_persona_that_is_not_there() -> None:
     with pytest.raises(ValueError, match="no persona 'grumpy'; choose one of plain, terse"):
         styled("Hi.", "grumpy", [], Random(1))
