@@ -225,8 +225,9 @@ def _framed(
 
 
 def _fitting(phrases: Sequence[str], text: str, chance: Random) -> str:
-    """A random phrase that does not clash with a text: no second "thanks", no hurry twice."""
-    return next(p for p in chance.sample(phrases, len(phrases)) if not _clash(p, text))
+    """A random phrase that does not clash with a text, or any phrase if all of them clash."""
+    drawn = chance.sample(phrases, len(phrases))
+    return next((phrase for phrase in drawn if not _clash(phrase, text)), drawn[0])
 
 
 def _clash(phrase: str, text: str) -> bool:
