@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from provegym import servers
 from provegym.language.personas import PERSONAS, answer, draw, expand, styled, words
+from provegym.language.phrasing import vary
 
 PLACES = ("first", "later", "answer", "closers")
 SPOKEN = ("plain", "terse", "chatty", "formal", "non_native")
@@ -29,6 +30,14 @@ TRICKY = [
     "mr. x?",
 ]
 
+# Phrases with such a word that do not refer to an earlier turn.
+NOT_BEFORE = {
+    "And then I'm off!",
+    "Then I can relax!",
+    "I am still learning English.",
+    "Still half asleep here, sorry!",
+}
+
 personas = pytest.mark.parametrize("persona", PERSONAS)
 
 
@@ -42,7 +51,7 @@ STYLE = lists("personas")
 def asked(chance: Random) -> tuple[str, list[str]]:
     """A real way of asking with made-up values, and the values."""
     server = servers.asks(chance.choice(servers.names()))["asks"]
-    way = chance.choice(server[chance.choice(list(server))])
+    way = vary(chance.choice(server[chance.choice(list(server))]), chance)
     way = re.sub(r"\[([^\]]*)\]", lambda part: part[1] if chance.random() < 0.4 else "", way)
     kept: list[str] = []
 
@@ -124,7 +133,7 @@ def test_formal_contracts_nothing_and_asks_kindly() -> None:
     short = "|".join(re.escape(pair[0]) for pair in STYLE["formal"]["contractions"])
     assert not [said for _, said in pairs if re.search(rf"\b(?:{short})\b", said)]
     said = [styled("Lock the gate.", "formal", [], Random(seed)) for seed in range(100)]
-    assert sum("lock the gate." in text for text in said) > 50
+    assert sum("lock the gate" in text for text in said) > 50
 
 
 def test_chatty_talks_more() -> None:
@@ -144,7 +153,9 @@ def test_typos_slip_in_one_to_three_words() -> None:
         known = set(
             re.findall(
                 r"[a-z']+",
-                " ".join([text, *STYLE["plain"]["first"], *STYLE["plain"]["closers"]]).lower(),
+                " ".join(
+                    [text, *(phrase for phrases in STYLE["plain"].values() for phrase in phrases)]
+                ).lower(),
             )
         )
         counts[sum(typed[word] for word in typed if word not in known)] += 1
@@ -164,6 +175,54 @@ def test_non_native_slips_and_keeps_the_words_that_matter() -> None:
 def test_plain_is_sometimes_untouched() -> None:
     pairs = list(turns(300, "plain"))
     assert 30 < sum(said == text for text, said in pairs) < 150
+
+
+@pytest.mark.parametrize(
+    ("question", "clause"),
+    [
+        ("Where is X?", "where X is"),
+        ("Is X still locked?", "whether X is still locked"),
+        ("Are there any alerts on X?", "whether there are any alerts on X"),
+        ("Which coupons do I have?", "which coupons I have"),
+        ("Which rooms are there?", "which rooms there are"),
+        ("How much can I still spend from X?", None),
+        ("Who is coming to X, and have they answered?", None),
+        ("When does X open?", None),
+    ],
+)
+def test_a_question_turns_indirect_if_its_word_order_is_known(
+    question: str, clause: str | None
+) -> None:
+    said = [styled(question, "plain", ["X"], Random(seed)) for seed in range(100)]
+    rest = [text for text in said if question[:-1].lower() not in text.lower()]
+    assert bool(rest) == (clause is not None)
+    assert all(clause and clause in text for text in rest), rest
+
+
+def test_an_order_turns_into_a_question_only_if_it_is_short() -> None:
+    for text in ("Lock the gate, it's late.", "Lock the gate. It's late.", "Lock the gate: now."):
+        said = {styled(text, persona, [], Random(n)) for persona in SPOKEN for n in range(60)}
+        assert not [each for each in said if re.search(r"gate[^?]*\?", each)], said
+    said = {styled("Lock the gate.", "plain", [], Random(n)) for n in range(900)}
+    assert {"Could you lock the gate?", "I need you to lock the gate."} <= said
+
+
+@personas
+def test_nothing_polite_or_hurried_is_said_twice_or_against_itself(persona: str) -> None:
+    for text in ("Lock the gate right away, please.", "Thanks. Lock the gate now."):
+        for seed in range(300):
+            said = styled(text, persona, [], Random(seed), later=seed % 2 == 0).lower()
+            assert len(re.findall("thank|thx", said)) <= 1, said
+            assert said.count("please") <= 1, said
+            assert not re.search("no rush|no pressure|when you get|whenever", said), said
+
+
+def test_nobody_is_back_in_a_first_turn() -> None:
+    again = re.compile(r"(?i)\b(?:again|back|another|still|then|next|also)\b")
+    for persona in SPOKEN:
+        phrases = [*STYLE[persona]["first"], *STYLE[persona]["closers"]]
+        found = [phrase for phrase in phrases if again.search(phrase)]
+        assert set(found) <= NOT_BEFORE, found
 
 
 def test_nobody_has_a_persona_that_is_not_there() -> None:

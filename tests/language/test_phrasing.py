@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from math import prod
 from random import Random
 
 import jsonschema_rs
@@ -11,7 +12,7 @@ import pytest
 from conversation.talks import Drawn, every_goal, goals, planner
 from provegym.kernel import Session, Tool
 from provegym.language import dates
-from provegym.language.phrasing import Voice, fit, listed
+from provegym.language.phrasing import CHOICE, Voice, fit, listed, vary
 from provegym.language.things import noun_of, survey
 from provegym.language.values import is_said, leaves, normal
 from provegym.rewards.equality import equal
@@ -20,6 +21,7 @@ from provegym.servers import asks, load, names
 LEVELS = ("complete", "missing", "minimal")
 INTERNAL = re.compile(r"\b[a-z]+_\d+\b")
 WORLDS = 60
+FEWEST_WAYS = 12
 # What an asks.toml may have; CONTRIBUTING.md says what each is for.
 TABLES = {
     *("kin", "never_first", "shared_words"),
@@ -44,6 +46,33 @@ def test_ways_of_asking_are_filled_with_what_there_is_to_say_and_nothing_else() 
     assert fit("Hello[ {a} and {b}].", {"a": "one"}) is None
     assert fit("{a} or {a}", {"a": "{b}"}) == "{b} or {b}"
     assert fit("Anything new?", {}) == "Anything new?"
+
+
+def test_one_alternative_of_each_group_is_said() -> None:
+    said = {vary("(Move|Shift) {amount} (twice)(, please|).", Random(seed)) for seed in range(40)}
+    assert said == {
+        "Move {amount} (twice).",
+        "Move {amount} (twice), please.",
+        "Shift {amount} (twice).",
+        "Shift {amount} (twice), please.",
+    }
+
+
+@pytest.mark.parametrize("name", names())
+def test_there_are_many_ways_to_ask_for_each_tool(name: str) -> None:
+    """The last one, for held-out worlds, does not count; it has no alternatives."""
+    for tool, ways in asks(name)["asks"].items():
+        groups = [[len(group.split("|")) for group in CHOICE.findall(way)] for way in ways]
+        assert sum(map(prod, groups[:-1])) >= FEWEST_WAYS, tool
+        assert groups[-1] == [], tool
+
+
+@pytest.mark.parametrize("name", names())
+def test_held_out_worlds_have_a_way_of_their_own(name: str) -> None:
+    """No alternative of another way is equal to the last one."""
+    for tool, ways in asks(name)["asks"].items():
+        drawn = {vary(way, Random(seed)) for way in ways[:-1] for seed in range(60)}
+        assert ways[-1] not in drawn, tool
 
 
 def test_several_things_are_said_in_a_row() -> None:

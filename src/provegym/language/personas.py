@@ -17,6 +17,8 @@ Rule = Callable[[str, str, Random], str]
 PERSONAS: dict[str, Rule] = {}
 KEPT, ENDED = 0xE000, 0xF000
 DEPTH = 3
+# How often plain and chatty people turn an imperative or a question into a request.
+LED = 0.5
 # An article that can be dropped. Before these words it cannot: "a few" does not mean "few".
 ARTICLE = r"\b(?:[Tt]he|[Aa]n?) (?!day|week|month|year|hour|few|little|lot|bit|time|\d)"
 
@@ -71,8 +73,9 @@ def words() -> dict[str, list[str]]:
 
 @persona
 def plain(text: str, place: str, chance: Random) -> str:
-    """The text itself, or with a short opener and closer."""
-    return _framed(text, "plain", place, chance, opens=0.65, closes=0.4)
+    """The text itself, or as a request, with a short opener and closer."""
+    text = _requested(text, "plain", chance, LED)
+    return _framed(text, "plain", place, chance, opens=0.5, closes=0.35)
 
 
 @persona
@@ -93,20 +96,19 @@ def terse(text: str, place: str, chance: Random) -> str:
 @persona
 def chatty(text: str, place: str, chance: Random) -> str:
     """Small talk around the request, and exclamation marks."""
+    text = _requested(text, "chatty", chance, LED)
     if text.endswith(".") and chance.random() < 0.3:
         text = f"{text[:-1]}!"
-    return _framed(text, "chatty", place, chance, opens=0.85, closes=0.7)
+    return _framed(text, "chatty", place, chance, opens=0.75, closes=0.6)
 
 
 @persona
 def formal(text: str, place: str, chance: Random) -> str:
-    """Full sentences, no contractions, imperatives turned into requests."""
+    """Full sentences, no contractions, mostly requests instead of imperatives."""
     for short, full in _lists("personas")["formal"]["contractions"]:
         text = re.sub(rf"\b{short}\b", full, text)
-    if _is_order(text) and chance.random() < 0.75:
-        order = re.sub(r",? please(?=[.,;:!])", "", _order(text))
-        text = f"{chance.choice(_lists('personas')['formal']['leads'])} {_small(order)}"
-    return _framed(text, "formal", place, chance, opens=0.7, closes=0.6)
+    text = _requested(text, "formal", chance, 0.75)
+    return _framed(text, "formal", place, chance, opens=0.6, closes=0.5)
 
 
 @persona
@@ -126,7 +128,7 @@ def typos(text: str, place: str, chance: Random) -> str:
 def non_native(text: str, place: str, chance: Random) -> str:
     """Missing articles and small errors in verbs and word order; the meaning stays clear."""
     if _is_order(text) and chance.random() < 0.5:
-        text = f"Please to {_small(_order(text))}"
+        text = f"Please to {_small(_unpleading(_order(text)))}"
     else:
         for pattern, slip in _lists("personas")["non_native"]["slips"]:
             if chance.random() < 0.7:
@@ -178,17 +180,63 @@ def _unmask(text: str, hidden: Mapping[str, str]) -> str:
     return re.sub("[\ue000-\uf8ff]", lambda found: hidden[found[0]], text)
 
 
+def _requested(text: str, name: str, chance: Random, share: float) -> str:
+    """Put a persona's lead before an imperative or a question; a statement stays as it is.
+
+    An imperative follows a lead such as "I need you to" or, if it is short, "Could you". A question
+    becomes an indirect one after a lead such as "Can you tell me" if its word order is known.
+    """
+    if chance.random() >= share:
+        return text
+    lists = _lists("personas")[name]
+    if _is_order(text):
+        order = _small(_unpleading(_order(text)))
+        is_short = re.fullmatch(r"[^.,;:!]*\.", order) is not None
+        if is_short and chance.random() < 0.5:
+            return f"{_fitting(lists['asks'], order, chance)} {order[:-1]}?"
+        return f"{_fitting(lists['leads'], order, chance)} {order}"
+    clause = _indirect(text)
+    if clause is None:
+        return text
+    lead = _fitting(lists["questions"], clause, chance)
+    return f"{lead[:-1]} {clause}{lead[-1]}"
+
+
+def _indirect(text: str) -> str | None:
+    """A direct question as a subordinate clause: "Is it open?" becomes "whether it is open"."""
+    for pattern, clause in _lists("personas")["indirect"]["rules"]:
+        if found := re.fullmatch(pattern, text):
+            words = found.expand(clause)
+            return words[0].lower() + words[1:]
+    return None
+
+
 def _framed(
     text: str, name: str, place: str, chance: Random, *, opens: float, closes: float
 ) -> str:
     """Add a persona's opener and closer, each with its probability."""
     lists = _lists("personas")[name]
     if chance.random() < opens:
-        opener = chance.choice(lists[place])
+        opener = _fitting(lists[place], text, chance)
         text = f"{opener} {capital(text) if opener[-1] in '.!?' else _small(text)}"
     if chance.random() < closes:
-        text = _closed(text, chance.choice(lists["closers"]))
+        text = _closed(text, _fitting(lists["closers"], text, chance))
     return text
+
+
+def _fitting(phrases: Sequence[str], text: str, chance: Random) -> str:
+    """A random phrase that does not clash with a text, or any phrase if all of them clash."""
+    drawn = chance.sample(phrases, len(phrases))
+    return next((phrase for phrase in drawn if not _clash(phrase, text)), drawn[0])
+
+
+def _clash(phrase: str, text: str) -> bool:
+    """Whether a phrase matches one pattern of a pair of [clashes], and the text the other one."""
+    return any(
+        (re.search(one, phrase) and re.search(other, text))
+        or (re.search(other, phrase) and re.search(one, text))
+        for one, other in _lists("personas")["clashes"]["pairs"]
+    )
 
 
 def _closed(text: str, closer: str) -> str:
@@ -209,6 +257,11 @@ def capital(text: str) -> str:
 def _small(text: str) -> str:
     """The text with its first letter in lower case, except for "I" and abbreviations."""
     return text if re.match(r"I\b|[A-Z]{2}", text) else text[:1].lower() + text[1:]
+
+
+def _unpleading(text: str) -> str:
+    """A text without ", please" at the end of its clauses."""
+    return re.sub(r",? please(?=[.,;:!])", "", text)
 
 
 def _order(text: str) -> str:

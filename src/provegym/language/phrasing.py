@@ -25,6 +25,7 @@ QUOTED = 0.15
 PRONOUN = 0.75
 QUARTERS = (0, 15, 30, 45)
 ISO = re.compile(r"\d{4}-\d\d-\d\d(T.*)?")
+CHOICE = re.compile(r"\(([^()]*\|[^()]*)\)")
 
 
 class Phrase(NamedTuple):
@@ -156,11 +157,11 @@ class Voice:
         if said is None:
             return None
         texts = {name: phrase.text for name, phrase in said.items()}
-        fitting = [text for way in ways if (text := fit(way, texts)) is not None]
-        if not fitting:
+        text = self._worded(ways, texts)
+        if text is None:
             return None
         derived = {name: phrase.text for name, phrase in said.items() if phrase.derived}
-        text = placed(self.chance.choice(fitting), derived)
+        text = placed(text, derived)
         by = tuple(relation for phrase in said.values() for relation in phrase.relations)
         return Said(text, tuple(texts.values()), derived, _names(said), relations=by)
 
@@ -176,15 +177,23 @@ class Voice:
         missing = self.chance.choice(left_out)
         answer = said.pop(missing)
         texts = {name: phrase.text for name, phrase in said.items()}
-        fitting = [text for way in short[missing] if (text := fit(way, texts)) is not None]
-        if not fitting or normal(answer.text) in normal(" ".join(fitting)):
+        text = self._worded(short[missing], texts)
+        if text is None or normal(answer.text) in normal(text):
             return None
         derived = {name: phrase.text for name, phrase in said.items() if phrase.derived}
         if answer.derived:
             derived[missing] = answer.text
-        slots, text = tuple(texts.values()), placed(self.chance.choice(fitting), derived)
+        slots, text = tuple(texts.values()), placed(text, derived)
         names = _names(said), answer.names
         return Said(text, slots, derived, names[0], missing, answer.text, names[1])
+
+    def _worded(self, ways: Sequence[str], values: Mapping[str, str]) -> str | None:
+        """A random template that fits the values, filled, or None if no template fits."""
+        for way in self.chance.sample(ways, len(ways)):
+            text = fit(vary(way, self.chance), values)
+            if text is not None:
+                return text
+        return None
 
     def _phrases(self, tool: Tool, arguments: Json) -> dict[str, Phrase] | None:
         said = {name: self.phrase(tool, name, value) for name, value in arguments.items()}
@@ -328,6 +337,11 @@ def _names(said: Mapping[str, Phrase]) -> tuple[tuple[str, str], ...]:
 def listed(parts: Sequence[str]) -> str:
     """Join phrases as an English list: "a, b and c"."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def vary(way: str, chance: Random) -> str:
+    """A template with one alternative drawn from each group: "(Move|Shift) {amount}"."""
+    return CHOICE.sub(lambda group: chance.choice(group[1].split("|")), way)
 
 
 def fit(way: str, values: Mapping[str, str]) -> str | None:
