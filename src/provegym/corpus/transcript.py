@@ -7,6 +7,7 @@ and does not learn to make it.
 
 from collections import defaultdict
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 import msgspec
@@ -16,6 +17,8 @@ from provegym.players.scripted import Plan, Script, tool_call
 from provegym.rollout import Caps, Player, run_now
 from provegym.trace import BadFile, Call, Example, Json, Reply, Step, ToolCall
 
+# Numbers such as 6000.00 keep their digits, so that a reply says them as the tool does.
+EXACT = msgspec.json.Decoder(float_hook=Decimal)
 TOGETHER = 5
 CAPS = Caps(assistant_turns=64)
 
@@ -114,8 +117,9 @@ class GoldAssistant:
         scene = TurnEnd(
             example=example,
             turn=turn,
+            now=self.player.session.now,
             done=[
-                Done(steps[at], self._tellable(call), msgspec.json.decode(call.result))
+                Done(steps[at], self._tellable(call), EXACT.decode(call.result))
                 for at, call in zip(self.script.sent, calls, strict=True)
                 if at is not None and steps[at].turn == turn
             ],
