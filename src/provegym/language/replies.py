@@ -8,14 +8,23 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from random import Random
 from typing import Any
 
 from provegym.language import smalltalk
-from provegym.language.dates import placed
 from provegym.language.phrasing import listed
 from provegym.language.reports import Report
-from provegym.language.spoken import DAY, ID, LONGEST, TIME, Speech, names_in, sentence, to_you
+from provegym.language.spoken import (
+    DAY,
+    ID,
+    LONGEST,
+    Speech,
+    names_in,
+    sentence,
+    spoken_time,
+    to_you,
+)
 from provegym.language.templates import choose, fill_slots
 from provegym.language.values import is_said
 from provegym.language.vocabulary import did_by, own, past, phrases, slot_name
@@ -24,6 +33,7 @@ from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Step
 
 MOST_CHOICES = 5
+STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d)?(?:Z| UTC|\+00:00)?")
 ASIDES = ("smalltalk", "knowledge", "beyond")
 
 
@@ -58,15 +68,27 @@ class TurnEnd:
         return self.example.turns[self.turn].text
 
     @property
+    def question(self) -> str:
+        """The sentences of this turn that are questions, or all if none is."""
+        parts = re.split(r"(?<=[.?!]) ", self.asked)
+        return " ".join(part for part in parts if part.endswith("?")) or self.asked
+
+    @property
     def said(self) -> str:
         """Everything the user has said so far."""
         return "\n".join(turn.text for turn in self.example.turns[: self.turn + 1])
 
+    @cached_property
     def speech(self) -> Speech:
         """How this turn's values are said. The user's own names for things come first."""
         names = names_in(self.results, self.server)
-        for called in self.example.provenance.names[: self.turn + 1]:
-            names |= {key: to_you(phrase) for phrase, key in called}
+        made = self.example.provenance
+        for claim in made.relations:
+            if claim.turn <= self.turn:
+                names.setdefault(claim.key, to_you(claim.phrase))
+        for called in made.names[: self.turn + 1]:
+            told = [(p, key) for p, key in called if not p.startswith("whoever ")]
+            names |= {key: to_you(phrase) for phrase, key in told}
         return Speech(self.server, self.now, names)
 
 
@@ -80,7 +102,10 @@ def words(scene: TurnEnd, toolbox: Toolbox) -> str:
         return _refused(scene, chance)
     if not scene.done:
         return _without_calls(scene, chance)
-    return " ".join([*_confirmations(scene, chance), *_reports(scene, chance)])
+    told = ""
+    for part in _told(scene, chance):
+        told += f"{part}\n" if "\n" in part else f"{part} "
+    return told.rstrip()
 
 
 def _without_calls(scene: TurnEnd, chance: Random) -> str:
@@ -149,37 +174,53 @@ def _schema(scene: TurnEnd, slot: str, toolbox: Toolbox) -> Json:
 
 
 def _refused(scene: TurnEnd, chance: Random) -> str:
-    """Why a request cannot be carried out, in the words of the tool, with names for ids."""
-    speech = scene.speech()
-    why = ID.sub(lambda found: speech.say(found[0]) or "it", scene.refusal)
-    why = TIME.sub(lambda found: str(speech.say(found[0])), why)
-    why = re.sub(r"[a-z]+(?:_[a-z]+)+", lambda found: found[0].replace("_", " "), why)
+    """Why a request cannot be carried out, in the words of the tool, with names for ids.
+
+    A hint that names another tool is left out: it is for the assistant.
+    """
+    speech, why = scene.speech, scene.refusal
+    tools = load(scene.server).tools if is_known(scene.server) else {}
+    first, *hints = why.split("; ")
+    why = "; ".join([first, *(hint for hint in hints if not any(tool in hint for tool in tools))])
+    why = ID.sub(lambda found: speech.say(found[0]) or "it", why)
+    why = STAMP.sub(lambda found: spoken_time(f"{found[1]}T{found[2]}:00Z", scene.now), why)
+    why = re.sub(r"\w+", lambda word: speech.say(word[0]) or word[0], why) if "_" in why else why
     return sentence(chance.choice(phrases()["refused"]).format(why=why.rstrip(".")))
 
 
-def _confirmations(scene: TurnEnd, chance: Random) -> Iterator[str]:
-    """One sentence for each write."""
-    speech = scene.speech()
+def _told(scene: TurnEnd, chance: Random) -> Iterator[str]:
+    """One sentence for each write and a report for each question, in the order of the calls.
+
+    A turn that neither writes nor asks gets a report on its last read.
+    """
     frames = phrases()["done"]
+    has_goal = any(each.step.writes or each.step.answers for each in scene.done)
     for each in scene.done:
         if each.step.writes:
-            yield sentence(chance.choice(frames).format(did=deed(each, scene.said, speech)))
+            did = deed(each, scene.said, scene.speech)
+            yield sentence(chance.choice(frames).format(did=did))
             frames = phrases()["also"]
+        elif each.step.answers or (not has_goal and each is scene.done[-1]):
+            yield report(each, scene.question, scene.speech).tell(chance)
+
+
+def report(done: Done, question: str, speech: Speech) -> Report:
+    """The report on a read."""
+    step = done.step
+    return Report(step.tool, done.arguments, done.result, step.answers, question, speech)
 
 
 def deed(done: Done, said: str, speech: Speech) -> str:
     """What a write did, as a participle: "moved 120 from Household to Savings"."""
-    values = _tellable(done, speech)
     entry = did_by(done.step.tool, speech.server)
     if entry is None:
         return _by_name(done, said, speech)
-    template = choose(entry, _facts(done, speech.server))
+    facts, values = _facts(done, speech.server), _tellable(done, speech)
+    template = choose(entry, facts)
     text = fill_slots(template, values) if template is not None else None
     if text is None:
         raise ValueError(f"[did] of {speech.server} has no words for {done.step.tool} {values}")
-    for value in values.values():
-        text = placed(text, value) if re.search(r"\d|today|tomorrow", value) else text
-    return text
+    return speech.place_dates(text, facts)
 
 
 def _facts(done: Done, server: str) -> Json:
@@ -194,7 +235,8 @@ def _tellable(done: Done, speech: Speech) -> dict[str, str]:
     facts = _facts(done, speech.server) if is_known(speech.server) else done.arguments
     values = speech.values(facts)
     for name, value in done.arguments.items():
-        if name not in values and isinstance(value, str) and ID.fullmatch(value):
+        first = value[0] if isinstance(value, list) and value else value
+        if name not in values and isinstance(first, str) and ID.fullmatch(first):
             values[name] = f"the {slot_name(name, speech.server)}"
     return {n: text for n, text in values.items() if len(text) <= 2 * LONGEST and "\n" not in text}
 
@@ -224,19 +266,3 @@ def _is_recognised(value: Any, said: str) -> bool:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return False
     return is_said(value, said) or DAY.match(str(value)) is not None
-
-
-def _reports(scene: TurnEnd, chance: Random) -> Iterator[str]:
-    """One report for each question; of the last read if the turn has neither write nor question."""
-    reads = [each for each in scene.done if each.step.answers]
-    if not reads and not any(each.step.writes for each in scene.done):
-        reads = [*scene.done[-1:]]
-    for each in reads:
-        yield Report(
-            tool=each.step.tool,
-            arguments=each.arguments,
-            result=each.result,
-            answers=each.step.answers,
-            question=scene.asked,
-            speech=scene.speech(),
-        ).tell(chance)

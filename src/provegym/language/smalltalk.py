@@ -17,7 +17,7 @@ from provegym.language.spoken import sentence, to_you
 
 SLOT = re.compile(r"\{(\w+)\}")
 IGNORED = {"a", "an", "the", "please"}
-ALIKE = 0.75
+ALIKE, SHORT = 0.75, 4
 TOPIC, FRAME = 0.7, 0.55
 NUMBERS = {"three": 3, "four": 4, "six": 6, "seven": 7, "eight": 8, "nine": 9, "eleven": 11}
 NUMBERS |= {"twelve": 12, "twenty-one": 21, "thirty-six": 36, "forty-eight": 48, "sixty": 60}
@@ -75,8 +75,13 @@ def _candidates(heard: Sequence[str]) -> Iterator[tuple[Asked, list[str]]]:
         for frame in lists["frames"]:
             named = SLOT.findall(frame)
             if all(len(found[slot]) >= named.count(slot) for slot in named):
-                phrases = tuple(found[slot][named[:at].count(slot)] for at, slot in enumerate(named))
-                yield Asked(table, frame, phrases), _words(" ".join([SLOT.sub("", frame), *phrases]))
+                phrases = tuple(
+                    found[slot][named[:at].count(slot)] for at, slot in enumerate(named)
+                )
+                yield (
+                    Asked(table, frame, phrases),
+                    _words(" ".join([SLOT.sub("", frame), *phrases])),
+                )
 
 
 def _closest(phrases: Sequence[str], heard: Sequence[str]) -> list[str]:
@@ -96,7 +101,8 @@ def _share(words: Sequence[str], heard: Sequence[str]) -> float:
 
 
 def _is_like(one: str, two: str) -> bool:
-    if one == two or one[:1] != two[:1] or min(len(one), len(two)) < 4:
+    """Whether two words are the same but for a typing error; the first letter is always right."""
+    if one[:1] != two[:1] or abs(len(one) - len(two)) > 1 or len(one) < SHORT:
         return one == two
     return SequenceMatcher(None, one, two).ratio() >= ALIKE
 
@@ -126,5 +132,11 @@ def _reckoned(frame: str, phrases: Sequence[str], answers: Mapping[str, str]) ->
     half = f"{one // 2}" if one % 2 == 0 else f"{one / 2}"
     prime = "a prime number" if all(one % part for part in range(2, one)) else "not a prime number"
     return answers[frame].format(
-        one=phrases[0], two=phrases[-1], product=one * two, sum=one + two, rest=two - one, half=half, prime=prime
+        one=phrases[0],
+        two=phrases[-1],
+        product=one * two,
+        sum=one + two,
+        rest=two - one,
+        half=half,
+        prime=prime,
     )

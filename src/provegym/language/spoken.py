@@ -9,10 +9,11 @@ from functools import cache
 from typing import Any
 
 from provegym.kernel import AnyServer
-from provegym.language.dates import NEAR, YEARLESS
+from provegym.language.dates import NEAR, YEARLESS, placed
 from provegym.language.phrasing import listed
 from provegym.language.templates import fill_slots
 from provegym.language.things import fill, kinds, noun_of
+from provegym.language.vocabulary import own
 from provegym.servers import asks, is_known, load
 from provegym.trace import Json
 
@@ -20,26 +21,29 @@ NAMES = ("name", "title", "subject", "label", "merchant", "company", "descriptio
 ID = re.compile(r"[a-z]+(?:_[a-z]+)*_\d+")
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z")
+# "from 6 March at 09:00 until 6 March at 10:00": the second day is left out.
+SAME_DAY = re.compile(r"(\b([\w ]{5,12}) at \d\d:\d\d until )\2 at ")
 YOURS = {"my": "your", "our": "your", "me": "you", "us": "you", "we": "you", "I": "you"}
 YOURS |= {"I've": "you've", "we've": "you've", "I'm": "you're", "mine": "yours", "ours": "yours"}
 LONGEST = 80
+NEVER = "9999-"
 GROUPED = 10_000
 FEW, SOME = 6, 3
 
 
 def to_you(phrase: str) -> str:
     """A user's phrase as the assistant says it: "my debit card" becomes "your debit card"."""
-    return re.sub(r"[\w']+", lambda word: YOURS.get(word[0], word[0]), phrase)
+    return re.sub(r'"[^"]*"|[\w\']+', lambda word: YOURS.get(word[0], word[0]), phrase)
 
 
 def sentence(text: str) -> str:
     """The text with a capital at the start and a full stop at the end."""
-    text = text[:1].upper() + text[1:]
-    return text if re.search(r'[.?!]"?$', text) else f"{text}."
+    text = text[:1].upper() + text[1:].removesuffix(".")
+    return text if re.search(r'[?!]$|[.?!]"$', text) else f"{text}."
 
 
 def spoken_number(value: float | Decimal) -> str:
-    """A number: whole numbers without a point, others as they are, large ones with commas."""
+    """A number: whole floats without a point, decimals as they are, large ones with commas."""
     if isinstance(value, float):
         value = Decimal(f"{value:.2f}") if round(value, 2) == value else Decimal(str(value))
         value = value.to_integral_value() if value == value.to_integral_value() else value
@@ -98,31 +102,46 @@ class Speech:
         if isinstance(value, int | float | Decimal):
             return spoken_number(value)
         if isinstance(value, str):
-            return self._text(value)
+            return self._text(value, field)
+        if isinstance(value, list) and any(isinstance(part, list) for part in value):
+            value = [{str(at): part for at, part in enumerate(row)} for row in value]
         if isinstance(value, list):
             return self._list(value, field)
         return self._record(value, field) if isinstance(value, dict) else None
 
-    def _text(self, text: str) -> str | None:
+    def _text(self, text: str, field: str) -> str | None:
         if text in self.names:
             return self.names[text]
+        if text.startswith(NEVER):
+            return None
+        if isinstance(words := self._part(field), dict):
+            return str(words.get(text, text))
         if DAY.fullmatch(text) or TIME.fullmatch(text):
             return spoken_time(text, self.now)
-        if ID.fullmatch(text):
+        if ID.fullmatch(text) or any(self._is_id(part) for part in text.split()):
             return None
         return text.replace("_", " ") if text in enum_values(self.server) else text or None
 
+    def _part(self, field: str) -> str | dict[str, str] | None:
+        """The entry of [parts] for a field: a template, or words by value."""
+        found: str | dict[str, str] | None = own("parts", field, self.server)
+        return found
+
+    def _is_id(self, text: str) -> bool:
+        return is_known(self.server) and noun_of(load(self.server), text) is not None
+
     def _list(self, values: list[Any], field: str) -> str | None:
         """A short list whole, a long one by its number and its first three."""
-        said = [told for value in values if (told := self.say(value, field)) is not None]
+        told = [self.say(value, field) for value in values]
+        said = [*dict.fromkeys(each for each in told if each is not None)]
         if len(said) <= FEW:
             return listed(said) if said else None
         return f"{listed(said[:SOME])}, and {len(values) - SOME} others"
 
     def _record(self, record: Json, field: str) -> str | None:
         """A part of a record by its template in [parts], or else its name or its fields."""
-        template = asks(self.server).get("parts", {}).get(field) if is_known(self.server) else None
-        if template is not None:
+        template = self._part(field)
+        if isinstance(template, str):
             told = fill_slots(template, self.values(record))
             return told.strip() if told else None
         plain = {n: v for n, v in record.items() if isinstance(v, str | int | float | Decimal)}
@@ -141,6 +160,13 @@ class Speech:
                     if isinstance(value, list):
                         said[f"count_of_{name}"] = str(len(value))
         return said
+
+    def place_dates(self, text: str, record: Json) -> str:
+        """The text with "on" and "at" as a record's dates need them: "on 6 March", "tomorrow"."""
+        for value in record.values():
+            if isinstance(value, str) and (TIME.fullmatch(value) or DAY.fullmatch(value)):
+                text = placed(text, spoken_time(value, self.now))
+        return SAME_DAY.sub(r"\1", text)
 
 
 def name_of(record: Any, server: str) -> str:
@@ -170,10 +196,12 @@ def names_in(results: Sequence[Any], server: str) -> dict[str, str]:
     for record in records_in(list(results)):
         if isinstance(record.get("id"), str) and (name := name_of(record, server)):
             found[record["id"]] = name
-        for key, value in record.items():
-            named = record.get(f"{key.removesuffix('_id')}_name")
-            if key.endswith("_id") and isinstance(value, str) and isinstance(named, str):
-                found.setdefault(value, named)
+        keys = [key for key in record if key.endswith("_id") and isinstance(record[key], str)]
+        for key in keys:
+            if isinstance(named := record.get(f"{key.removesuffix('_id')}_name"), str):
+                found.setdefault(record[key], named)
+        if "id" not in record and keys and isinstance(record.get("name"), str):
+            found.setdefault(record[keys[0]], record["name"])
     return found
 
 

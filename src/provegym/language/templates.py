@@ -5,6 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 SLOT = re.compile(r"\{(\w+)\}")
+ARTICLE = re.compile(r"\ban? \{(\w+)\}")
+VOWELS = tuple("aeio")
+COUNTED = re.compile(r"\{(\w+)\} (?!is\b|has\b|was\b)(\w+s)\b")
 PART = re.compile(r"\[([^\]]*)\]")
 
 # A template, or a table that chooses one: {argument: {value: entry}}. The key "none" stands for a
@@ -33,7 +36,25 @@ def fill_slots(template: str, values: Mapping[str, str]) -> str | None:
     text = kept(template, values)
     if not slots(text) <= values.keys():
         return None
+    text = ARTICLE.sub(lambda found: _with_article(found[1], values[found[1]]), text)
+    text = COUNTED.sub(lambda found: _counted(found, values), text)
     return SLOT.sub(lambda slot: values[slot[1]], text)
+
+
+def _with_article(slot: str, value: str) -> str:
+    return f"{'an' if value[:1].lower() in VOWELS else 'a'} {{{slot}}}"
+
+
+def _counted(found: re.Match[str], values: Mapping[str, str]) -> str:
+    """A slot and its noun: "{stars} stars", or "{stars} star" if the value is 1."""
+    return found[0] if values[found[1]] != "1" else f"{{{found[1]}}} {singular(found[2])}"
+
+
+def singular(noun: str) -> str:
+    """The singular of a regular plural."""
+    if noun.endswith("ies"):
+        return f"{noun[:-3]}y"
+    return noun[:-2] if re.search(r"(ss|x|ch|sh)es$", noun) else noun[:-1]
 
 
 def slots(text: str) -> set[str]:

@@ -22,7 +22,10 @@ def own(table: str, key: str, server: str) -> Any:
 
 
 def told_of(tool: str, server: str) -> dict[str, Any]:
-    """How a read is reported: `each` is the noun for one item, `says` are the clauses for it."""
+    """How a read is reported: `each` is the noun for one item, `says` are the clauses for it.
+
+    `cues` are further words, by field, that ask for a field.
+    """
     return own("told", tool, server) or {}
 
 
@@ -46,6 +49,8 @@ def field_name(field: str, server: str) -> str:
 
 def plural(noun: str) -> str:
     """The plural of a noun, of its first word if it goes on: "pieces of work"."""
+    if irregular := phrases()["plurals"].get(noun):
+        return str(irregular)
     first, of, rest = noun.partition(" of ")
     if re.search(r"[^aeiou]y$", first):
         first = f"{first[:-1]}ies"
