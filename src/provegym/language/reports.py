@@ -6,10 +6,10 @@ without a clause are told by their names.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from provegym.language.spoken import FEW, ID, SOME, Speech, name_of, sentence
 from provegym.language.templates import (
@@ -22,11 +22,11 @@ from provegym.language.templates import (
     templates,
 )
 from provegym.language.vocabulary import field_name, phrases, plural, told_of
-from provegym.trace import Json, point
+from provegym.trace import Json
 
 STEM = 4
-PAIR = 2
 MANY = 3
+AND = ", and "
 WORD = re.compile(r"[a-z]{4,}")
 
 
@@ -74,8 +74,8 @@ class Report:
         kind = "some" if total <= FEW else "among" if places else "many"
         frames = phrases()["one" if total == 1 else kind]
         head = chance.choice(frames).format(counted=counted, noun=plural(noun))
-        if len(told) < MANY:
-            return sentence(f"{head}: {', and '.join(told)}")
+        if len(told) < MANY and not any(AND in each for each in told):
+            return sentence(f"{head}: {AND.join(told)}")
         return "\n".join([sentence(head).rstrip(".") + ":", *(f"- {each}" for each in told)])
 
     def _item(self, item: Any, asked: list[str]) -> str:
@@ -86,24 +86,21 @@ class Report:
     def _clauses(self, record: Json, fields: Iterable[str]) -> str:
         """The clauses for a record: the first, and those for the fields that were asked for."""
         values = self.speech.values(self.arguments) | self.own.values(record)
-        choices = {**self.arguments, **_opened(record)}
-        texts = {name for name, value in choices.items() if isinstance(value, str) and value}
-        missing = dict.fromkeys(fields)
-        told: list[str] = []
+        facts = {**self.arguments, **_opened(record)}
+        missing, told = [*dict.fromkeys(fields)], ""
+        clauses: list[str] = []
+        known: set[str] = set()
         for entry in told_of(self.tool, self.speech.server).get("says", ()):
-            template = choose(entry, choices)
-            text = fill_slots(template, values) if template is not None else None
-            if template is None or text is None:
+            clause = _clause(entry, values, facts)
+            if clause is None or (clause.fields and clause.fields <= known):
                 continue
-            covered = slots(kept(template, values)) | {
-                n for n in chooses_by(entry) if n not in texts
-            }
-            if not told or covered & missing.keys() or self._is_asked(entry):
-                told.append(text)
-                covered |= {n for n in missing if n in texts and values.get(n, "?") in text}
-                missing = {name: None for name in missing if name not in covered}
-        told += [self._plain(name, choices, values) for name in missing if name in values]
-        return self.speech.place_dates(_joined(told), choices) if told else ""
+            if not clauses or not clause.fields.isdisjoint(missing) or self._is_asked(entry):
+                clauses.append(clause.text)
+                known |= clause.fields
+                told = " ".join(clauses)
+                missing = [n for n in missing if n not in known and not _is_text_in(n, facts, told)]
+        clauses += [self._plain(name, facts, values) for name in missing if name in values]
+        return self.speech.place_dates(_joined(clauses), facts) if clauses else ""
 
     def _plain(self, field: str, record: Json, values: dict[str, str]) -> str:
         """A field without a clause of its own: "the daily limit is 500"."""
@@ -123,9 +120,38 @@ class Report:
         return bool(telling & {word[:STEM] for word in WORD.findall(self.question.casefold())})
 
 
+class Clause(NamedTuple):
+    """A clause about a record, and the fields whose values it tells."""
+
+    text: str
+    fields: set[str]
+
+
+def _clause(entry: Entry, values: Mapping[str, str], facts: Json) -> Clause | None:
+    """The clause of an entry for a record, or None if the record has no value for it.
+
+    A clause chosen by a number, a yes or no, or a missing value tells this value too.
+    """
+    template = choose(entry, facts)
+    text = fill_slots(template, values) if template is not None else None
+    if template is None or text is None:
+        return None
+    chosen = {name for name in chooses_by(entry) if not _is_text(facts.get(name))}
+    return Clause(text, slots(kept(template, values)) | chosen)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_text_in(field: str, facts: Json, told: str) -> bool:
+    """Whether a text field is told already, such as the name of an order in its summary."""
+    return _is_text(facts.get(field)) and facts[field] in told
+
+
 def _joined(clauses: Sequence[str]) -> str:
     """Clauses as one sentence: "a", "a, and b", "a, b, and c"."""
-    return ", and ".join([", ".join(clauses[:-1]), clauses[-1]] if clauses[1:] else clauses)
+    return AND.join([", ".join(clauses[:-1]), clauses[-1]] if clauses[1:] else clauses)
 
 
 def _stems(entry: Entry) -> set[str]:
@@ -133,7 +159,7 @@ def _stems(entry: Entry) -> set[str]:
     weak = phrases()["weak"]
     words = {part for name in chooses_by(entry) for part in name.split("_")}
     for template in templates(entry):
-        words |= {word for word in re.findall(r"[a-z]+", template.casefold())}
+        words |= set(re.findall(r"[a-z]+", template.casefold()))
     return {word[:STEM] for word in words if len(word) >= STEM and word not in weak}
 
 

@@ -136,7 +136,7 @@ class Speech:
         said = [*dict.fromkeys(each for each in told if each is not None)]
         if len(said) <= FEW:
             return listed(said) if said else None
-        return f"{listed(said[:SOME])}, and {len(values) - SOME} others"
+        return listed([*said[:SOME], f"{len(said) - SOME} others"])
 
     def _record(self, record: Json, field: str) -> str | None:
         """A part of a record by its template in [parts], or else its name or its fields."""
