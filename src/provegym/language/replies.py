@@ -119,9 +119,11 @@ def _without_calls(scene: TurnEnd, chance: Random) -> str:
     if made.why == "missing":
         return str(chance.choice(phrases()["unclear"]))
     is_unserved = made.unserved is not None and made.unserved.turn == scene.turn
-    if scene.example.kind == "multi_turn" and not (is_unserved or is_aside or made.why):
-        return str(chance.choice(phrases()["noted"]))
-    return str(chance.choice(phrases()["missing"]).format(helps=_helps(scene.server)))
+    if is_unserved or scene.example.kind == "clarification":
+        return str(chance.choice(phrases()["missing"]))
+    if made.why or is_aside or scene.example.kind != "multi_turn":
+        return str(chance.choice(phrases()["elsewhere"]).format(helps=_helps(scene.server)))
+    return str(chance.choice(phrases()["noted"]))
 
 
 def _helps(server: str) -> str:
@@ -165,12 +167,19 @@ def _types(schema: Json) -> list[str]:
 
 
 def _schema(scene: TurnEnd, slot: str, toolbox: Toolbox) -> Json:
-    """The schema of the argument that is asked for, from the later step that takes it."""
+    """The schema of the argument that is asked for: of the later step that takes it.
+
+    Without such a step: the one schema that all of the server's tools have for it, if there is one.
+    """
     for step in scene.example.paths[0].steps:
         if step.turn > scene.turn and slot in step.arguments and step.tool in toolbox.schemas:
             found: Json = toolbox.schemas[step.tool]["properties"][slot]
             return found
-    return {}
+    own_tools = load(scene.server).tools if is_known(scene.server) else {}
+    shown = [toolbox.schemas[name]["properties"] for name in own_tools if name in toolbox.schemas]
+    known = [properties[slot] for properties in shown if slot in properties]
+    enums = [_choices(schema) for schema in known]
+    return known[0] if known and all(each == enums[0] for each in enums) else {}
 
 
 def _refused(scene: TurnEnd, chance: Random) -> str:

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from random import Random
 from typing import Any, NamedTuple
@@ -54,19 +54,39 @@ def answer(text: str, helps: str, chance: Random) -> str | None:
     return f"{told} {chance.choice(lists['closers']).format(helps=helps)}"
 
 
+class Heard:
+    """The words of a text; remembers which words it contains."""
+
+    def __init__(self, text: str) -> None:
+        self.words = _words(text)
+        self.known: dict[str, bool] = {}
+
+    def has(self, word: str) -> bool:
+        """Whether the text contains a word; typing errors are forgiven."""
+        if word not in self.known:
+            self.known[word] = any(_is_like(word, other) for other in self.words)
+        return self.known[word]
+
+    def share(self, words: Sequence[str]) -> float:
+        """The share of words that the text contains, by letters."""
+        letters = [len(word) for word in words]
+        found = [count for word, count in zip(words, letters, strict=True) if self.has(word)]
+        return sum(found) / max(sum(letters), 1)
+
+
 def recognise(text: str) -> Asked | None:
     """The question that a text asks, whatever the persona made of it."""
-    heard = _words(text)
+    heard = Heard(text)
     best, best_score = None, (FRAME, 0.0)
     for asked, words in _candidates(heard):
-        share = _share(words, heard)
+        share = heard.share(words)
         score = (share, share * len("".join(words)))
         if score > best_score:
             best, best_score = asked, score
     return best
 
 
-def _candidates(heard: Sequence[str]) -> Iterator[tuple[Asked, list[str]]]:
+def _candidates(heard: Heard) -> Iterator[tuple[Asked, list[str]]]:
     """Every frame, with the best phrases for its slots, and all their words."""
     for table, lists in tables().items():
         found = {"topic": _closest(lists["topics"], heard)}
@@ -75,31 +95,21 @@ def _candidates(heard: Sequence[str]) -> Iterator[tuple[Asked, list[str]]]:
         for frame in lists["frames"]:
             named = SLOT.findall(frame)
             if all(len(found[slot]) >= named.count(slot) for slot in named):
-                phrases = tuple(
-                    found[slot][named[:at].count(slot)] for at, slot in enumerate(named)
-                )
-                yield (
-                    Asked(table, frame, phrases),
-                    _words(" ".join([SLOT.sub("", frame), *phrases])),
-                )
+                phrases = [found[slot][named[:at].count(slot)] for at, slot in enumerate(named)]
+                words = [word for part in (SLOT.sub("", frame), *phrases) for word in _words(part)]
+                yield Asked(table, frame, tuple(phrases)), words
 
 
-def _closest(phrases: Sequence[str], heard: Sequence[str]) -> list[str]:
-    """The phrases that a text contains, those with most letters first, then by their place."""
-    shares = {phrase: _share(_words(phrase), heard) for phrase in phrases}
+def _closest(phrases: Sequence[str], heard: Heard) -> list[str]:
+    """The phrases that a text contains, those with most letters first; numbers by their place."""
+    if phrases and phrases[0] in NUMBERS:
+        return [each for word in heard.words for each in phrases if _is_like(each, word)]
+    shares = {phrase: heard.share(_words(phrase)) for phrase in phrases}
     fitting = [phrase for phrase, share in shares.items() if share >= TOPIC]
-    fitting.sort(key=lambda phrase: -shares[phrase] * len(phrase))
-    if fitting and fitting[0] in NUMBERS:
-        fitting = [word for word in heard if word in NUMBERS and word in phrases]
-    return fitting
+    return sorted(fitting, key=lambda phrase: -shares[phrase] * len(phrase))
 
 
-def _share(words: Sequence[str], heard: Sequence[str]) -> float:
-    """The share of words that a text contains, by letters; typing errors are forgiven."""
-    known = [word for word in words if any(_is_like(word, other) for other in heard)]
-    return len("".join(known)) / max(len("".join(words)), 1)
-
-
+@lru_cache(maxsize=50_000)
 def _is_like(one: str, two: str) -> bool:
     """Whether two words are the same but for a typing error; the first letter is always right."""
     if one[:1] != two[:1] or abs(len(one) - len(two)) > 1 or len(one) < SHORT:
@@ -107,10 +117,11 @@ def _is_like(one: str, two: str) -> bool:
     return SequenceMatcher(None, one, two).ratio() >= ALIKE
 
 
-def _words(text: str) -> list[str]:
-    text = re.sub(r"\ba hundred\b", "a_hundred", text.casefold().replace("'", ""))
+@lru_cache(maxsize=2_000)
+def _words(text: str) -> tuple[str, ...]:
+    text = re.sub(r"\b(?:a )?hundred\b", "a_hundred", text.casefold().replace("'", ""))
     words = re.findall(r"[a-z]+(?:[-_][a-z]+)*", text)
-    return [word.replace("_", " ") for word in words if word not in IGNORED]
+    return tuple(word.replace("_", " ") for word in words if word not in IGNORED)
 
 
 def _fact(asked: Asked) -> str:
