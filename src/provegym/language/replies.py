@@ -226,10 +226,20 @@ def deed(done: Done, said: str, speech: Speech) -> str:
         return _by_name(done, said, speech)
     facts, values = _facts(done, speech.server), _tellable(done, speech)
     template = choose(entry, facts)
-    text = fill_slots(template, values) if template is not None else None
+    if template is None:
+        raise ValueError(f"[did] of {speech.server} has no words for {done.step.tool} {facts}")
+    brief = {name: value for name, value in values.items() if value == _cut(value)}
+    cut = {name: _cut(value) for name, value in values.items()}
+    text = fill_slots(template, brief) or fill_slots(template, cut)
     if text is None:
         raise ValueError(f"[did] of {speech.server} has no words for {done.step.tool} {values}")
     return speech.place_dates(text, facts)
+
+
+def _cut(text: str) -> str:
+    """A text, or the beginning of its first line if it is long."""
+    line = text.partition("\n")[0]
+    return line if line == text and len(line) <= 2 * LONGEST else f"{line[:LONGEST].rstrip()}…"
 
 
 def _facts(done: Done, server: str) -> Json:
@@ -240,14 +250,14 @@ def _facts(done: Done, server: str) -> Json:
 
 
 def _tellable(done: Done, speech: Speech) -> dict[str, str]:
-    """What can be said of a write, by slot. Long texts are left out."""
+    """What can be said of a write, by slot. An id without a name is said as "the account"."""
     facts = _facts(done, speech.server) if is_known(speech.server) else done.arguments
     values = speech.values(facts)
     for name, value in done.arguments.items():
         first = value[0] if isinstance(value, list) and value else value
         if name not in values and isinstance(first, str) and ID.fullmatch(first):
             values[name] = f"the {slot_name(name, speech.server)}"
-    return {n: text for n, text in values.items() if len(text) <= 2 * LONGEST and "\n" not in text}
+    return values
 
 
 def _by_name(done: Done, said: str, speech: Speech) -> str:
@@ -264,7 +274,7 @@ def _by_name(done: Done, said: str, speech: Speech) -> str:
     told = [
         f"the {slot_name(name, speech.server)} {values[name]}"
         for name, value in done.arguments.items()
-        if name in values and _is_recognised(value, said)
+        if name in values and len(values[name]) <= LONGEST and _is_recognised(value, said)
     ]
     with_values = f" with {listed(told)}" if told else ""
     return f"{past(verb)} {place if rest else 'it'}{with_values}"
