@@ -14,7 +14,7 @@ from typing import Any
 
 from provegym.language import smalltalk
 from provegym.language.phrasing import listed
-from provegym.language.reports import Report
+from provegym.language.reports import ReadReport
 from provegym.language.spoken import (
     DAY,
     ID,
@@ -213,10 +213,10 @@ def _told(scene: TurnEnd, chance: Random) -> Iterator[str]:
             yield report(each, scene.question, scene.speech).tell(chance)
 
 
-def report(done: Done, question: str, speech: Speech) -> Report:
+def report(done: Done, question: str, speech: Speech) -> ReadReport:
     """The report on a read."""
     step = done.step
-    return Report(step.tool, done.arguments, done.result, step.answers, question, speech)
+    return ReadReport(step.tool, done.arguments, done.result, step.answers, question, speech)
 
 
 def deed(done: Done, said: str, speech: Speech) -> str:

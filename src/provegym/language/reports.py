@@ -31,7 +31,7 @@ WORD = re.compile(r"[a-z]{4,}")
 
 
 @dataclass(frozen=True)
-class Report:
+class ReadReport:
     """A read to report on: its tool, arguments, result, pointers to the answer, and the question.
 
     Without pointers, the whole result is told.
@@ -63,15 +63,16 @@ class Report:
     def _items(self, items: list[Any], total: int | None, chance: Random) -> str:
         """A short list whole, a long one by its number and its first three."""
         total = len(items) if total is None else total
-        noun = told_of(self.tool, self.speech.server).get("each", "result")
+        words = told_of(self.tool, self.speech.server)
+        noun, most = words.get("each", "result"), words.get("most", FEW)
         if not items:
             return sentence(chance.choice(phrases()["none"]).format(noun=plural(noun)))
         asked = [p.split("/") for p in self.answers if re.fullmatch(r"/items/\d+/\w+", p)]
         places = sorted({int(place) for _, _, place, _ in asked if int(place) >= SOME})
-        shown = items[:FEW] if total <= FEW else [items[at] for at in places] or items[:SOME]
+        shown = items if total <= most else [items[at] for at in places] or items[:SOME]
         told = [self._item(item, [field for *_, field in asked]) for item in shown]
         counted = f"{total} {noun if total == 1 else plural(noun)}"
-        kind = "some" if total <= FEW else "among" if places else "many"
+        kind = "some" if total <= most else "among" if places else "many"
         frames = phrases()["one" if total == 1 else kind]
         head = chance.choice(frames).format(counted=counted, noun=plural(noun))
         if len(told) < MANY and not any(AND in each for each in told):

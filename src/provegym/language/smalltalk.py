@@ -54,7 +54,7 @@ def answer(text: str, helps: str, chance: Random) -> str | None:
     return f"{told} {chance.choice(lists['closers']).format(helps=helps)}"
 
 
-class Heard:
+class HeardText:
     """The words of a text; remembers which words it contains."""
 
     def __init__(self, text: str) -> None:
@@ -76,7 +76,7 @@ class Heard:
 
 def recognise(text: str) -> Asked | None:
     """The question that a text asks, whatever the persona made of it."""
-    heard = Heard(text)
+    heard = HeardText(text)
     best, best_score = None, (FRAME, 0.0)
     for asked, words in _candidates(heard):
         share = heard.share(words)
@@ -86,7 +86,7 @@ def recognise(text: str) -> Asked | None:
     return best
 
 
-def _candidates(heard: Heard) -> Iterator[tuple[Asked, list[str]]]:
+def _candidates(heard: HeardText) -> Iterator[tuple[Asked, list[str]]]:
     """Every frame, with the best phrases for its slots, and all their words."""
     for table, lists in tables().items():
         found = {"topic": _closest(lists["topics"], heard)}
@@ -100,7 +100,7 @@ def _candidates(heard: Heard) -> Iterator[tuple[Asked, list[str]]]:
                 yield Asked(table, frame, tuple(phrases)), words
 
 
-def _closest(phrases: Sequence[str], heard: Heard) -> list[str]:
+def _closest(phrases: Sequence[str], heard: HeardText) -> list[str]:
     """The phrases that a text contains, those with most letters first; numbers by their place."""
     if phrases and phrases[0] in NUMBERS:
         return [each for word in heard.words for each in phrases if _is_like(each, word)]
