@@ -1,5 +1,7 @@
 """Transcripts: played on the live world, paid what the right calls are paid, ended with words."""
 
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path as File
 from random import Random
 from typing import Any
@@ -10,7 +12,9 @@ import pytest
 from examples import pay_example
 from provegym.corpus.transcript import transcript
 from provegym.kernel import Session
-from provegym.language.replies import deed, phrases, question, slot_name, spoken
+from provegym.language.replies import Done, deed, question
+from provegym.language.spoken import Speech, to_you
+from provegym.language.vocabulary import phrases, slot_name
 from provegym.models.dialects import openai
 from provegym.players.plan import TOGETHER, together
 from provegym.players.scripted import Script
@@ -143,16 +147,13 @@ def reporting(pointers: tuple[str, ...], asked: str) -> str:
 
 def test_an_answer_names_what_is_pointed_to() -> None:
     page = Session([load("banking")], pay_example().seed).call("list_accounts", {}).value
-    first, second = page["items"][:2]
-    told = reporting(("/items/1/balance",), "What is left?")
-    assert f"he balance of {second['name']} is {spoken(second['balance'])}" in told
+    first = page["items"][0]
     listed = reporting(("/total", "/items/0/name"), "Which accounts have I?")
-    assert f"there are {page['total']}: {first['name']} (" in listed.replace("There", "there")
-    assert second["name"] in listed
+    assert f"{page['total']} accounts" in listed
+    assert f"{first['name']} holds {first['balance']:,.2f} {first['currency']}" in listed
     assert "acc_" not in listed
-    keys = ("name", "kind", "currency", "iban")
-    picked = reporting(tuple(f"/items/0/{key}" for key in keys), "What is the balance there?")
-    assert f"or {first['name']}, the balance is {spoken(first['balance'])}" in picked
+    picked = reporting(("/total", "/items/0/iban"), "What is the balance there?")
+    assert f"its IBAN is {first['iban']}" in picked
 
 
 UNSERVED = Claim(turn=0, tool="pay_payee", arguments={})
@@ -161,12 +162,12 @@ UNSERVED = Claim(turn=0, tool="pay_payee", arguments={})
 @pytest.mark.parametrize(
     ("provenance", "kind", "table"),
     [
-        (Provenance(why="knowledge"), "abstention", "knowledge"),
-        (Provenance(why="smalltalk"), "irrelevance", "chat"),
-        (Provenance(why="no_tool"), "irrelevance", "missing"),
-        (Provenance(levels=("aside",)), "multi_turn", "aside"),
+        (Provenance(why="knowledge"), "abstention", "elsewhere"),
+        (Provenance(why="no_tool"), "irrelevance", "elsewhere"),
+        (Provenance(levels=("aside",)), "multi_turn", "elsewhere"),
         (Provenance(levels=("complete",), unserved=UNSERVED), "multi_turn", "missing"),
-        (Provenance(), "irrelevance", "chat"),
+        (Provenance(), "irrelevance", "elsewhere"),
+        (Provenance(why="missing"), "abstention", "unclear"),
         (Provenance(), "clarification", "missing"),
         (Provenance(), "multi_turn", "noted"),
     ],
@@ -176,7 +177,16 @@ def test_a_turn_without_calls_is_answered_by_its_reason(
 ) -> None:
     turns = (Turn(text="Do that thing."),)
     example = pay_example(turns=turns, paths=(Path(),), kind=kind, provenance=provenance)
-    assert transcript(example).messages[-1]["content"] in phrases()[table]
+    helps = asks("banking")["reply"]["helps"]
+    ways = [way.format(helps=helps) for way in phrases()[table]]
+    assert transcript(example).messages[-1]["content"] in ways
+
+
+def test_small_talk_is_answered() -> None:
+    turns = (Turn(text="What's the capital of Peru?"),)
+    made = Provenance(why="knowledge")
+    example = pay_example(turns=turns, paths=(Path(),), kind="abstention", provenance=made)
+    assert transcript(example).messages[-1]["content"] == "The capital of Peru is Lima."
 
 
 def test_a_refusal_is_explained_with_names_and_without_the_call() -> None:
@@ -251,13 +261,19 @@ def test_every_argument_of_every_tool_can_be_asked_for() -> None:
                     assert any(part in asked for part in slot.casefold().split("_")), (slot, asked)
 
 
-def test_every_write_can_be_confirmed() -> None:
-    writes = [t for s in load_all() for t in s.tools.values() if t.writes]
-    told = {tool.name: deed(tool.name, tool.server) for tool in writes}
-    assert told["transfer_funds"] == "transferred the funds"
-    assert told["reply_to_email"] == "replied to the email"
-    assert told["apply_coupon"] == "applied the coupon"
-    assert not [deed for deed in told.values() if "_" in deed or " the to " in deed]
+def test_a_write_without_words_of_its_own_is_told_by_its_name() -> None:
+    now = Session([load("banking")], 7).now
+    speech = Speech("", now, {})
+
+    def told(tool: str, arguments: dict[str, Any]) -> str:
+        step = Step(turn=0, tool=tool, writes=True)
+        return deed(Done(step, arguments, {}), "Call it Boat, for 5.", speech)
+
+    assert told("transfer_funds", {}) == "transferred the funds"
+    assert told("reply_to_email", {}) == "replied to the email"
+    assert told("create_pot", {"name": "Boat", "amount": 5, "kind": "x"}) == (
+        "created the pot with the name Boat and the amount 5"
+    )
 
 
 def fields(schema: Any) -> set[str]:
@@ -279,32 +295,37 @@ def test_a_server_has_words_for_its_own_tools_arguments_and_fields_only() -> Non
         assert table.get("fields", {}).keys() <= shown
 
 
-def test_there_are_enough_ways_to_say_it() -> None:
-    lists = {name: each for name, each in phrases().items() if isinstance(each, list)}
-    lists.pop("prepositions")
-    for name, ways in (lists | phrases()["ask"]).items():
-        assert len(set(ways)) >= 8, name
-
-
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        (None, "not set"),
+        (None, None),
         (True, "yes"),
         (122.0, "122"),
+        (45.5, "45.50"),
+        (Decimal("1204.50"), "1,204.50"),
         (2027, "2027"),
-        (12345.5, "12,345.5"),
-        ("2027-03-06", "6 March 2027"),
-        ("2027-03-06T15:00:00Z", "6 March 2027 at 15:00 UTC"),
+        ("2027-03-06", "6 March"),
+        ("2027-03-02", "tomorrow"),
+        ("2028-03-06T15:00:00Z", "6 March 2028 at 15:00"),
         ("not_received", "not received"),
-        ([], "none"),
+        ("other_words", "other_words"),
+        ("acc_7", "Savings"),
+        ("acc_8", None),
+        ([], None),
         (["a", "b", "c"], "a, b and c"),
-        ({"items": [{"id": "x_1", "name": "Bea"}], "total": 1}, "Bea"),
-        ({"id": "x_1", "km": 3}, "km 3"),
+        ([str(number) for number in range(9)], "0, 1, 2 and 6 others"),
+        ({"name": "Bea"}, "Bea"),
+        ({"km": 3}, "km 3"),
     ],
 )
-def test_values_are_said_as_people_say_them(value: Any, told: str) -> None:
-    assert spoken(value) == told
+def test_values_are_said_as_people_say_them(value: Any, told: str | None) -> None:
+    now = datetime(2027, 3, 1, 9, tzinfo=UTC)
+    assert Speech("banking", now, {"acc_7": "Savings"}).say(value) == told
+
+
+def test_the_users_words_are_turned_around() -> None:
+    assert to_you("my card for what I owe") == "your card for what you owe"
+    assert to_you('the mail "Call me" of My Own Time') == 'the mail "Call me" of My Own Time'
 
 
 def test_slots_have_plain_names() -> None:

@@ -16,7 +16,7 @@ from provegym.graph.slots import pointed
 from provegym.kernel import AnyServer, Outcome, Session, Tool
 from provegym.language.identity import Made, is_understood, marks_of
 from provegym.language.phrasing import Said, Voice
-from provegym.language.replies import NAMES
+from provegym.language.spoken import NAMES
 from provegym.language.things import kinds, noun_of
 from provegym.language.values import leaves, normal, spoken_values
 from provegym.search import Read, Road, Seeker, Wanted, key_leaves

@@ -5,6 +5,7 @@ what its calls return, and why a rule refuses a request.
 """
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import msgspec
 
@@ -16,6 +17,8 @@ from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Call, Checks, Example, Json, Reply, ToolCall
 
 RAN = Checks(shown=True, fits=True, ran=True)
+# Numbers such as 6000.00 keep their digits, so that a reply says them as the tool does.
+EXACT = msgspec.json.Decoder(float_hook=Decimal)
 
 
 class Gold:
@@ -73,7 +76,8 @@ class Gold:
             )
         )
         self.results.append(outcome.value)
-        self.done.append(Done(step, self._tellable(step.tool, given), outcome.value))
+        exact = EXACT.decode(outcome.text)
+        self.done.append(Done(step, self._tellable(step.tool, given), exact))
 
     def _tellable(self, tool: str, given: Json) -> Json:
         """A call's arguments without secrets such as codes. Arguments that are ids are kept."""
@@ -84,6 +88,7 @@ class Gold:
         return TurnEnd(
             example=self.example,
             turn=self.turn,
+            now=self.session.now,
             done=list(self.done),
             results=list(self.results),
             refusal=self._refusal(),

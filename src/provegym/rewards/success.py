@@ -8,7 +8,7 @@ import msgspec
 
 from provegym import servers
 from provegym.kernel import Change
-from provegym.language.replies import past, slot_name
+from provegym.language.vocabulary import past, slot_name
 from provegym.rewards.align import is_same_call
 from provegym.rewards.answers import asks_for, claims_deed, states_enough
 from provegym.rewards.evidence import holds, shows

@@ -1,0 +1,170 @@
+"""What a reply reports of a read's result: the values that were asked for, in sentences.
+
+The [told] table of a server's asks.toml holds, by read tool, the clauses for one record. The first
+clause that fits is always told, the others if the question asks for one of their fields. Fields
+without a clause are told by their names.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, NamedTuple
+
+from provegym.language.spoken import FEW, ID, SOME, Speech, name_of, sentence
+from provegym.language.templates import (
+    Entry,
+    choose,
+    chooses_by,
+    fill_slots,
+    kept,
+    slots,
+    templates,
+)
+from provegym.language.vocabulary import field_name, phrases, plural, told_of
+from provegym.trace import Json
+
+STEM = 4
+MANY = 3
+AND = ", and "
+WORD = re.compile(r"[a-z]{4,}")
+
+
+@dataclass(frozen=True)
+class ReadReport:
+    """A read to report on: its tool, arguments, result, pointers to the answer, and the question.
+
+    Without pointers, the whole result is told.
+    """
+
+    tool: str
+    arguments: Json
+    result: Any
+    answers: Sequence[str]
+    question: str
+    speech: Speech
+
+    @property
+    def own(self) -> Speech:
+        """The speech for the fields of a result: ids have names, other values stay as they are."""
+        names = {key: name for key, name in self.speech.names.items() if ID.fullmatch(key)}
+        return replace(self.speech, names=names)
+
+    def tell(self, chance: Random) -> str:
+        """The report in one or more sentences."""
+        if isinstance(self.result, dict) and isinstance(self.result.get("items"), list):
+            return self._items(self.result["items"], self.result.get("total"), chance)
+        if isinstance(self.result, dict):
+            fields = [pointer.rpartition("/")[2] for pointer in self.answers]
+            fields = [field for field in fields if field] or [*self.result][:FEW]
+            return sentence(self._clauses(self.result, fields) or "there is nothing to report")
+        return sentence(f"the result is {self.speech.say(self.result) or 'empty'}")
+
+    def _items(self, items: list[Any], total: int | None, chance: Random) -> str:
+        """A short list whole, a long one by its number and its first three."""
+        total = len(items) if total is None else total
+        words = told_of(self.tool, self.speech.server)
+        noun, most = words.get("each", "result"), words.get("most", FEW)
+        if not items:
+            return sentence(chance.choice(phrases()["none"]).format(noun=plural(noun)))
+        asked = [p.split("/") for p in self.answers if re.fullmatch(r"/items/\d+/\w+", p)]
+        places = sorted({int(place) for _, _, place, _ in asked if int(place) >= SOME})
+        shown = items if total <= most else [items[at] for at in places] or items[:SOME]
+        told = [self._item(item, [field for *_, field in asked]) for item in shown]
+        counted = f"{total} {noun if total == 1 else plural(noun)}"
+        kind = "some" if total <= most else "among" if places else "many"
+        frames = phrases()["one" if total == 1 else kind]
+        head = chance.choice(frames).format(counted=counted, noun=plural(noun))
+        if len(told) < MANY and not any(AND in each for each in told):
+            return sentence(f"{head}: {AND.join(told)}")
+        return "\n".join([sentence(head).rstrip(".") + ":", *(f"- {each}" for each in told)])
+
+    def _item(self, item: Any, asked: list[str]) -> str:
+        if not isinstance(item, dict):
+            return self.speech.say(item) or "one without a name"
+        return self._clauses(item, asked) or name_of(item, self.speech.server) or "one more"
+
+    def _clauses(self, record: Json, fields: Iterable[str]) -> str:
+        """The clauses for a record: the first, and those for the fields that were asked for."""
+        values = self.speech.values(self.arguments) | self.own.values(record)
+        facts = {**self.arguments, **_opened(record)}
+        missing, told = [*dict.fromkeys(fields)], ""
+        clauses: list[str] = []
+        known: set[str] = set()
+        for entry in told_of(self.tool, self.speech.server).get("says", ()):
+            clause = _clause(entry, values, facts)
+            if clause is None or (clause.fields and clause.fields <= known):
+                continue
+            if not clauses or not clause.fields.isdisjoint(missing) or self._is_asked(entry):
+                clauses.append(clause.text)
+                known |= clause.fields
+                told = " ".join(clauses)
+                missing = [n for n in missing if n not in known and not _is_text_in(n, facts, told)]
+        clauses += [self._plain(name, facts, values) for name in missing if name in values]
+        return self.speech.place_dates(_joined(clauses), facts) if clauses else ""
+
+    def _plain(self, field: str, record: Json, values: dict[str, str]) -> str:
+        """A field without a clause of its own: "the daily limit is 500"."""
+        verb = "are" if isinstance(record.get(field), list) else "is"
+        return f"the {field_name(field, self.speech.server)} {verb} {values[field]}"
+
+    def _is_asked(self, entry: Entry) -> bool:
+        """Whether a word of the question begins like a field of a clause, or like a word in it.
+
+        Words that the tool or the first clause have too do not tell the clauses apart.
+        """
+        words = told_of(self.tool, self.speech.server)
+        common = _stems(words["says"][0]) | {part[:STEM] for part in self.tool.split("_")}
+        fields = chooses_by(entry).union(*map(slots, templates(entry)))
+        cues = [cue for name, cue in words.get("cues", {}).items() if name in fields]
+        telling = (_stems(entry) - common) | {c[:STEM] for c in WORD.findall(" ".join(cues))}
+        return bool(telling & {word[:STEM] for word in WORD.findall(self.question.casefold())})
+
+
+class Clause(NamedTuple):
+    """A clause about a record, and the fields whose values it tells."""
+
+    text: str
+    fields: set[str]
+
+
+def _clause(entry: Entry, values: Mapping[str, str], facts: Json) -> Clause | None:
+    """The clause of an entry for a record, or None if the record has no value for it.
+
+    A clause chosen by a number, a yes or no, or a missing value tells this value too.
+    """
+    template = choose(entry, facts)
+    text = fill_slots(template, values) if template is not None else None
+    if template is None or text is None:
+        return None
+    chosen = {name for name in chooses_by(entry) if not _is_text(facts.get(name))}
+    return Clause(text, slots(kept(template, values)) | chosen)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_text_in(field: str, facts: Json, told: str) -> bool:
+    """Whether a text field is told already, such as the name of an order in its summary."""
+    return _is_text(facts.get(field)) and facts[field] in told
+
+
+def _joined(clauses: Sequence[str]) -> str:
+    """Clauses as one sentence: "a", "a, and b", "a, b, and c"."""
+    return AND.join([", ".join(clauses[:-1]), clauses[-1]] if clauses[1:] else clauses)
+
+
+def _stems(entry: Entry) -> set[str]:
+    """The beginnings of the words and fields in a clause."""
+    weak = phrases()["weak"]
+    words = {part for name in chooses_by(entry) for part in name.split("_")}
+    for template in templates(entry):
+        words |= set(re.findall(r"[a-z]+", template.casefold()))
+    return {word[:STEM] for word in words if len(word) >= STEM and word not in weak}
+
+
+def _opened(record: Json) -> Json:
+    """The fields of a record and of the records in its fields."""
+    inner = [value for value in record.values() if isinstance(value, dict)]
+    return {name: value for fields in (*inner, record) for name, value in fields.items()}

@@ -1,0 +1,287 @@
+"""Replies: true, and an answer to what was asked. Every tool has words of its own."""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import cache
+from pathlib import Path as File
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+
+from conversation.talks import candidates
+from provegym.corpus import transcript as gold
+from provegym.fuzz import Fuzzer
+from provegym.kernel import Session, Tool
+from provegym.language import dates, replies
+from provegym.language.replies import Done, TurnEnd, deed, report
+from provegym.language.spoken import ID, Speech, names_in
+from provegym.language.templates import PART, SLOT, chooses_by, slots, templates
+from provegym.language.values import fold, numbers
+from provegym.language.vocabulary import did_by, phrases, told_of
+from provegym.servers import load, load_all, names
+from provegym.trace import Example, Json, Step, point, read
+from provegym.verify.complete import complete
+
+DATA = File(__file__).parents[1] / "data"
+CALLS = 250
+# Optional arguments that a tool insists on if others are left out.
+EITHER = {"limit", "minutes", "closes", "labels", "label_id", "counter_amount"}
+WRITES = [tool for server in load_all() for tool in server.tools.values() if tool.writes]
+READS = [tool for server in load_all() for tool in server.tools.values() if not tool.writes]
+
+
+class Said(NamedTuple):
+    """The end of a turn, and what was said there."""
+
+    scene: TurnEnd
+    reply: str
+
+
+@cache
+def conversations() -> tuple[Said, ...]:
+    """The replies in hundreds of conversations: those by hand, and candidates of every kind."""
+    by_hand = [example for path in sorted(DATA.glob("*.jsonl")) for example in read(path, Example)]
+    kinds = ("multi_turn", "clarification", "abstention", "irrelevance")
+    drawn = [complete(each.example) for kind in kinds for each in candidates(kind)]
+    said: list[Said] = []
+
+    def overheard(scene: TurnEnd, toolbox: Any) -> str:
+        said.append(Said(scene, replies.words(scene, toolbox)))
+        return said[-1].reply
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gold, "words", overheard)
+        for example in [*by_hand, *drawn]:
+            gold.transcript(example)
+    assert len(by_hand) + len(drawn) > 300
+    return tuple(said)
+
+
+def fields(schema: Any) -> set[str]:
+    """Every field within an output schema."""
+    if isinstance(schema, list):
+        return set().union(*map(fields, schema))
+    if not isinstance(schema, dict):
+        return set()
+    return {*schema.get("properties", {})}.union(*map(fields, schema.values()))
+
+
+def sayable(tool: Tool) -> set[str]:
+    """What a template of a tool may have as a slot."""
+    named = fields(tool.output_schema) | tool.input_schema["properties"].keys()
+    return named | {f"count_of_{name}" for name in named}
+
+
+@pytest.mark.parametrize("tool", WRITES, ids=lambda tool: tool.name)
+def test_every_write_has_a_sentence_with_slots_that_exist(tool: Tool) -> None:
+    entry = did_by(tool.name, tool.server)
+    assert entry is not None
+    used = chooses_by(entry).union(*map(slots, templates(entry)))
+    assert used <= sayable(tool)
+    for template in templates(entry):
+        assert not re.search(r"[()]", template)
+        # A value that may be missing stands in an optional part.
+        certain = slots(PART.sub("", template)) & tool.input_schema["properties"].keys()
+        assert certain <= {*tool.input_schema["required"], *chooses_by(entry), *EITHER}, template
+
+
+@pytest.mark.parametrize("tool", WRITES, ids=lambda tool: tool.name)
+def test_a_sentence_chosen_by_an_enum_has_words_for_each_value(tool: Tool) -> None:
+    def check(entry: Any) -> None:
+        if isinstance(entry, str):
+            return
+        ((name, by_value),) = entry.items()
+        schema = tool.input_schema["properties"].get(name, {})
+        values = {str(value).lower() for value in schema.get("enum", ())}
+        if values:
+            assert by_value.keys() <= values | {"none", "else"}, name
+            assert "else" in by_value or values - {"none"} <= by_value.keys(), name
+        for inner in by_value.values():
+            check(inner)
+
+    check(did_by(tool.name, tool.server))
+
+
+@pytest.mark.parametrize("tool", READS, ids=lambda tool: tool.name)
+def test_every_read_has_clauses_with_slots_that_exist(tool: Tool) -> None:
+    words = told_of(tool.name, tool.server)
+    assert words["says"]
+    assert ("each" in words) == ("items" in fields(tool.output_schema))
+    for entry in words["says"]:
+        used = chooses_by(entry).union(*map(slots, templates(entry)))
+        assert used <= sayable(tool), used - sayable(tool)
+    assert words.get("cues", {}).keys() <= sayable(tool)
+
+
+def walk(name: str) -> Iterator[tuple[Tool, Json, Any, Speech]]:
+    """The calls of a random walk that work, each with how its values are said."""
+    server = load(name)
+    fuzzer, session = Fuzzer(server, "replies"), Session([server], 7)
+    results: list[Any] = []
+    for number in range(CALLS):
+        if number % 16 == 0:
+            fuzzer.look(session.state(server))
+        tool = fuzzer.chance.choice([*server.tools.values()])
+        arguments = fuzzer.arguments(tool)
+        outcome = session.call(tool.name, arguments)
+        fuzzer.learn(tool, arguments, outcome)
+        if outcome.ok:
+            results.append(outcome.value)
+            speech = Speech(name, session.now, names_in(results, name))
+            yield tool, arguments, gold.EXACT.decode(outcome.text), speech
+
+
+@pytest.mark.parametrize("name", names())
+def test_whatever_a_call_returns_there_are_words_for_it(name: str) -> None:
+    for tool, arguments, result, speech in walk(name):
+        step = Step(turn=0, tool=tool.name, writes=tool.writes)
+        if tool.writes:
+            told = deed(Done(step, arguments, result), "", speech)
+            assert not SLOT.search(told)
+        else:
+            told = report(Done(step, arguments, result), "", speech).tell(Random(0))
+        assert told
+        assert not re.search(r"\b[a-z]{3}_\d+\b", told) or re.search(r"_\d", str(arguments))
+
+
+def stands(value: Any, reply: str, scene: TurnEnd) -> bool:
+    """Whether a reply says a value: a number in digits, a date in words or ISO, a text as it is."""
+    if isinstance(value, bool):
+        return True
+    if isinstance(value, int | float | Decimal):
+        said = any(Decimal(str(number)) == Decimal(str(value)) for number in numbers(reply))
+        return said or (value == 0 and re.search(r"\b(no|none|nothing)\b", reply) is not None)
+    if re.match(r"\d{4}-\d\d-\d\d", str(value)):
+        return value in reply or value in dict(map(reversed, dates.find(reply, scene.now)))
+    return fold(str(value)) in fold(reply)
+
+
+def test_what_was_asked_stands_in_the_reply() -> None:
+    answered = []
+    for scene, reply in conversations():
+        for done in scene.done if not scene.refusal else ():
+            asked = [point(done.result, pointer)[1] for pointer in done.step.answers]
+            values = [value for value in asked if not re.search(ID, str(value))]  # ids are not told
+            if asked:
+                answered.append(all(stands(value, reply, scene) for value in values))
+    assert len(answered) > 100
+    assert sum(answered) / len(answered) >= 0.98
+
+
+def pattern(template: str) -> str:
+    """A regular expression for the sentences of a template, as its values may change its words."""
+    parts = [re.escape(part) for part in re.split(r"\{\w+\}|\[[^\]]*\]", template)]
+    parts = [re.sub(r"\\ (on|at)\\ $", r"(?:\\ \1)?\\ ", part) for part in parts]  # "on tomorrow"
+    parts = [re.sub(r"\ba\\ $", r"an?\\ ", part) for part in parts]
+    parts = [re.sub(r"^(\\ \w+)s\b", r"\1s?", part) for part in parts]  # "1 star"
+    return ".*?".join(parts)
+
+
+def claimed(text: str, server: str) -> str:
+    """The write whose sentence a text begins with: the one with most literal words."""
+    found = {}
+    for tool in load(server).tools.values():
+        for template in templates(did_by(tool.name, server) or {}):
+            if re.match(pattern(template), text, re.DOTALL):
+                found[len(pattern(template))] = tool.name
+    return found[max(found)] if found else ""
+
+
+def claims(reply: str, server: str) -> list[str]:
+    """The writes that a reply claims to have made, outside quotations."""
+    plain = re.sub(r'"[^"]*"', lambda quote: quote[0].replace("I", "i"), reply)
+    begins = re.finditer(r"\bI(?:'ve| have)(?: just| also)? ", plain)
+    return [claimed(reply[found.end() :], server) for found in begins]
+
+
+def test_replies_claim_what_was_done_and_nothing_else() -> None:
+    for scene, reply in conversations():
+        if scene.refusal or not scene.done:
+            assert not re.search(r"\bI(?:'ve| have) (?!no )\w+ed\b", reply), reply
+            continue
+        done = [each.step.tool for each in scene.done if each.step.writes]
+        assert sorted(claims(reply, scene.server)) == sorted(done), reply
+
+
+def test_confirmations_have_no_brackets_and_replies_no_ids() -> None:
+    for scene, reply in conversations():
+        assert not re.search(r"\b[a-z]{3}_\d{2,}\b", reply), reply
+        assert not re.search(r"; \d+ more", reply), reply
+        for done in scene.done:
+            if done.step.writes:
+                assert not re.search(r"[\[({]", deed(done, scene.said, scene.speech))
+
+
+def test_a_room_given_back_is_not_told_as_booked() -> None:
+    speech = Speech(
+        "calendar", Session([load("calendar")], 7).now, {"evt_1": "Choir", "rom_1": "Kestrel"}
+    )
+    step = Step(turn=0, tool="book_meeting_room", writes=True)
+    told = [deed(Done(step, arguments, {}), "", speech) for arguments in ROOMS]
+    assert told == ["booked Kestrel for Choir", "given back the room for Choir"]
+
+
+ROOMS = ({"event_id": "evt_1", "room_id": "rom_1"}, {"event_id": "evt_1"})
+
+
+def accounts(count: int) -> Json:
+    """A page of bank accounts."""
+    items = [
+        {"name": f"Pot {at}", "balance": Decimal("5.00"), "currency": "EUR"} for at in range(count)
+    ]
+    return {"items": items, "total": count}
+
+
+@pytest.mark.parametrize(("count", "told"), [(0, 0), (1, 1), (6, 6), (7, 3)])
+def test_short_lists_are_told_whole_and_long_ones_by_their_first_three(
+    count: int, told: int
+) -> None:
+    step = Step(turn=0, tool="list_accounts", answers=("/total",))
+    speech = Speech("banking", Session([load("banking")], 7).now, {})
+    for seed in range(8):
+        reply = report(Done(step, {}, accounts(count)), "How many?", speech).tell(Random(seed))
+        assert reply.count("Pot ") == told
+        assert ("no accounts" if count == 0 else f"{count} account") in reply.lower()
+        assert ("three" in reply or "top" in reply) == (count == 7)
+
+
+def test_a_clause_is_told_if_the_question_asks_for_it() -> None:
+    session = Session([load("banking")], 7)
+    page = session.call("list_accounts", {"limit": 1}).value
+    page["total"] = 1
+    step = Step(turn=0, tool="list_accounts", answers=("/total",))
+    speech = Speech("banking", session.now, {})
+    iban = page["items"][0]["iban"]
+    for asked, is_told in (("What's the IBAN?", True), ("What's on it?", False)):
+        reply = report(Done(step, {}, page), asked, speech).tell(Random(0))
+        assert (iban in reply) == is_told
+
+
+def test_answers_to_questions_come_in_the_order_of_the_calls() -> None:
+    for scene, reply in conversations():
+        kinds = [
+            "w" if each.step.writes else "r"
+            for each in scene.done
+            if each.step.writes or each.step.answers
+        ]
+        if kinds[:2] == ["r", "w"] and not scene.refusal:
+            assert not re.match(r"(\w+[.,:]? ){0,3}I've", reply), reply
+
+
+def test_an_asking_turn_names_a_few_choices() -> None:
+    schema = {"type": "string", "enum": ["monthly", "weekly"]}
+    told = replies.question("interval", schema, "banking", Random(0))
+    assert "?" in told
+    assert "monthly or weekly" in told
+    many = {"type": "string", "enum": list("abcdefg")}
+    assert "g" not in replies.question("kind", many, "banking", Random(0)).split()
+
+
+def test_there_are_enough_ways_to_say_it() -> None:
+    lists = {name: each for name, each in phrases().items() if isinstance(each, list)}
+    for name in ("prepositions", "weak"):
+        lists.pop(name)
+    for name, ways in (lists | phrases()["ask"]).items():
+        assert len(set(ways)) >= 8, name
