@@ -98,8 +98,13 @@ class Cluster(Workers):
 
     def __init__(self, address: str = "") -> None:
         self.ray = _connect(address)
-        options = {"num_cpus": 1, "max_retries": TRIES - 1, "retry_exceptions": False}
-        self.run = self.ray.remote(**options)(run_pickled)
+        self.run = self.ray.remote(
+            num_cpus=1,
+            max_retries=TRIES - 1,
+            retry_exceptions=False,
+            # By default Ray fills one node first, and often leaves the cores of others idle.
+            scheduling_strategy="SPREAD",
+        )(run_pickled)
         self.cores = self._cores()
         if not self.cores:
             self.close()
