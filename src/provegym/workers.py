@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from multiprocessing import get_context
+from time import monotonic
 from typing import Any, TypeVar
 
 from provegym import __version__
@@ -23,6 +24,7 @@ OLDEST = (2, 60)
 AHEAD = 4
 TRIES = 3
 PATIENCE = 5.0
+COUNT_SECONDS = 1.0
 BATCH = 32
 # What Ray says, in a RuntimeError, if a node cannot import the function of a task.
 NO_IMPORT = "The remote function failed to import"
@@ -105,21 +107,23 @@ class Cluster(Workers):
             # By default Ray fills one node first, and often leaves the cores of others idle.
             scheduling_strategy="SPREAD",
         )(run_pickled)
-        self.cores = self._cores()
+        self.cores: list[int] = []
+        self.counted = -COUNT_SECONDS
+        self._count_cores()
         if not self.cores:
             self.close()
             raise ClusterError("the Ray cluster has no cores; start a node that has some")
 
     @property
     def where(self) -> str:
-        """The number of cores and of their nodes when the last batch was done."""
+        """The number of cores and of their nodes, as counted a moment ago."""
         return f" (cores: {sum(self.cores)}, nodes: {len(self.cores)})"
 
     def map(self, work: Work[A, B], items: Sequence[A], batch: int = BATCH) -> Iterator[B]:
         """What the work gives for each item, in the order of the items."""
         running: deque[Any] = deque()
         for some in cut(items, batch):
-            if len(running) >= AHEAD * sum(self.cores):
+            if len(running) >= AHEAD * max(1, sum(self.cores)):
                 yield from self._result(running.popleft())
             pickled = self.ray.cloudpickle.dumps((work, some))
             running.append(self.run.remote(__version__, pickled))
@@ -130,10 +134,14 @@ class Cluster(Workers):
         """Disconnect from the cluster; a cluster that was started here is stopped."""
         self.ray.shutdown()
 
-    def _cores(self) -> list[int]:
-        """The number of cores of each living node that has some."""
+    def _count_cores(self) -> None:
+        """Ask Ray for the cores of each living node, at most once in COUNT_SECONDS."""
+        now = monotonic()
+        if now < self.counted + COUNT_SECONDS:
+            return
+        self.counted = now
         living = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
-        return [int(resources["CPU"]) for resources in living if "CPU" in resources]
+        self.cores = [int(resources["CPU"]) for resources in living if "CPU" in resources]
 
     def _result(self, task: Any) -> Any:
         """The results of a batch, once it is done; its errors are raised here."""
@@ -151,7 +159,7 @@ class Cluster(Workers):
             raise ClusterError(f"Ray's disk is full; {GO_ON}") from None
         except errors.RayError as problem:
             raise ClusterError(f"a batch was lost {TRIES} times: {_sentence(problem)}") from None
-        self.cores = self._cores()
+        self._count_cores()
         return results
 
 
@@ -160,17 +168,21 @@ def run_pickled(version: str, pickled: bytes) -> list[Any]:
 
     The batch is pickled, because only the same version of provegym can surely unpickle it.
     """
-    node = _ray().util.get_node_ip_address()
     if version != __version__:
         raise ClusterError(
-            f"node {node} has provegym {__version__}, but this machine has {version};"
+            f"{_this_node()} has provegym {__version__}, but this machine has {version};"
             " install the same version on every node"
         )
     work, batch = pickle.loads(pickled)
     try:
         return do(work, batch)
     except OSError as problem:
-        raise ClusterError(f"node {node}: {problem}; {GO_ON}") from None
+        raise ClusterError(f"{_this_node()}: {problem}; {GO_ON}") from None
+
+
+def _this_node() -> str:
+    """The node of this process, by its address."""
+    return f"node {_ray().util.get_node_ip_address()}"
 
 
 def _ray() -> Any:
