@@ -28,7 +28,7 @@ def measure(cores: int, size: int, out: Path) -> dict[str, float]:
     """Seconds to make a corpus, and to verify it."""
     from ray.cluster_utils import Cluster as Nodes
 
-    # Ray's processes give way to every other process, and whoever else works here would be measured.
+    # Ray's workers give way to every other process, and whoever else works here would be measured.
     fair = {"_system_config": {"worker_niceness": 0}}
     head = {"num_cpus": 1, "include_dashboard": False, **fair}
     nodes = Nodes(initialize_head=True, head_node_args=head)
