@@ -6,25 +6,28 @@ batches are also returned in order, so the output has the same bytes with any ki
 
 import importlib
 import os
+import pickle
 import signal
 import socket
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from heapq import heappop, heappush
 from multiprocessing import get_context
-from typing import Any, NamedTuple, TypeVar
+from time import monotonic
+from typing import Any, TypeVar
 
 from provegym import __version__
 
 INSTALL = "pip install 'provegym[ray]'"
 OLDEST = (2, 60)
-# Backpressure: the number of batches per core that may be finished but not yet returned.
+# Backpressure: the number of batches per core that are given to Ray and not yet returned.
 AHEAD = 4
 TRIES = 3
 PATIENCE = 5.0
+COUNT_SECONDS = 1.0
 BATCH = 32
+# What Ray says, in a RuntimeError, if a node cannot import the function of a task.
+NO_IMPORT = "The remote function failed to import"
 GO_ON = "fix this and start again: the results written so far are kept"
 
 A = TypeVar("A")
@@ -88,163 +91,106 @@ def do(work: Work[A, B], batch: Sequence[A]) -> list[B]:
     return list(work(batch))
 
 
-class Home(NamedTuple):
-    """The node of an actor, and the version of provegym there."""
-
-    node: str
-    address: str
-    version: str
-
-
-class Actor:
-    """A Ray actor on one core: a process that keeps loaded data between batches."""
-
-    def home(self) -> Home:
-        """The node it runs on."""
-        ray = _ray()
-        node = ray.get_runtime_context().get_node_id()
-        return Home(node, ray.util.get_node_ip_address(), __version__)
-
-    def run(self, work: Work[A, B], batch: Sequence[A]) -> list[B]:
-        """All results of one batch."""
-        return do(work, batch)
-
-
-class WorkerLost(Exception):
-    """An actor or its node has died, and its batch is lost."""
-
-
-@dataclass
-class Batches:
-    """The batches of one `map`: to do (a heap), running (by Ray reference), done and lost."""
-
-    work: Any
-    items: list[Any]
-    todo: list[int]
-    running: dict[Any, tuple[Any, int]] = field(default_factory=dict)
-    done: dict[int, Any] = field(default_factory=dict)
-    lost: Counter[int] = field(default_factory=Counter)
-
-
 class Cluster(Workers):
-    """The cores of a Ray cluster, with one actor on each; the batch of a lost actor runs again.
+    """The cores of a Ray cluster: each batch is a Ray task, which Ray runs again if it is lost.
 
-    Ray may not be installed, so its types for references and actors are written as Any.
+    Ray reuses its worker processes, so they keep loaded servers between batches. Ray may not be
+    installed, so its types are written as Any.
     """
 
     def __init__(self, address: str = "") -> None:
         self.ray = _connect(address)
-        self.homes: dict[Any, Home] = {}
-        self.idle: list[Any] = []
-        self.asked: dict[Any, Any] = {}
-        self.make = self.ray.remote(num_cpus=1)(Actor)
-        cores = int(self.ray.cluster_resources().get("CPU", 0))
-        if not cores:
+        self.run = self.ray.remote(
+            num_cpus=1,
+            max_retries=TRIES - 1,
+            retry_exceptions=False,
+            # By default Ray fills one node first, and often leaves the cores of others idle.
+            scheduling_strategy="SPREAD",
+        )(run_pickled)
+        self.cores: list[int] = []
+        self.counted = -COUNT_SECONDS
+        self._count_cores()
+        if not self.cores:
+            self.close()
             raise ClusterError("the Ray cluster has no cores; start a node that has some")
-        for _ in range(cores):
-            self._start()
 
     @property
     def where(self) -> str:
-        """The number of working cores and of their nodes."""
-        cores, nodes = len(self.homes), len({home.node for home in self.homes.values()})
-        return f" (cores: {cores}, nodes: {nodes})"
+        """The number of cores and of their nodes, as counted a moment ago."""
+        return f" (cores: {sum(self.cores)}, nodes: {len(self.cores)})"
 
     def map(self, work: Work[A, B], items: Sequence[A], batch: int = BATCH) -> Iterator[B]:
-        """The result of each item, in order; the caller must take all of them."""
-        some = cut(items, batch)
-        batches = Batches(self.ray.put(work), some, list(range(len(some))))
-        for turn in range(len(some)):
-            while turn not in batches.done:
-                self._give(batches, turn + AHEAD * len(self.homes))
-                self._take(batches)
-            yield from batches.done.pop(turn)
+        """What the work gives for each item, in the order of the items."""
+        running: deque[Any] = deque()
+        for some in cut(items, batch):
+            if len(running) >= AHEAD * max(1, sum(self.cores)):
+                yield from self._result(running.popleft())
+            pickled = self.ray.cloudpickle.dumps((work, some))
+            running.append(self.run.remote(__version__, pickled))
+        while running:
+            yield from self._result(running.popleft())
 
     def close(self) -> None:
         """Disconnect from the cluster; a cluster that was started here is stopped."""
         self.ray.shutdown()
 
-    def _start(self) -> None:
-        """Start an actor; it waits until a core is free."""
-        self._ask(self.make.remote())
-
-    def _ask(self, actor: Any) -> None:
-        """Ask an actor for its node; it gets work after it has answered."""
-        self.asked[actor.home.remote()] = actor
-
-    def _give(self, batches: Batches, end: int) -> None:
-        """Give a batch to every idle actor, but only batches before number `end`."""
-        while self.idle and batches.todo and batches.todo[0] < end:
-            actor, number = self.idle.pop(), heappop(batches.todo)
-            ref = actor.run.remote(batches.work, batches.items[number])
-            batches.running[ref] = actor, number
-
-    def _take(self, batches: Batches) -> None:
-        """Wait for one actor: it has finished a batch, is ready for its first, or is lost."""
-        (ref, *_), _ = self.ray.wait([*batches.running, *self.asked], num_returns=1)
-        if ref in self.asked:
-            self._welcome(ref)
+    def _count_cores(self) -> None:
+        """Ask Ray for the cores of each living node, at most once in COUNT_SECONDS."""
+        now = monotonic()
+        if now < self.counted + COUNT_SECONDS:
             return
-        actor, number = batches.running.pop(ref)
-        try:
-            batches.done[number] = self._get(ref, self.homes[actor].address)
-            self.idle.append(actor)
-        except WorkerLost as problem:
-            batches.lost[number] += 1
-            if batches.lost[number] == TRIES:
-                raise ClusterError(f"a batch was lost {TRIES} times, {problem}") from None
-            heappush(batches.todo, number)
-            self.ray.kill(actor)
-            self._replace(actor)
+        self.counted = now
+        living = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+        self.cores = [int(resources["CPU"]) for resources in living if "CPU" in resources]
 
-    def _replace(self, lost: Any) -> None:
-        """Start another actor; check the idle ones, which may be lost with the same node."""
-        del self.homes[lost]
-        self._start()
-        while self.idle:
-            self._ask(self.idle.pop())
-
-    def _welcome(self, ref: Any) -> None:
-        """Give work to an actor that has answered; ignore one that could not start."""
-        actor = self.asked.pop(ref)
-        try:
-            home: Home = self._get(ref, "unknown")
-        except WorkerLost:
-            if actor in self.homes:
-                self._replace(actor)
-            elif not self.homes and not self.asked:
-                raise ClusterError(
-                    f"no actor can start on the Ray cluster: is provegym {__version__} installed on"
-                    " its nodes? Ray's logs say more"
-                ) from None
-            return
-        if home.version != __version__:
-            raise ClusterError(
-                f"node {home.address} has provegym {home.version}, but this machine has"
-                f" {__version__}; install the same version on every node"
-            )
-        self.homes[actor] = home
-        self.idle.append(actor)
-
-    def _get(self, ref: Any, node: str) -> Any:
-        """The result of an actor; its errors are raised here."""
+    def _result(self, task: Any) -> Any:
+        """The results of a batch, once it is done; its errors are raised here."""
         errors = self.ray.exceptions
         try:
-            return self.ray.get(ref)
+            results = self.ray.get(task)
         except errors.RayTaskError as problem:
-            if isinstance(problem.cause, OSError):
-                raise ClusterError(f"node {node}: {problem.cause}; {GO_ON}") from None
+            if NO_IMPORT in str(problem.cause):
+                raise ClusterError(
+                    f"a node of the Ray cluster cannot import provegym {__version__}; install the"
+                    " same version on every node"
+                ) from None
             raise problem.cause from problem
         except errors.OutOfDiskError:
-            raise ClusterError(f"node {node}: Ray's disk is full; {GO_ON}") from None
+            raise ClusterError(f"Ray's disk is full; {GO_ON}") from None
         except errors.RayError as problem:
-            raise WorkerLost(f"node {node}: {_sentence(problem)}") from None
+            raise ClusterError(f"a batch was lost {TRIES} times: {_sentence(problem)}") from None
+        self._count_cores()
+        return results
+
+
+def run_pickled(version: str, pickled: bytes) -> list[Any]:
+    """A Ray task: all results of one batch; an error of the node names the node.
+
+    The batch is pickled, because only the same version of provegym can surely unpickle it.
+    """
+    if version != __version__:
+        raise ClusterError(
+            f"{_this_node()} has provegym {__version__}, but this machine has {version};"
+            " install the same version on every node"
+        )
+    work, batch = pickle.loads(pickled)
+    try:
+        return do(work, batch)
+    except OSError as problem:
+        raise ClusterError(f"{_this_node()}: {problem}; {GO_ON}") from None
+
+
+def _this_node() -> str:
+    """The node of this process, by its address."""
+    return f"node {_ray().util.get_node_ip_address()}"
 
 
 def _ray() -> Any:
     """Import Ray, or say what to install."""
-    # Keeps log lines of the nodes out of our output. Ray reads it once, at import.
+    # Keep log lines of the nodes out of our output, and the errors of all batches but the first.
+    # Ray reads some of its variables only once, at import.
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     try:
         ray = importlib.import_module("ray")
     except ModuleNotFoundError as problem:

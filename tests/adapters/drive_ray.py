@@ -1,13 +1,15 @@
 """A Ray cluster of three nodes on this machine, and work on it that may meet with misfortune.
 
 Without arguments it starts the cluster, prints its address, and kills a node for every line it
-reads. With an address, what is to happen and an empty folder it prints what came of the work.
+reads. With an address, what is to happen and an empty folder it prints what came of the work. With
+a folder alone it works on a node that imports provegym from there, and prints the error.
 """
 
 import errno
 import json
 import os
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from time import sleep
@@ -27,6 +29,21 @@ def keep_nodes() -> None:
     for _ in sys.stdin:
         nodes.remove_node(others.pop(), allow_graceful=False)
         print("killed", flush=True)
+    nodes.shutdown()
+
+
+def work_on_odd_node(folder: str) -> None:
+    """The only core is that of a node with its own provegym; without a folder there is no core."""
+    from ray.cluster_utils import Cluster as Nodes
+
+    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    if folder:
+        nodes.add_node(num_cpus=1, env_vars={"PYTHONPATH": folder})
+    try:
+        with closing(Cluster(nodes.address)) as workers:
+            print(list(workers.map(partial(map, abs), range(ITEMS), batch=2)))
+    except ClusterError as problem:
+        print(problem)
     nodes.shutdown()
 
 
@@ -73,4 +90,10 @@ def work(address: str, event: str, folder: str) -> None:
 
 
 if __name__ == "__main__":
-    work(*sys.argv[1:]) if sys.argv[1:] else keep_nodes()
+    match sys.argv[1:]:
+        case [address, event, folder]:
+            work(address, event, folder)
+        case [folder]:
+            work_on_odd_node(folder)
+        case _:
+            keep_nodes()

@@ -1,7 +1,7 @@
 """How much faster two cores of a Ray cluster are than one: `.envs/ray/bin/python FILE [EXAMPLES]`.
 
 Makes a corpus and verifies it, on one core and on two, each core a node of its own. The clock
-starts when every actor is ready. Prints the seconds, the ratios, and the load of the machine.
+starts when every core has its process. Prints the seconds, the ratios, and the load of the machine.
 """
 
 import json
@@ -28,15 +28,14 @@ def measure(cores: int, size: int, out: Path) -> dict[str, float]:
     """Seconds to make a corpus, and to verify it."""
     from ray.cluster_utils import Cluster as Nodes
 
-    # Ray's actors give way to every other process, and whoever else works here would be measured.
+    # Ray's workers give way to every other process, and whoever else works here would be measured.
     fair = {"_system_config": {"worker_niceness": 0}}
     head = {"num_cpus": 1, "include_dashboard": False, **fair}
     nodes = Nodes(initialize_head=True, head_node_args=head)
     for _ in range(cores - 1):
         nodes.add_node(num_cpus=1)
     with closing(Cluster(nodes.address)) as workers:
-        while len(workers.homes) < cores:
-            list(workers.map(partial(map, sleep), [0.2] * cores, batch=1))
+        list(workers.map(partial(map, sleep), [1.0] * cores * 2, batch=1))
         bar, began = Progress(disable=True), perf_counter()
         Corpus(Order(size, 0, out, SERVERS)).make(bar, workers)
         made = perf_counter()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from time import monotonic, sleep
 
 import pytest
 
+from provegym import __version__
 from provegym.trace import Example, Json, read
 
 ROOT = Path(__file__).parents[2]
@@ -174,17 +176,17 @@ def test_it_is_known_who_works(nodes: Nodes, tmp_path: Path) -> None:
 
 
 @needs_ray
-def test_what_a_lost_actor_had_in_hand_runs_again(nodes: Nodes, tmp_path: Path) -> None:
+def test_the_batch_of_a_lost_process_runs_again(nodes: Nodes, tmp_path: Path) -> None:
     found = happens("unlucky", nodes, tmp_path)
     assert (len(found["results"]), found["said"]) == (60, "")
     assert {path.name for path in tmp_path.iterdir()} == {"0", "20", "40"}
 
 
 @needs_ray
-def test_work_that_ends_every_actor_is_given_up(nodes: Nodes, tmp_path: Path) -> None:
-    found = happens("deadly", nodes, tmp_path)
-    host = nodes.address.partition(":")[0]
-    assert found["said"].startswith(f"a batch was lost 3 times, node {host}: The actor died")
+def test_work_that_ends_every_process_is_given_up(nodes: Nodes, tmp_path: Path) -> None:
+    assert happens("deadly", nodes, tmp_path)["said"] == (
+        "a batch was lost 3 times: The worker died unexpectedly while executing this task"
+    )
 
 
 @needs_ray
@@ -194,6 +196,41 @@ def test_a_full_disk_is_named_with_its_node(nodes: Nodes, tmp_path: Path) -> Non
         f"node {host}: [Errno 28] No space left on device: 'graph.json';"
         " fix this and start again: the results written so far are kept"
     )
+
+
+@needs_ray
+@pytest.mark.parametrize(
+    ("package", "says"),
+    [
+        (
+            f"__version__ = '0.0.1'; __path__ = [{str(ROOT / 'src' / 'provegym')!r}]",
+            rf"node [\d.]+ has provegym 0.0.1, but this machine has {__version__};"
+            " install the same version on every node",
+        ),
+        (
+            "raise ModuleNotFoundError('none', name='provegym')",
+            f"a node of the Ray cluster cannot import provegym {__version__};"
+            " install the same version on every node",
+        ),
+        ("", "the Ray cluster has no cores; start a node that has some"),
+    ],
+)
+def test_a_cluster_that_cannot_work_is_one_line(tmp_path: Path, package: str, says: str) -> None:
+    if package:
+        (tmp_path / "provegym").mkdir()
+        (tmp_path / "provegym" / "__init__.py").write_text(package, "utf-8")
+    folder = mkdtemp(prefix="ray")
+    done = subprocess.run(
+        [PYTHON, DRIVE, tmp_path if package else ""],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "RAY_TMPDIR": folder},
+        check=False,
+    )
+    rmtree(folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(says, done.stdout.strip())
 
 
 @needs_ray

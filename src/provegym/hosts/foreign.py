@@ -15,11 +15,12 @@ from typing import Any, Self, cast
 
 import mcp_types as types
 import msgspec
+from jsonschema_rs import Validator
 
 from provegym import servers
 from provegym.hosts.foreign_pool import Log, ProcessPool, Write
 from provegym.hosts.foreign_process import FRESH, NoStart, Options, is_url
-from provegym.hosts.foreign_schema import check, tidy
+from provegym.hosts.foreign_schema import check, compiled, tidy
 from provegym.hosts.inline import HostError
 from provegym.hosts.mcp import SENSITIVE_META
 from provegym.kernel import BadArguments, Change, Seed, Server, State, Tool
@@ -107,10 +108,16 @@ class ForeignState(State):
 class ForeignArguments(Arguments):
     """The arguments of a foreign tool, validated against its published JSON schema."""
 
-    def __init__(self, schema: Json, sensitive: frozenset[str]) -> None:
-        self.schema = schema
-        self.names = list(schema["properties"])
+    def __init__(self, published: Json, sensitive: frozenset[str]) -> None:
+        self.schema = tidy(published)
+        self.names = list(self.schema["properties"])
         self.sensitive = sensitive
+        self.validator: Validator | None = None
+        self.problem = ""
+        try:
+            self.validator = compiled(published)
+        except ValueError as problem:
+            self.problem = quote(str(problem).partition("\n")[0])
 
     def bind(self, arguments: Mapping[str, Any] | str | bytes) -> list[Any]:
         """Validate the arguments and return them as canonical JSON."""
@@ -123,7 +130,7 @@ class ForeignArguments(Arguments):
             raise BadArguments(f"the arguments are not JSON: {quote(str(problem))}") from None
         if not isinstance(given, dict):
             raise BadArguments(f"the arguments must be a JSON object, not {quote(given)}")
-        check(self.schema, given)
+        check(self.schema, self.validator, given)
         return [msgspec.json.encode(given, order="deterministic").decode()]
 
 
@@ -145,6 +152,7 @@ class ForeignServer(Server[ForeignState]):
         usable = [tool for tool in listed if options.allow_writes or not self._may_write(tool)]
         name = server_name(info.name if info else target)
         super().__init__(name, ForeignState, category="foreign", about=f"A foreign server: {name}.")
+        self.invalid_schemas: dict[str, str] = {}
         self.tools = {tool.name: self._tool(tool) for tool in usable}
         self.left_out = [tool.name for tool in listed if tool.name not in self.tools]
         self.version = int.from_bytes(self._fingerprint(options.fresh_from), "big")
@@ -159,12 +167,15 @@ class ForeignServer(Server[ForeignState]):
     def _tool(self, tool: types.Tool) -> Tool:
         writes, hints = self._may_write(tool), tool.annotations
         sensitive = frozenset((tool.meta or {}).get(SENSITIVE_META, ()))
+        arguments = ForeignArguments(tool.input_schema, sensitive)
+        if arguments.problem:
+            self.invalid_schemas[tool.name] = arguments.problem
         return Tool(
             name=tool.name,
             server=self.name,
             function=_caller(tool.name, writes=writes),
             description=tool.description or tool.title or tool.name,
-            arguments=ForeignArguments(tidy(tool.input_schema), sensitive),
+            arguments=arguments,
             output_schema=tool.output_schema or {"type": "object"},
             paged=False,
             writes=writes,
@@ -188,9 +199,15 @@ class ForeignServer(Server[ForeignState]):
         return total.digest()
 
     def notes(self) -> Iterator[str]:
-        """Notes for the user: tools left out, crashes, and tools that cannot be replayed."""
+        """Notes for the user: tools left out, bad schemas, crashes, and results that differ."""
         if self.left_out:
             yield (f"read-only: left out {', '.join(self.left_out)}; {HOW_TO_USE}")
+        if self.invalid_schemas:
+            first = next(iter(self.invalid_schemas.values()))
+            yield (
+                f"{', '.join(self.invalid_schemas)}: the published schema is invalid ({first}), "
+                "so only names and JSON types of arguments are checked"
+            )
         for sentences in self.pool.lost.values():
             yield sentences[-1]
         if self.pool.unstable:
