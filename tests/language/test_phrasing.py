@@ -24,7 +24,7 @@ WORLDS = 60
 TABLES = {
     *("kin", "never_first", "shared_words"),
     *("asks", "short", "refer", "call", "relation", "new", "say"),
-    *("did", "slots", "fields"),
+    *("did", "told", "parts", "slots", "fields", "reply"),
 }
 
 
