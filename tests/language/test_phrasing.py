@@ -26,7 +26,7 @@ FEWEST_WAYS = 12
 TABLES = {
     *("kin", "never_first", "shared_words"),
     *("asks", "short", "refer", "call", "relation", "new", "say"),
-    *("did", "slots", "fields"),
+    *("did", "told", "parts", "slots", "fields", "reply"),
 }
 
 

@@ -86,8 +86,8 @@ COUNT = Step(turn=0, tool="list_plants", answers=("/items/0/leaves",))
 @pytest.mark.parametrize(
     ("asks", "watered", "counted"),
     [
-        (ASKS, "given it some water (plant called Fern)", "number of green leaves of Fern is 3"),
-        (None, "watered the plant (name Fern)", "number of leaves of Fern is 3"),
+        (ASKS, "I've given it some water", "for Fern, the number of green leaves is 3"),
+        (None, "watered the plant with the name Fern", "for Fern, the number of leaves is 3"),
     ],
 )
 def test_it_is_spoken_of_in_its_own_words_or_by_its_names(

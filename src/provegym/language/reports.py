@@ -100,13 +100,18 @@ class ReadReport:
                 known |= clause.fields
                 told = " ".join(clauses)
                 missing = [n for n in missing if n not in known and not _is_text_in(n, facts, told)]
-        clauses += [self._plain(name, facts, values) for name in missing if name in values]
+        plain = [self._plain(name, facts, values) for name in missing if name in values]
+        if plain and not clauses and (called := name_of(record, self.speech.server)):
+            plain[0] = f"for {called}, {plain[0]}"
+        clauses += plain
         return self.speech.place_dates(_joined(clauses), facts) if clauses else ""
 
     def _plain(self, field: str, record: Json, values: dict[str, str]) -> str:
         """A field without a clause of its own: "the daily limit is 500"."""
-        verb = "are" if isinstance(record.get(field), list) else "is"
-        return f"the {field_name(field, self.speech.server)} {verb} {values[field]}"
+        plain, value = field_name(field, self.speech.server), record.get(field)
+        if isinstance(value, int) and re.fullmatch(r"\w+[^s]s", plain):
+            plain = f"number of {plain}"
+        return f"the {plain} {'are' if isinstance(value, list) else 'is'} {values[field]}"
 
     def _is_asked(self, entry: Entry) -> bool:
         """Whether a word of the question begins like a field of a clause, or like a word in it.

@@ -70,12 +70,10 @@ def spoken_time(text: str, now: datetime) -> str:
 
 
 @cache
-def enum_values(server: str) -> frozenset[str]:
+def enum_values(server: AnyServer) -> frozenset[str]:
     """The enum values of a server's tools. Only these are said without their underscores."""
-    if not is_known(server):
-        return frozenset()
-    schemas = [(t.input_schema, t.output_schema) for t in load(server).tools.values()]
-    return frozenset(_enums([*schemas]))
+    schemas = [(tool.input_schema, tool.output_schema) for tool in server.tools.values()]
+    return frozenset(_enums(schemas))
 
 
 def _enums(schema: Any) -> Iterator[str]:
@@ -120,7 +118,9 @@ class Speech:
             return spoken_time(text, self.now)
         if ID.fullmatch(text) or any(self._is_id(part) for part in text.split()):
             return None
-        return text.replace("_", " ") if text in enum_values(self.server) else text or None
+        if is_known(self.server) and text in enum_values(load(self.server)):
+            return text.replace("_", " ")
+        return text or None
 
     def _part(self, field: str) -> str | dict[str, str] | None:
         """The entry of [parts] for a field: a template, or words by value."""
