@@ -28,7 +28,8 @@ MOST_LOOKUPS = 3
 MOST_ANSWERS = 4
 OPTIONAL = 0.35
 MOST_ITEMS = 6
-PAGING = ("total", "offset", "next_offset", "id")
+PAGING = ("total", "offset", "next_offset", "id", "key", "inode")
+ID = re.compile(r"\b[a-z]+_\d+\b")
 COUNTS = re.compile(r"\bhow many\b|\bthe number of\b")
 
 
@@ -283,7 +284,7 @@ def _is_told(value: object, given: set[str]) -> bool:
         return plain and 0 < len(value) <= MOST_ITEMS
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return False
-    return value != "" and normal(value) not in given
+    return value != "" and normal(value) not in given and not ID.search(str(value))
 
 
 def _is_asked(name: str, question: str) -> bool:
