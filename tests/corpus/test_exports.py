@@ -12,7 +12,8 @@ from examples import pay_example
 from provegym.corpus.exports import FORMS, export, from_row, shards
 from provegym.corpus.transcript import transcript
 from provegym.toolbox import Toolbox
-from provegym.trace import Attempt, BadFile, Claim, Example, Provenance, line, read, write
+from provegym.trace import Attempt, BadFile, Claim, Example, Provenance, Step, line, read, write
+from provegym.trace import Path as Steps
 
 DATA = Path(__file__).parents[1] / "data" / "banking.jsonl"
 VERL = ("data_source", "prompt", "ability", "reward_model", "extra_info")
@@ -86,6 +87,23 @@ def test_a_row_of_datasets_is_an_example_again() -> None:
     assert row["provenance"]["infeasible"]["arguments"]["fees"][0] != 1.95
     fields = dict.fromkeys(Example.__struct_fields__)
     assert from_row({**fields, **row}) == example
+
+
+def unplayable() -> Example:
+    """An example whose only call fails."""
+    step = Step(turn=0, tool="close_account", arguments={"account_id": "acc_0"}, writes=True)
+    return pay_example(id="broken", paths=(Steps(steps=(step,)),))
+
+
+@pytest.mark.parametrize("form", ["sft", "openai"])
+def test_one_bad_example_is_left_out_and_named(form: str, tmp_path: Path) -> None:
+    source = tmp_path / "some.jsonl"
+    write(source, [pay_example(id="one"), unplayable(), pay_example(id="two")])
+    left_out: list[str] = []
+    assert list(export(source, tmp_path / "out.jsonl", form, left_out=left_out)) == [1, 2]
+    (problem,) = left_out
+    assert problem.startswith("broken: close_account fails")
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 2
 
 
 def test_a_folder_gives_the_split_asked_for(tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from provegym.corpus.transcript import transcript
 from provegym.models.codec import Codec
 from provegym.models.dialects import hermes
 from provegym.players.local import Limits, opening
-from provegym.trace import Attempt, Example, Provenance, ToolboxSpec, Turn
+from provegym.trace import Attempt, Example, Provenance, Step, ToolboxSpec, Turn
 from provegym.trace import Path as Road
+from provegym.trace import Path as Steps
 from provegym.train import sft
 from provegym.train.data import show
 from provegym.train.forecast import forecast
@@ -101,6 +102,15 @@ def test_a_transcript_that_is_too_long_ends_after_a_whole_reply(codec: Codec) ->
     assert cut.input_ids == whole.input_ids[: len(cut.input_ids)]
     assert cut.labels[-1] == codec.end
     assert sft.rows([pay_example()], codec, 10) == []
+
+
+def test_one_bad_example_is_left_out_and_named(
+    codec: Codec, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = Step(turn=0, tool="close_account", arguments={"account_id": "acc_0"}, writes=True)
+    broken = pay_example(id="broken", paths=(Steps(steps=(step,)),))
+    assert len(sft.rows([broken, pay_example()], codec, 10_000)) == 1
+    assert "left out: broken: close_account fails" in capsys.readouterr().err
 
 
 def test_a_tool_that_is_no_longer_shown_is_not_tried() -> None:

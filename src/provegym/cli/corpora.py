@@ -1,5 +1,6 @@
 """The commands `export`, `import` and `samples`: convert corpora, and print examples as chats."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -26,9 +27,12 @@ def export_corpus(
     count = 0
     with progress_bar() as bar:
         task = bar.add_task("export", total=None)
-        for count in export(data, out, form, split):
+        left_out: list[str] = []
+        for count in export(data, out, form, split, left_out):
             bar.update(task, completed=count)
-    print(f"{count} examples in {out}")
+    for problem in left_out:
+        print(f"left out: {problem}", file=sys.stderr)
+    print(f"{count} examples in {out}" + (f", {len(left_out)} left out" if left_out else ""))
 
 
 @app.command("import")

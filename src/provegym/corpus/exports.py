@@ -13,6 +13,7 @@ import msgspec
 
 from provegym.corpus.transcript import transcript
 from provegym.files import atomic_path
+from provegym.players.gold import Unplayable
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, Json, line, read_some
 
@@ -160,26 +161,52 @@ def shards(source: Path, split: str) -> list[Path]:
     return files
 
 
-def export(source: Path, out: Path, name: str, split: str = "train") -> Iterator[int]:
-    """Write one split of a corpus in a form; yield the count after each example."""
+def export(
+    source: Path, out: Path, name: str, split: str = "train", left_out: list[str] | None = None
+) -> Iterator[int]:
+    """Write one split of a corpus in a form; yield the count after each example.
+
+    An example whose reference calls do not run has no transcript. It is left out, and the reason is
+    added to `left_out`; without that list it is an error.
+    """
     examples = (example for path in shards(source, split) for example in read_some(path, Example))
-    return write_rows(examples, out, name, split)
+    return write_rows(examples, out, name, split, left_out)
 
 
 def write_rows(
-    examples: Iterable[Example], out: Path, name: str, split: str = "train"
+    examples: Iterable[Example],
+    out: Path,
+    name: str,
+    split: str = "train",
+    left_out: list[str] | None = None,
 ) -> Iterator[int]:
     """Write examples in a form, as `export` does. The file appears only when it is complete."""
     make, columns = FORMS[name]
     parquet = out.suffix == ".parquet"
     if parquet and not columns:
         raise BadFile(f"{name} takes JSON lines only; name the output .jsonl, not {out.name}")
-    rows = (make(example, index, split) for index, example in enumerate(examples))
+    rows = _rows(examples, make, split, left_out)
     try:
         with atomic_path(out) as part:
             yield from _write_parquet(part, rows, columns) if parquet else _write_lines(part, rows)
     except OSError as problem:
         raise BadFile(f"{out}: {problem.strerror or problem}") from None
+
+
+def _rows(
+    examples: Iterable[Example], make: Make, split: str, left_out: list[str] | None
+) -> Iterator[Json]:
+    index = 0
+    for example in examples:
+        try:
+            row = make(example, index, split)
+        except Unplayable as problem:
+            if left_out is None:
+                raise
+            left_out.append(str(problem))
+            continue
+        yield row
+        index += 1
 
 
 def _write_lines(path: Path, rows: Iterable[Json]) -> Iterator[int]:

@@ -26,9 +26,7 @@ CLOSER_LOOKS = 8
 SURVEYS = 64
 # A foreign server has no tables that tell kinds of records apart: all are of one kind.
 FOREIGN_KEY, FOREIGN_NOUN = "id", "record"
-CODE = re.compile(
-    r"(?:\S+@\S+\.\w+|(?=.*\d)(?=.*[A-Z])[A-Z0-9]+(-[A-Z0-9]+)*|\d{3}-\d{3,4})"
-)
+CODE = re.compile(r"(?:\S+@\S+\.\w+|(?=.*\d)(?=.*[A-Z])[A-Z0-9]+(-[A-Z0-9]+)*|\d{3}-\d{3,4})")
 
 
 class Thing(NamedTuple):

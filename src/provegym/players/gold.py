@@ -21,6 +21,10 @@ RAN = Checks(shown=True, fits=True, ran=True)
 EXACT = msgspec.json.Decoder(float_hook=Decimal)
 
 
+class Unplayable(BadFile):
+    """The reference calls of an example do not run as it says."""
+
+
 class Gold:
     """A policy that makes the calls of a plan and ends each turn with a true answer."""
 
@@ -51,14 +55,14 @@ class Gold:
         if isinstance(item, ToolCall):
             outcome = self.session.call(item.name, msgspec.json.decode(item.arguments))
             if outcome.ok:
-                raise BadFile(self._problem(f"{item.name} works, but must fail"))
+                raise Unplayable(self._problem(f"{item.name} works, but must fail"))
             self.calls.append(Call(turn=self.turn, message=0, tool=item.name, arguments={}))
             return item
         step = self.example.paths[0].steps[item]
         given = {n: resolve(v, self.calls, self.served)[1] for n, v in step.arguments.items()}
         outcome = self.session.call(step.tool, given)
         if not outcome.ok:
-            raise BadFile(self._problem(f"{step.tool} fails: {outcome.text}"))
+            raise Unplayable(self._problem(f"{step.tool} fails: {outcome.text}"))
         self._remember(item, given, outcome)
         return tool_call(step.tool, given)
 
@@ -101,7 +105,7 @@ class Gold:
             return ""
         outcome = self.session.fork().call(wanted.tool, wanted.arguments)
         if outcome.ok:
-            raise BadFile(self._problem(f"{wanted.tool} works, but must fail"))
+            raise Unplayable(self._problem(f"{wanted.tool} works, but must fail"))
         return str(outcome.value["message"])
 
     def _problem(self, what: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from provegym.corpus.transcript import transcript
 from provegym.models.codec import Codec, TooLong
 from provegym.models.optional import need
+from provegym.players.gold import Unplayable
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json
 from provegym.train.data import spread
@@ -60,16 +61,25 @@ def _parts(messages: Sequence[Json], learn: Sequence[bool]) -> Iterable[tuple[bo
 
 
 def rows(examples: Iterable[Example], codec: Codec, most: int) -> list[SftRow]:
-    """The tokenised transcripts that fit and have at least one token in the loss."""
-    found = spread(partial(_row, codec=codec, most=most), list(examples))
-    return [row for row in found if row is not None]
+    """The tokenised transcripts that fit and have at least one token in the loss.
+
+    An example whose reference calls do not run is left out and named on stderr.
+    """
+    found = list(spread(partial(_row, codec=codec, most=most), list(examples)))
+    for problem in found:
+        if isinstance(problem, str):
+            print(f"left out: {problem}", file=sys.stderr)
+    return [row for row in found if isinstance(row, SftRow)]
 
 
-def _row(example: Example, codec: Codec, most: int) -> SftRow | None:
+def _row(example: Example, codec: Codec, most: int) -> SftRow | str | None:
+    """The tokens of a transcript, None if it does not fit, or why it cannot be played."""
     try:
         row = encode(example, codec, most)
     except TooLong:
         return None
+    except Unplayable as problem:
+        return str(problem)
     return row if any(label != IGNORED for label in row.labels) else None
 
 

@@ -25,6 +25,7 @@ from provegym.models.sampler import Sampler
 from provegym.models.source import Generate, Rounds, Sampled, Source
 from provegym.models.vllm import Continuous
 from provegym.players import local as engine
+from provegym.players.gold import Unplayable
 from provegym.players.local import Trajectory, opening
 from provegym.trace import Example, Json
 from provegym.train import packed
@@ -308,9 +309,9 @@ def _fits(example: Example, codec: Codec, gold: int | None) -> bool:
     """Whether the prompt of an example and its gold completion are short enough."""
     try:
         start = len(opening(example, codec))
-    except TooLong:
+        return gold is None or len(encode(example, codec, sys.maxsize).input_ids) <= start + gold
+    except (TooLong, Unplayable):
         return False
-    return gold is None or len(encode(example, codec, sys.maxsize).input_ids) <= start + gold
 
 
 def _restore(model: Any, checkpoint: Path) -> None:

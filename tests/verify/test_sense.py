@@ -1,0 +1,166 @@
+"""Conversations that make no sense break the contract: each kind of fault, made on purpose."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from provegym.kernel import Outcome, Session
+from provegym.language.things import survey
+from provegym.servers import load
+from provegym.trace import Example, Path, Provenance, RelationClaim, Step, Turn
+from provegym.verify import sense, verify
+from provegym.verify.claims import attempts, relations_hold
+from provegym.verify.complete import complete
+from provegym.verify.replay import Replay, replay
+
+put = msgspec.structs.replace
+WORLD = 7
+
+
+def bank() -> Session:
+    """A fresh bank."""
+    return Session([load("banking")], WORLD)
+
+
+def talk(
+    *turns: str, steps: list[tuple[int, str, dict[str, Any], tuple[str, ...]]], **more: Any
+) -> Example:
+    """A completed example on the bank."""
+    made = tuple(Step(turn=t, tool=tool, arguments=a, answers=w) for t, tool, a, w in steps)
+    example = Example(
+        id="talk",
+        kind="multi_turn",
+        server="banking",
+        server_version=0,
+        seed=WORLD,
+        digest="",
+        system="You help.",
+        turns=tuple(Turn(text=text) for text in turns),
+        paths=(Path(steps=made),),
+        provenance=Provenance(**more),
+    )
+    return complete(example)
+
+
+def gold(example: Example) -> Replay:
+    """The replay of its first path."""
+    return replay(example, example.paths[0])
+
+
+def card() -> dict[str, Any]:
+    """An active card."""
+    cards = bank().call("list_cards", {}).value["items"]
+    return next(each for each in cards if each["status"] == "active")
+
+
+def test_a_key_beside_another_name_is_not_understood() -> None:
+    mine = card()
+    phrase = survey(bank()).things[mine["id"]].names[0]
+    freeze = (0, "set_card_status", {"card_id": mine["id"], "status": "frozen"}, ())
+    names = (((phrase, mine["id"]),),)
+    good = talk(f"Freeze {phrase}.", steps=[(0, "list_cards", {}, ()), freeze], names=names)
+    assert not list(sense.ids_are_understood(good, gold(good)))
+    played = gold(good)
+    passing = {"items": [{"id": "trx_1", "card_id": mine["id"], "place": "Bakery"}], "total": 1}
+    text = msgspec.json.encode(passing).decode()
+    looked = replace(played.played[0], outcome=Outcome(text))
+    bad = replace(played, played=(looked, *played.played[1:]))
+    assert list(sense.ids_are_understood(good, bad))
+
+
+def test_an_answer_that_a_later_write_changes_is_stale() -> None:
+    read = (0, "list_accounts", {}, ("/total",))
+    make = (0, "open_account", {"name": "Rainy Day", "kind": "savings"}, ())
+    stale = talk(
+        "How many accounts have I? Then open a savings account Rainy Day.", steps=[read, make]
+    )
+    assert any("changes the answer" in each for each in sense.answers_last(gold(stale)))
+    fresh = talk("Open a savings account Rainy Day. How many accounts have I?", steps=[make, read])
+    assert not list(sense.answers_last(gold(fresh)))
+
+
+def test_a_turn_may_not_undo_its_own_work() -> None:
+    mine = card()
+    freeze = {"card_id": mine["id"], "status": "frozen"}
+    thaw = {"card_id": mine["id"], "status": "active"}
+    steps = [(0, "set_card_status", freeze, ()), (0, "set_card_status", thaw, ())]
+    undone = talk("Freeze it and unfreeze it.", steps=steps)
+    assert list(sense.nothing_is_undone(gold(undone)))
+    apart = [steps[0], (1, "set_card_status", thaw, ())]
+    assert not list(sense.nothing_is_undone(gold(talk("Freeze it.", "Unfreeze it.", steps=apart))))
+
+
+def test_a_code_is_not_said_before_it_is_made() -> None:
+    make = (0, "open_account", {"name": "Rainy Day", "kind": "savings"}, ())
+    example = talk("Open a savings account Rainy Day.", "Thanks.", steps=[make])
+    result = gold(example).played[0].outcome.value
+    code = result["iban"]
+    said = put(example, turns=(Turn(text=f"Open {code}."), Turn(text="Thanks.")))
+    assert any("yet to make" in each for each in sense.nothing_is_foreseen(said, gold(said)))
+    later = put(example, turns=(example.turns[0], Turn(text=f"Is {code} right?")))
+    assert not list(sense.nothing_is_foreseen(later, gold(later)))
+
+
+def test_the_new_one_is_one() -> None:
+    one = (0, "open_account", {"name": "Rainy Day", "kind": "savings"}, ())
+    two = (1, "open_account", {"name": "Sunny Day", "kind": "savings"}, ())
+    turns = ("Open Rainy Day.", "Open Sunny Day.", "Close the new account.")
+    both = talk(*turns, steps=[one, two])
+    assert any("are new" in each for each in sense.new_ones_are_one(both, gold(both)))
+    alone = talk(*turns, steps=[one])
+    assert not list(sense.new_ones_are_one(alone, gold(alone)))
+
+
+def test_nothing_relates_to_itself() -> None:
+    order = bank().call("list_standing_orders", {}).value["items"][0]
+    claim = RelationClaim(
+        turn=0,
+        phrase="the account of it",
+        key=order["account_id"],
+        owner=order["id"],
+        field="account_id",
+        at="",
+    )
+    step = Step(turn=0, tool="any", arguments={"one": order["account_id"], "two": order["id"]})
+    example = put(
+        talk("Move the account of it.", steps=[(0, "list_standing_orders", {}, ())]),
+        provenance=Provenance(relations=(claim,)),
+    )
+    played = gold(example)
+    taking = replace(played.played[0], step=step, arguments=step.arguments)
+    odd = replace(played, played=(taking,))
+    assert any("to itself" in each for each in relations_hold(example, odd))
+    assert not any("to itself" in each for each in relations_hold(example, played))
+
+
+def failing(tool: str, arguments: dict[str, Any], error: str) -> Iterator[str]:
+    """The problems of an attempt before the first call."""
+    from provegym.trace import Attempt
+
+    mine = card()
+    steps = [
+        (0, "list_cards", {}, ()),
+        (0, "set_card_status", {"card_id": mine["id"], "status": "frozen"}, ()),
+    ]
+    tried = Attempt(before=0, tool=tool, arguments=arguments, error=error)  # type: ignore[arg-type]
+    example = talk("Freeze my card.", steps=steps, attempts=(tried,))
+    return attempts(example, gold(example))
+
+
+def test_an_attempt_takes_no_id_that_was_never_shown() -> None:
+    arguments = {"card_id": card()["id"], "status": "melted"}
+    assert any("nothing has shown" in p for p in failing("set_card_status", arguments, "invalid"))
+    named = {"card_id": "my card", "status": "frozen"}
+    assert not any("has shown" in p for p in failing("set_card_status", named, "not_found"))
+
+
+@pytest.mark.parametrize("words", ["Done.", "I found nothing."])
+def test_a_transcript_must_say_what_was_asked(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = talk("How many accounts have I?", steps=[(0, "list_accounts", {}, ("/total",))])
+    assert not list(sense.transcript_holds(example))
+    assert verify(example) == []
+    monkeypatch.setattr("provegym.players.gold.words", lambda *_: words)
+    assert any("answer not right" in each for each in sense.transcript_holds(example))
