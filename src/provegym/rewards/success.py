@@ -16,6 +16,8 @@ from provegym.rewards.outcome import same_outcome
 from provegym.toolbox import Toolbox
 from provegym.trace import Call, Example, Json, Rollout, Step, Verdict, point
 
+PARTS = ("state", "answer", "ended")
+
 
 class Trial(NamedTuple):
     """What success is judged from: one path, the calls that serve its steps, and the replies."""
@@ -52,13 +54,30 @@ def succeeded(rollout: Rollout) -> bool:
     return judge(rollout).success
 
 
+def verdict_of(rollout: Rollout) -> Verdict:
+    """The verdict that a rollout holds; a rollout of an older file has none and is judged now."""
+    return rollout.verdict or judge(rollout)
+
+
+def rates(verdicts: Sequence[Verdict]) -> dict[str, float]:
+    """The share of rollouts that succeeded, and the shares with each part of success."""
+    count = max(1, len(verdicts))
+    return {
+        part: sum(getattr(verdict, part) for verdict in verdicts) / count
+        for part in ("success", *PARTS)
+    }
+
+
 def verdict(trial: Trial) -> Verdict:
     """State, answer and end of a trial."""
     replies = trial.replies
     whole = len(replies) == len(trial.example.turns) and all(text.strip() for text in replies)
     return Verdict(
         state=is_right_state(trial),
-        answer=all(is_right_reply(trial, turn) for turn in range(len(replies))),
+        answer=all(
+            is_right_reply(trial, turn)
+            for turn, _ in enumerate(trial.example.turns[: len(replies)])
+        ),
         ended=trial.ended == "done" and whole,
     )
 
@@ -124,8 +143,13 @@ def has_asked(trial: Trial, turn: int) -> bool:
 
 
 def _schema(example: Example, turn: int, slot: str) -> Json:
-    """The schema of the argument that a turn leaves out; empty if no later step takes it."""
-    for step in example.paths[0].steps:
+    """The schema of the argument that a turn leaves out.
+
+    Empty if no later step takes it, or if the example's server is not here.
+    """
+    if example.server and not servers.is_known(example.server):
+        return {}
+    for step in example.paths[0].steps if example.paths else ():
         if step.turn > turn and slot in step.arguments:
             parts = Toolbox.of(example).schemas.get(step.tool, {}).get("properties", {})
             found: Json = parts.get(slot, {})
