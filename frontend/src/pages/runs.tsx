@@ -15,7 +15,7 @@ const LIVE = 1000;
 const CHARTS: { title: string; names: string[]; spread?: string; more?: boolean; wide?: boolean }[] = [
   { title: "Reward", names: ["reward"], spread: "reward_std", wide: true },
   { title: "Its parts", names: ["validity", "coverage", "efficiency", "name", "argument", "progress", "waste"], wide: true },
-  { title: "Success and its parts", names: ["success", "state", "answer", "ended"] },
+  { title: "Success and its parts", names: ["success", "state", "answer", "ended"], wide: true },
   { title: "Calls that ran", names: ["valid_calls"] },
   { title: "Calls per task", names: ["calls"] },
   { title: "Tokens per second", names: ["tokens_per_second"] },

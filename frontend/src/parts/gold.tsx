@@ -25,6 +25,8 @@ function Needs({ step }: { step: GoldStep }) {
   );
 }
 
+const plainly = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
+
 /** What a read is needed for: the facts that its result shows. */
 function Shows({ evidence }: { evidence: Evidence | null }) {
   if (!evidence) return null;
@@ -34,7 +36,10 @@ function Shows({ evidence }: { evidence: Evidence | null }) {
     <details class="others shows">
       <summary>shows {facts.length === 1 ? "a fact" : `${facts.length} facts`}; {evidence.tied ? "only this very call serves" : "any read that shows as much serves"}</summary>
       {facts.map((fact, at) => (
-        <p key={at}><Arguments values={fact.fields ?? {}} />{(fact.about ?? []).length > 0 && <span class="about">about {fact.about!.map((value) => (typeof value === "string" ? value : JSON.stringify(value))).join(", ")}</span>}</p>
+        <p key={at}>
+          {Object.keys(fact.fields ?? {}).length > 0 && <Arguments values={fact.fields ?? {}} />}
+          {fact.about?.length ? <span class="about">about {fact.about.map(plainly).join(", ")}</span> : null}
+        </p>
       ))}
     </details>
   );

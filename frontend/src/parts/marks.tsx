@@ -52,7 +52,7 @@ export function Reward({ value, best = 1.3 }: { value: number | null; best?: num
 /** The parts of success: what each says of a rollout that has it, and of one that lacks it. */
 export const SUCCESS_PARTS: { name: keyof Verdict; yes: string; no: string }[] = [
   { name: "state", yes: "the final world is right, and the evidence for each answer was seen", no: "the final world is wrong, or the evidence for an answer was not seen" },
-  { name: "answer", yes: "the replies say what was asked", no: "a reply lacks what was asked, does not ask for what is missing, or claims a deed that was not done" },
+  { name: "answer", yes: "the replies say what they should", no: "a reply lacks what was asked, does not ask for what is missing, or claims a deed that was not done" },
   { name: "ended", yes: "the conversation came to its end", no: "the conversation was cut off, or a turn has no reply" },
 ];
 
