@@ -29,7 +29,7 @@ class PlayJob:
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedFile:
     """What a file of rollouts holds: count, mean reward, success rates, and what went wrong."""
 
     count: int
@@ -38,7 +38,7 @@ class Played:
     failed: Sequence[str]
 
 
-def play_file(job: PlayJob, bar: Progress, workers: Workers = HERE) -> Played:
+def play_file(job: PlayJob, bar: Progress, workers: Workers = HERE) -> PlayedFile:
     """Play the examples that are not in the output yet, and summarise the whole file."""
     examples = list(read_some(job.data, Example))
     done = {rollout.example.id: (paid(rollout), verdict_of(rollout)) for rollout in _recover(job)}
@@ -59,7 +59,7 @@ def play_file(job: PlayJob, bar: Progress, workers: Workers = HERE) -> Played:
     except OSError as problem:
         raise BadFile(f"{job.out}: {problem.strerror}") from None
     reward = _mean([total for total, _ in done.values()])
-    return Played(len(done), reward, rates([verdict for _, verdict in done.values()]), failed)
+    return PlayedFile(len(done), reward, rates([verdict for _, verdict in done.values()]), failed)
 
 
 def _recover(job: PlayJob) -> list[Rollout]:
