@@ -225,7 +225,7 @@ def test_the_bug_of_a_server_that_a_policy_meets_is_the_servers() -> None:
     assert rollout.ended == "server_bug"
 
 
-@pytest.mark.parametrize("ours", ["provegym.rollout.score", "provegym.toolbox.Toolbox.fits"])
+@pytest.mark.parametrize("ours", ["provegym.rollout.rescore", "provegym.toolbox.Toolbox.fits"])
 def test_a_mistake_of_ours_is_nobody_elses(ours: str, monkeypatch: pytest.MonkeyPatch) -> None:
     example = pay_example()
     monkeypatch.setattr(ours, explode)
