@@ -43,7 +43,7 @@ def test_more_user_messages_than_turns_are_not_an_end(rollout: Rollout) -> None:
 
 
 def test_an_asking_turn_is_judged_without_its_server(rollout: Rollout) -> None:
-    turns = tuple(replace(turn, asks="amount") for turn in rollout.example.turns)
+    turns = tuple(replace(turn, asks="card_id") for turn in rollout.example.turns)
     foreign = replace(rollout, example=replace(rollout.example, server="theirs", turns=turns))
     assert judge(foreign) == Verdict(state=True, ended=True)
     assert rescore(foreign).verdict == judge(foreign)
