@@ -42,10 +42,14 @@ def test_more_user_messages_than_turns_are_not_an_end(rollout: Rollout) -> None:
     assert judge(longer) == Verdict(state=True, answer=True)
 
 
-def test_an_asking_turn_is_judged_without_its_server(rollout: Rollout) -> None:
+def test_an_asking_turn_is_judged_without_its_server() -> None:
+    rollout = play_script(complete(pay_example()), SCRIPTS["noop"])
     turns = tuple(replace(turn, asks="card_id") for turn in rollout.example.turns)
-    foreign = replace(rollout, example=replace(rollout.example, server="theirs", turns=turns))
-    assert judge(foreign) == Verdict(state=True, ended=True)
+    example = replace(rollout.example, server="theirs", turns=turns)
+    words = {"role": "assistant", "content": "Which card do you have in mind?"}
+    said = [words if each["role"] == "assistant" else each for each in rollout.messages]
+    foreign = replace(rollout, example=example, messages=tuple(said))
+    assert judge(foreign) == Verdict(answer=True, ended=True)
     assert rescore(foreign).verdict == judge(foreign)
-    bare = replace(foreign, reward=None, example=replace(foreign.example, paths=()))
-    assert judge(bare) == Verdict(ended=True)
+    bare = replace(foreign, reward=None, example=replace(example, paths=()))
+    assert judge(bare) == Verdict(state=True, answer=True, ended=True)

@@ -137,7 +137,8 @@ def has_asked(trial: Trial, turn: int) -> bool:
         return False
     said = trial.example.turns[turn]
     slot = said.asks or ""
-    names = (slot, slot_name(slot, trial.example.server))
+    server = trial.example.server
+    names = (slot, slot_name(slot, server)) if servers.is_known(server) else (slot,)
     schema = _schema(trial.example, turn, slot)
     return asks_for(trial.replies[turn], names, schema, said.text)
 
