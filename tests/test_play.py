@@ -29,6 +29,8 @@ def test_a_run_resumes_by_example_and_survives_a_cut_line(data: Path, tmp_path: 
     assert (first.returncode, first.stderr) == (0, "")
     whole = out.read_bytes()
     assert "5 rollouts" in first.stdout
+    told = "success 100.0% (state 100.0%, answer 100.0%, ended 100.0%)"
+    assert f"mean reward 1.300, {told}" in first.stdout
     lines = whole.splitlines(keepends=True)
     out.write_bytes(b"".join(lines[:2]) + lines[2][:100])
     assert run("rollout", "--policy", "oracle", "--data", data, "--out", out).returncode == 0
@@ -108,9 +110,43 @@ def test_recorded_rollouts_are_scored_again(data: Path, tmp_path: Path) -> None:
     assert report["parts"]["argument"] < 1
     less = json.loads(run("score", out, "--json", "--weights", "coverage=0").stdout)
     assert less["total"] < report["total"]
+    assert [one["id"] for one in report["each"]] == [f"pay-{number}" for number in range(5)]
+    assert sum(one["total"] for one in report["each"]) / 5 == pytest.approx(report["total"])
     told = run("score", out, "--explain").stdout
+    assert ", state ✗, answer ✓, ended ✓\n" in told
     assert "serves step 1 (list_accounts)" in told
     assert "execution ✗ not_found" in told
+
+
+def test_success_is_scored_in_three_parts(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "rollouts.jsonl"
+    run("rollout", "--policy", "oracle", "--data", data, "--out", out)
+    rollouts = list(read(out, Rollout))
+    cut = msgspec.structs.replace(rollouts[0], ended="turns")
+    undone = msgspec.structs.replace(rollouts[1], outcome=())
+    write(out, [cut, undone, *rollouts[2:]])
+    report = json.loads(run("score", out, "--json").stdout)
+    found = {name: report[name] for name in ("success", "state", "answer", "ended")}
+    assert found == pytest.approx({"success": 0.6, "state": 0.8, "answer": 1, "ended": 0.8})
+    assert [one["success"] for one in report["each"]] == [False, False, True, True, True]
+    assert "success 60.0% (state 80.0%, answer 100.0%, ended 80.0%)" in run("score", out).stdout
+
+
+def test_a_scheme_is_chosen_by_name(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "rollouts.jsonl"
+    run("rollout", "--policy", "guesser", "--data", data, "--out", out, "--scheme", "hardened")
+    held = [rollout.reward for rollout in read(out, Rollout)]
+    hard = json.loads(run("score", out, "--scheme", "hardened", "--json").stdout)
+    paper = json.loads(run("score", out, "--json").stdout)
+    assert hard["total"] == pytest.approx(sum(reward.total for reward in held if reward) / 5)
+    assert list(hard["parts"]) == ["efficiency", "success", "progress", "waste"]
+    assert list(paper["parts"]) == ["validity", "coverage", "efficiency", "name", "argument"]
+    recipe = ("--recipe", "recipes/reward-hardened.toml")
+    both = run("score", out, "--scheme", "hardened", *recipe)
+    assert (both.returncode, both.stdout) == (2, "")
+    assert "give --recipe or --scheme, not both" in both.stderr
+    by_name = run("audit", "--data", data, "--scheme", "hardened", "--json").stdout
+    assert by_name == run("audit", "--data", data, *recipe, "--json").stdout
 
 
 def test_verify_says_what_fails_and_why(data: Path, tmp_path: Path) -> None:

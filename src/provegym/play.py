@@ -1,10 +1,9 @@
 """Batch jobs over JSONL files: play examples, score rollouts, verify examples; can be resumed."""
 
-from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from rich.progress import Progress
@@ -12,9 +11,10 @@ from rich.progress import Progress
 from provegym.config import BadRecipe, check_weights
 from provegym.files import appending, cut_torn_line
 from provegym.players.remote import Remote, greet, played
-from provegym.rewards import Scheme, rescore
-from provegym.rewards.explain import explain, summary
-from provegym.trace import BadFile, Example, Rollout, line, read, read_some, write
+from provegym.rewards import Scheme, paid, rescore
+from provegym.rewards.explain import explain
+from provegym.rewards.success import PARTS, rates, verdict_of
+from provegym.trace import BadFile, Example, Json, Rollout, line, read, read_some, write
 from provegym.verify import verify
 from provegym.workers import HERE, Workers
 
@@ -28,10 +28,20 @@ class PlayJob:
     player: Remote
 
 
-def play_file(job: PlayJob, bar: Progress, workers: Workers = HERE) -> tuple[int, float, list[str]]:
-    """Play the examples that are not in the output yet; returns count, mean reward and failures."""
+@dataclass(frozen=True)
+class PlayedFile:
+    """What a file of rollouts holds: count, mean reward, success rates, and what went wrong."""
+
+    count: int
+    reward: float
+    rates: Mapping[str, float]
+    failed: Sequence[str]
+
+
+def play_file(job: PlayJob, bar: Progress, workers: Workers = HERE) -> PlayedFile:
+    """Play the examples that are not in the output yet, and summarise the whole file."""
     examples = list(read_some(job.data, Example))
-    done = _recover(job)
+    done = {rollout.example.id: (paid(rollout), verdict_of(rollout)) for rollout in _recover(job)}
     failed: list[str] = []
     todo = [example for example in examples if example.id not in done]
     if todo:
@@ -44,17 +54,18 @@ def play_file(job: PlayJob, bar: Progress, workers: Workers = HERE) -> tuple[int
                 if rollout.reward is None:
                     failed.append(f"{rollout.example.id}: {rollout.ended}: {rollout.reason}")
                 else:
-                    done[rollout.example.id] = rollout.reward.total
+                    done[rollout.example.id] = (paid(rollout), verdict_of(rollout))
                 bar.update(task, advance=1, description=f"rollouts{workers.where}")
     except OSError as problem:
         raise BadFile(f"{job.out}: {problem.strerror}") from None
-    return len(done), sum(done.values()) / len(done) if done else 0.0, failed
+    reward = _mean([total for total, _ in done.values()])
+    return PlayedFile(len(done), reward, rates([verdict for _, verdict in done.values()]), failed)
 
 
-def _recover(job: PlayJob) -> dict[str, float]:
-    """Rewards of the rollouts in the file; removes an incomplete last line and failed rollouts."""
+def _recover(job: PlayJob) -> list[Rollout]:
+    """The rollouts in the file; removes an incomplete last line and failed rollouts."""
     if not job.out.exists():
-        return {}
+        return []
     cut_torn_line(job.out)
     held = list(read(job.out, Rollout))
     for rollout in held:
@@ -63,37 +74,39 @@ def _recover(job: PlayJob) -> dict[str, float]:
     good = [rollout for rollout in held if rollout.reward is not None]
     if len(good) < len(held):
         write(job.out, good)
-    return {r.example.id: r.reward.total for r in good if r.reward is not None}
+    return good
 
 
-def score_file(path: Path, scheme: Scheme, *, explained: bool = False) -> dict[str, Any]:
-    """Score recorded rollouts again: mean total and components, and lines about each rollout."""
+def score_file(path: Path, scheme: Scheme, *, explained: bool = False) -> Json:
+    """Score recorded rollouts again: means over all of them, and the figures of each."""
     check_weights(scheme.weights)
-    lines: list[str] = []
-    sums: dict[str, float] = defaultdict(float)
-    count = scored = 0
-    total = 0.0
-    for rollout in read_some(path, Rollout):
-        if rollout.reward is None:
-            lines.append(f"{rollout.example.id}: {rollout.ended}: {rollout.reason}")
-            continue
-        rollout = rescore(rollout, scheme)
-        assert rollout.reward is not None
-        count += 1
-        total += rollout.reward.total
-        scored += bool(rollout.reward.parts)
-        for part, value in rollout.reward.parts.items():
-            sums[part] += value
-        lines.append(f"{rollout.example.id}: {summary(rollout.reward)}")
-        if explained:
-            lines += [f"  {told}" for told in explain(rollout)]
-    means = {part: value / scored for part, value in sums.items()}
+    each = [_score(rollout, scheme, explained) for rollout in read_some(path, Rollout)]
+    scored = [one for one in each if "total" in one]
+    parts = [one["parts"] for one in scored if one["parts"]]
+    names = parts[0] if parts else ()
     return {
-        "rollouts": count,
-        "total": total / count if count else 0.0,
-        "parts": means,
-        "lines": lines,
+        "rollouts": len(scored),
+        "total": _mean([one["total"] for one in scored]),
+        "parts": {name: _mean([one[name] for one in parts]) for name in names},
+        **{name: _mean([one[name] for one in scored]) for name in ("success", *PARTS)},
+        "each": each,
     }
+
+
+def _score(rollout: Rollout, scheme: Scheme, explained: bool) -> Json:
+    """The figures of a rollout, or what went wrong in it."""
+    if rollout.reward is None:
+        return {"id": rollout.example.id, "problem": f"{rollout.ended}: {rollout.reason}"}
+    rollout = rescore(rollout, scheme)
+    reward, verdict = rollout.reward, verdict_of(rollout)
+    assert reward is not None
+    found: Json = {"id": rollout.example.id, "total": reward.total, "parts": reward.parts}
+    found |= {"success": verdict.success, **msgspec.structs.asdict(verdict)}
+    return {**found, "explain": list(explain(rollout))} if explained else found
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
 
 
 def parse_weights(text: str) -> dict[str, float]:

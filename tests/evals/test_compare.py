@@ -53,6 +53,10 @@ def test_only_tasks_of_both_count(examples: list[Example], tmp_path: Path) -> No
     assert (found["tasks"], found["only_first"], found["only_second"]) == (2, 1, 1)
     assert found["servers"]["success"]["banking"].difference.mean == -1
     assert found["kinds"]["reward"].keys() == {"multi_turn"}
+    for groups in (found["all"], found["kinds"], found["servers"]):
+        assert {"success", "state", "answer", "ended", "reward"} <= groups.keys()
+    assert found["all"]["state"].difference.mean == -1
+    assert found["all"]["answer"].difference.mean == found["all"]["ended"].difference.mean == 0
     write(second, played([msgspec.structs.replace(examples[0], id="other")], "o"))
     with pytest.raises(BadFile, match="no task in common"):
         compare(first, second)

@@ -94,6 +94,8 @@ def test_the_noop_stands_beside_every_score(example: Example) -> None:
     assert (found["tasks"], found["rollouts"], found["broken"]) == (2, 2, 0)
     assert found["scores"]["success"]["model"].mean == 1
     assert found["scores"]["success"]["noop"].mean == 0.5
+    idle = {name: both["noop"].mean for name, both in found["scores"].items()}
+    assert (idle["state"], idle["answer"], idle["ended"]) == (0.5, 1, 1)
     assert all(both.keys() == {"model", "noop"} for both in found["scores"].values())
 
 

@@ -6,8 +6,9 @@ import pytest
 from examples import pay_example
 from provegym.evals.measure import METRICS, by_task, estimate, measure
 from provegym.players.scripted import SCRIPTS
+from provegym.rewards import HARDENED
 from provegym.rollout import play_script
-from provegym.trace import Call, Example, Path, Rollout, Turn
+from provegym.trace import Call, Example, Path, Rollout, Turn, Verdict
 from provegym.verify.complete import complete
 
 
@@ -49,6 +50,29 @@ def test_the_oracle_and_the_noop_stand_at_the_ends(example: Example) -> None:
     assert idle["success"].mean == idle["reward"].mean == idle["coverage"].mean == 0
     assert "abstention" not in best
     assert "clarification" not in best
+
+
+def test_success_is_reported_in_three_parts(example: Example) -> None:
+    right = played(example, "oracle")
+    cut = msgspec.structs.replace(right, ended="turns", verdict=None)
+    quiet = msgspec.structs.replace(right, verdict=Verdict(state=True, ended=True))
+    found = [
+        {name: METRICS[name](rollout) for name in ("success", "state", "answer", "ended")}
+        for rollout in (right, cut, quiet)
+    ]
+    assert found == [
+        {"success": 1, "state": 1, "answer": 1, "ended": 1},
+        {"success": 0, "state": 1, "answer": 1, "ended": 0},
+        {"success": 0, "state": 1, "answer": 0, "ended": 1},
+    ]
+    assert list(measure([right]))[:4] == ["success", "state", "answer", "ended"]
+
+
+def test_parts_of_another_scheme_are_not_counted_as_zero(example: Example) -> None:
+    hard = play_script(example, SCRIPTS["oracle"], scheme=HARDENED)
+    found = measure([hard])
+    assert found["reward"].mean == pytest.approx(1.3)
+    assert "validity" not in found
 
 
 def test_a_rollout_that_went_wrong_is_paid_nothing(example: Example) -> None:

@@ -91,7 +91,7 @@ def test_what_does_not_fit_is_left_out_whole(codec: Codec, short: int) -> None:
     assert cut.rollout.ended == "tokens"
     assert cut.rollout.messages[-1]["role"] == "tool"
     assert len(cut.rollout.calls) == len(gold(EXAMPLE)[0]["tool_calls"])
-    assert cut.rollout.reward == score(EXAMPLE, cut.rollout.calls, PAPER, cut.rollout.outcome)
+    assert cut.rollout.reward == score(EXAMPLE, cut.rollout.calls, PAPER)
 
 
 def test_a_reply_without_room_is_cut_but_its_calls_count(codec: Codec) -> None:
@@ -135,7 +135,7 @@ def test_rewards_are_those_of_the_recorded_rollout(codec: Codec) -> None:
     script = Script([[codec.say(each) for each in lines] for lines in scripts])
     played = run([EXAMPLE] * 4, script.generate, codec, LIMITS, scheme)
     rewards = [each.rollout.reward for each in played]
-    assert rewards == [score(EXAMPLE, t.rollout.calls, scheme, t.rollout.outcome) for t in played]
+    assert rewards == [score(EXAMPLE, t.rollout.calls, scheme) for t in played]
     assert len({reward.total for reward in rewards if reward}) == 4
 
 

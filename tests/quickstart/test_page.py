@@ -17,7 +17,7 @@ from provegym.quickstart import pictures
 from provegym.quickstart.page import page
 from provegym.quickstart.report import METRICS, PLAYERS, Report, score
 from provegym.rollout import play_script
-from provegym.trace import Example, Reward, Rollout, write
+from provegym.trace import Example, Reward, Rollout, Verdict, write
 from provegym.trace import Path as Road
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results.md"
@@ -47,14 +47,14 @@ def told(**played: list[Rollout]) -> str:
 
 def half(name: str) -> Rollout:
     """All calls right, but the world is not: paid in full, and a failure."""
-    return replace(play(name, "oracle"), outcome=())
+    return replace(play(name, "oracle"), outcome=(), verdict=Verdict(answer=True, ended=True))
 
 
 def test_the_task_told_is_one_that_only_the_adapter_succeeds_at() -> None:
     before = replace(play("b", "noop"), reward=Reward(total=0.4))
     text = told(base=[play("a", "noop"), before], trained=[half("a"), play("b", "oracle")])
     assert "The base model fails it, and with the shipped adapter it succeeds." in text
-    assert "base model: failed, paid 0.40 of 1.30" in text
+    assert "base model: failed (state), paid 0.40 of 1.30" in text
     assert "shipped adapter: succeeded, paid 1.30 of 1.30" in text
     assert "<code>list_accounts, list_payees, pay_payee, set_card_status</code>" in text
 
@@ -62,8 +62,16 @@ def test_the_task_told_is_one_that_only_the_adapter_succeeds_at() -> None:
 def test_where_there_is_none_the_page_says_that_both_failed() -> None:
     text = told(base=[play("a", "noop"), play("b", "noop")], trained=[play("a", "noop"), half("b")])
     assert "No task went from failure to success" in text
-    assert "base model: failed, paid 0.00 of 1.30" in text
-    assert "shipped adapter: failed, paid 1.30 of 1.30" in text
+    assert "base model: failed (state), paid 0.00 of 1.30" in text
+    assert "shipped adapter: failed (state), paid 1.30 of 1.30" in text
+
+
+def test_every_part_of_success_that_is_missing_is_named() -> None:
+    cut = replace(play("a", "noop"), verdict=Verdict(answer=True))
+    text = told(base=[cut], trained=[play("a", "oracle")])
+    assert "base model: failed (state and ended)" in text
+    for part in ("success", "state", "answer", "ended"):
+        assert re.search(rf"<tr><td>{part} <small>", text)
 
 
 def test_why_the_right_calls_are_paid_less_than_most_is_said() -> None:

@@ -8,10 +8,13 @@ import pytest
 from examples import pay_example
 from provegym.players.local import Trajectory
 from provegym.players.scripted import SCRIPTS
+from provegym.rewards import HARDENED
 from provegym.rollout import play_script
 from provegym.trace import Rollout, read
+from provegym.train.plots import draw
 from provegym.train.recipe import Grpo, Lora, Model, Recipe, Sft
-from provegym.train.run import Run, TrainError, summary
+from provegym.train.run import Run, TrainError, progress, summary
+from provegym.verify.complete import complete
 
 GRPO = Recipe(grpo=Grpo(sample_every=2, samples=2, patience=3))
 LOGS = {"loss": 0.5, "grad_norm": 1.0, "learning_rate": 1e-6, "kl": 0.1, "unknown": 3.0}
@@ -79,7 +82,8 @@ def test_a_step_is_one_line_with_all_its_figures(
     assert line["tokens_per_second"] == 8
     assert (line["generation_seconds"], line["world_seconds"]) == (0.5, 0.25)
     assert {"validity", "coverage", "efficiency", "name", "argument"} <= line.keys()
-    assert line["ended"] == {"done": 2}
+    assert line["endings"] == {"done": 2}
+    assert [line[name] for name in ("success", "state", "answer", "ended")] == [0.5, 0.5, 1, 1]
     assert line["kl"] == 0.1
     assert "unknown" not in line
     said = capsys.readouterr().err
@@ -212,6 +216,26 @@ def test_running_out_of_memory_says_what_to_lower(
         raise RuntimeError("another problem")
 
 
+PICTURES = ("reward", "parts", "success", "calls", "loss")
+
+
+def test_counts_in_the_metrics_of_older_runs_are_not_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    history = [{"step": 1, "ended": {"done": 2}, "loss": 0.5}, {"step": 2, "ended": 1.0}]
+    assert {path.stem for path in draw(history, tmp_path)} == {"success", "loss"}
+
+
+def test_the_hardened_reward_has_its_own_parts_in_the_metrics() -> None:
+    example = complete(pay_example())
+    scripts = (SCRIPTS[name] for name in ("oracle", "noop"))
+    rollouts = [play_script(example, script, scheme=HARDENED) for script in scripts]
+    figures = summary(rollouts)
+    assert (figures["progress"], figures["waste"], figures["success"]) == (0.5, 0, 0.5)
+    assert "validity" not in figures
+    told = progress({**figures, "step": 1, "tokens_per_second": 1, "loss": 0, "seconds": 1}, 2, 1)
+    assert told.count("success") == 1
+
+
 def test_curves_are_drawn_for_what_was_recorded(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     run = Run(tmp_path, GRPO)
@@ -219,6 +243,4 @@ def test_curves_are_drawn_for_what_was_recorded(tmp_path: Path) -> None:
         step(run, number, "oracle", "noop")
     run.plot()
     names = {path.name for path in (tmp_path / "plots").iterdir()}
-    assert names == {
-        f"{name}.{form}" for name in ("reward", "parts", "calls", "loss") for form in ("png", "svg")
-    }
+    assert names == {f"{name}.{form}" for name in PICTURES for form in ("png", "svg")}

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from provegym.rewards.success import succeeded
-from provegym.trace import Rollout, line, write
+from provegym.rewards.success import rates, verdict_of
+from provegym.trace import Rollout, Verdict, line, write
 from provegym.view.columns import fold
 from provegym.view.library import Library
 from provegym.view.report import embed, freeze
@@ -28,14 +28,16 @@ Query = dict[str, list[str]]
 
 
 def vary(rollout: Rollout, chance: random.Random) -> Rollout:
-    """The same rollout with another kind, pay and end, so that there is something to filter by."""
+    """The rollout with another kind, pay, verdict and end: there is something to filter by."""
     kind = chance.choice(["multi_turn", "clarification"])
     knobs = tuple(chance.sample(["distractors", "stripped", "hidden"], chance.randrange(3)))
     example = replace(rollout.example, kind=kind, knobs=knobs)
     reward = rollout.reward and replace(rollout.reward, total=chance.choice([-0.2, 0, 0.3, 1.3, 2]))
     if chance.random() < 0.2:
-        return replace(rollout, example=example, reward=None, ended="policy_error")
-    return replace(rollout, example=example, reward=reward)
+        failed = {"reward": None, "verdict": None, "ended": "policy_error"}
+        return replace(rollout, example=example, **failed)
+    verdict = chance.choice([None, rollout.verdict, Verdict(state=True, ended=True)])
+    return replace(rollout, example=example, reward=reward, verdict=verdict)
 
 
 def sample() -> dict[str, list[Rollout]]:
@@ -61,8 +63,11 @@ def random_query(chance: random.Random) -> Query:
         "knob": ["none", "distractors", "stripped", HOSTILE[0]],
         "error": ["none", "rejected", "not_found"],
         "policy": ["oracle", "noop", "guesser", cut(HOSTILE[4])],
-        "ended": ["done", "policy_error"],
+        "ending": ["done", "policy_error"],
         "success": ["1", "0"],
+        "state": ["1", "0"],
+        "answer": ["1", "0"],
+        "ended": ["1", "0"],
         "id": ["pay-1", "pay-2", "odd"],
     }
     query = {
@@ -92,8 +97,11 @@ def values_of(name: str, at: int) -> Query:
         "knob": [cut(knob) for knob in rollout.example.knobs] or ["none"],
         "error": sorted(errors) or ["none"],
         "policy": [cut(rollout.policy)],
-        "ended": [rollout.ended],
-        "success": ["1" if succeeded(rollout) else "0"],
+        "ending": [rollout.ended],
+        **{
+            part: ["1" if getattr(verdict_of(rollout), part) else "0"]
+            for part in ("success", "state", "answer", "ended")
+        },
         "id": [cut(rollout.example.id)],
     }
 
@@ -198,8 +206,15 @@ def test_both_pages_list_the_same_rows_in_the_same_order(pages: Pages) -> None:
         for row in answer["rows"]:
             shown = SUMMARIES["left"][row["at"]]
             assert (row["id"], row["text"], row["calls"]) == (shown.id, shown.text, shown.calls)
-            assert (row["reward"], row["success"]) == (rewards[row["at"]], shown.success)
+            assert row["reward"] == rewards[row["at"]]
+            assert row["verdict"] == (shown.verdict and msgspec.to_builtins(shown.verdict))
     assert sum(0 < answer["total"] < len(rewards) for answer in told) > QUESTIONS / 3
+
+
+FACETS = (
+    *("server", "kind", "knob", "error", "policy", "ending", "calls"),
+    *("success", "state", "answer", "ended"),
+)
 
 
 def test_both_pages_count_the_same(pages: Pages) -> None:
@@ -208,14 +223,14 @@ def test_both_pages_count_the_same(pages: Pages) -> None:
     for query, told in zip(
         queries, pages.ask(*(["facets", LEFT, query] for query in queries)), strict=True
     ):
-        for facet in ("server", "kind", "knob", "error", "policy", "ended", "success", "calls"):
+        for facet in FACETS:
             assert told[facet] == counted("left", facet, query), (facet, query)
         paid = [at for at, r in enumerate(ROLLOUTS["left"]) if r.reward]
         assert sum(told["reward"]) == sum(fits("left", at, query, but="reward") for at in paid)
 
 
 def test_rewards_are_counted_in_twenty_buckets_up_to_the_best(pages: Pages) -> None:
-    [told] = pages.ask(["facets", RIGHT, {"ended": ["done"]}])
+    [told] = pages.ask(["facets", RIGHT, {"ending": ["done"]}])
     totals = Counter(r.reward.total for r in ROLLOUTS["right"] if r.reward and r.ended == "done")
     bucket = [0] * 20
     for total, count in totals.items():
@@ -274,7 +289,11 @@ def test_both_pages_pair_the_same_rollouts(pages: Pages, sort: str) -> None:
         left, right = ROLLOUTS["left"][row["left"]], ROLLOUTS["right"][row["right"]]
         assert row["changed"] == changed(left, right)
         assert row["left_reward"] == (left.reward and left.reward.total)
-        assert (row["left_success"], row["right_success"]) == (succeeded(left), succeeded(right))
+        for side, rollout in (("left", left), ("right", right)):
+            assert row[f"{side}_verdict"] == msgspec.to_builtins(verdict_of(rollout))
+    for side, name in enumerate(("left", "right")):
+        verdicts = [verdict_of(ROLLOUTS[name][pair[side]]) for pair in pairs]
+        assert told[f"rates_{name}"] == pytest.approx(rates(verdicts))
 
 
 def changed(left: Rollout, right: Rollout) -> list[str]:

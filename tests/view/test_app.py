@@ -72,7 +72,8 @@ def test_search_texts_and_fingerprints(asked: TestClient, number: dict[str, int]
     assert get(asked, "texts", source=source, row=[4, 0]) == ["Pay Harbour 20 from Freelance."] * 2
     assert get(asked, "texts", source=source, row=99) == ["this line has changed since it was read"]
     oracle, other, noop = get(asked, "fingerprints", source=source, row=[0, 5, 1])
-    assert oracle == other
+    # The words of a reply are drawn by the id of the example.
+    assert {**oracle, "messages": ""} == {**other, "messages": ""}
     assert {name for name in oracle if oracle[name] == noop[name]} == {"ending"}
     assert get(asked, "fingerprints", source=number["corpus/train"], row=[0, 9]) == [None, None]
 

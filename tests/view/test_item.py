@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from provegym.rewards import COMPONENTS, PAPER, WEIGHTS, Scheme, rescore
-from provegym.trace import Example, Ref, Rollout, Step, Turn, line
+from provegym.rewards import COMPONENTS, HARDENED, PAPER, WEIGHTS, Scheme, rescore
+from provegym.rewards.components import MOST
+from provegym.trace import Evidence, Example, Fact, Ref, Rollout, Step, Turn, line
 from provegym.trace import Path as Road
 from provegym.view.item import best, show_item
 from provegym.view.library import Library
@@ -49,7 +50,8 @@ def test_an_example_is_played_on_its_world(tmp_path: Path) -> None:
 
 def test_a_rollout_shows_what_served_what_and_the_pay(tmp_path: Path) -> None:
     item = shown(tmp_path, played("oracle"))
-    assert (item["total"], item["best"], item["success"]) == (pytest.approx(1.3), 1.3, True)
+    assert (item["total"], item["best"]) == (pytest.approx(1.3), 1.3)
+    assert item["verdict"] == {"state": True, "answer": True, "ended": True}
     assert [(each["call"], each["step"]) for each in item["served"]] == [
         (0, 0),
         (1, 1),
@@ -168,13 +170,14 @@ def test_a_reward_about_what_is_not_there_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_rollout_that_went_wrong_has_no_pay(tmp_path: Path) -> None:
-    item = shown(tmp_path, replace(played("noop"), reward=None, ended="server_bug", reason="why"))
-    assert (item["total"], item["parts"], item["success"]) == (None, [], False)
+    broken = replace(played("noop"), reward=None, verdict=None, ended="server_bug", reason="why")
+    item = shown(tmp_path, broken)
+    assert (item["total"], item["parts"], item["verdict"]) == (None, [], {})
     assert item["rollout"]["reason"] == "why"
 
 
 @pytest.mark.parametrize(
-    "weights", [{}, {"name": 0.0}, {"outcome": 0.7}, {"efficiency": 5.0, "argument": 0.2}]
+    "weights", [{}, {"name": 0.0}, {"progress": 0.7}, {"efficiency": 5.0, "argument": 0.2}]
 )
 def test_the_best_reward_is_what_the_right_calls_are_paid(weights: dict[str, float]) -> None:
     rollout, scheme = played("oracle"), Scheme(weights=weights)
@@ -190,6 +193,8 @@ def test_a_new_component_counts_in_the_best_reward(monkeypatch: pytest.MonkeyPat
     )
     monkeypatch.setitem(WEIGHTS, "bonus", 0.4)
     monkeypatch.setitem(WEIGHTS, "penalty", 9.0)
+    monkeypatch.setitem(MOST, "bonus", 1.0)
+    monkeypatch.setitem(MOST, "penalty", 0.0)
     assert best(example_of(), PAPER) == pytest.approx(1.7)
 
 
@@ -209,9 +214,32 @@ def test_hostile_text_is_only_data(tmp_path: Path, text: str) -> None:
     assert item["example"]["id"] == text
 
 
-def test_messages_without_a_role_leave_success_open(tmp_path: Path) -> None:
-    item = shown(tmp_path, replace(played("oracle"), messages=({"content": "who said this"},)))
-    assert item["success"] is None
+def test_an_older_rollout_is_judged_where_it_can_be(tmp_path: Path) -> None:
+    old = replace(played("spammer"), verdict=None)
+    assert shown(tmp_path, old)["verdict"] == {"state": True, "answer": True, "ended": True}
+    silent = replace(old, messages=({"content": "who said this"},))
+    assert shown(tmp_path, silent)["verdict"] is None
+
+
+def test_a_hardened_reward_is_shown_with_its_own_weights(tmp_path: Path) -> None:
+    item = shown(tmp_path, rescore(played("oracle"), HARDENED))
+    weights = {part["name"]: part["weight"] for part in item["parts"]}
+    assert weights == {"efficiency": 0.15, "success": 0.85, "progress": 0.45, "waste": 0.1}
+    assert (item["total"], item["best"], item["notes"]) == (pytest.approx(1.3), 1.3, [])
+
+
+def test_what_a_right_read_shows_is_told(tmp_path: Path) -> None:
+    fact = Fact(fields={"balance": 20}, about=("everyday",))
+    steps = example_of().paths[0].steps
+    first = replace(steps[0], evidence=Evidence(facts=(fact,)))
+    item = shown(tmp_path, example_of(paths=(Road(steps=(first, *steps[1:])),)))
+    assert item["gold"][0]["evidence"] == {
+        "facts": [{"fields": {"balance": 20}, "about": ["everyday"]}]
+    }
+    assert item["gold"][1]["evidence"] is None
+    assert [step["alternatives"] for step in item["gold"]] == [
+        [msgspec.to_builtins(other) for other in step.alternatives] for step in steps
+    ]
 
 
 def test_what_another_version_wrote_is_a_sentence(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from provegym.bench.page import ROLLOUTS, measure_view
+from provegym.trace import Verdict
 from provegym.view.columns import Columns
 from provegym.view.growing_file import FileLine
 from provegym.view.summary import Summary
@@ -67,7 +68,7 @@ def many() -> dict[str, Any]:
             errors=chance.choice([(), ("rejected",)]),
             policy=chance.choice(["oracle", "guesser"]),
             reward=chance.random(),
-            success=chance.random() < 0.5,
+            verdict=Verdict(state=chance.random() < 0.5, answer=True, ended=True),
         )
         columns.append(0, FileLine(0, number + 1, b""), row)
     searched = [text.decode() for text in columns.searched]

@@ -91,7 +91,7 @@ function rowOf(table: Table, row: number, text: string): Row {
     kind: table.kind.get(row),
     calls: table.calls.get(row),
     reward: table.reward.get(row),
-    success: table.success.get(row),
+    verdict: table.verdict.get(row),
     errors: table.error.get(row),
     knobs: table.knob.get(row),
     text,

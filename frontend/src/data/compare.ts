@@ -2,6 +2,7 @@
 
 import type { Table } from "./table";
 import type { Comparison, Fields, Fingerprint, Item, Json, Pair, Pairing } from "./types";
+import { ratesOf } from "./verdict";
 
 const TIE = 1e-9;
 const ORDERS: Record<string, (pair: Matched) => number> = {
@@ -48,6 +49,8 @@ export function summarise(left: Table, right: Table, pairs: Matched[]): Summary 
     only_right: right.count - pairs.length,
     mean_left: mean(left, "left"),
     mean_right: mean(right, "right"),
+    rates_left: ratesOf(pairs.map((pair) => left.verdict.get(pair.left))),
+    rates_right: ratesOf(pairs.map((pair) => right.verdict.get(pair.right))),
     wins_left: pairs.filter((pair) => pair.difference < -TIE).length,
     wins_right: pairs.filter((pair) => pair.difference > TIE).length,
     ties: pairs.filter((pair) => Math.abs(pair.difference) <= TIE).length,
@@ -61,8 +64,8 @@ export function describe(left: Table, right: Table, pair: Matched, changed: stri
     right: right.at[pair.right]!,
     left_reward: left.reward.get(pair.left),
     right_reward: right.reward.get(pair.right),
-    left_success: left.success.get(pair.left),
-    right_success: right.success.get(pair.right),
+    left_verdict: left.verdict.get(pair.left),
+    right_verdict: right.verdict.get(pair.right),
     difference: pair.difference,
     changed,
   };

@@ -1,7 +1,8 @@
 /** Filters, order and counts (facets) over the rows of a source, for the live page and for reports. */
 
 import type { Column, Table } from "./table";
-import type { Counts, Facets, Query } from "./types";
+import type { Counts, Facets, Query, Verdict } from "./types";
+import { succeeded } from "./verdict";
 
 const BUCKETS = 20;
 export const TOP_REWARD = 1.3;
@@ -19,11 +20,19 @@ const BY_VALUE: Record<string, (table: Table) => { codes: number[]; values: stri
   server: (table) => seen(table.server, (value) => [value]),
   kind: (table) => seen(table.kind, (value) => [value]),
   policy: (table) => seen(table.policy, (value) => [value]),
-  ended: (table) => seen(table.ended, (value) => [value]),
+  ending: (table) => seen(table.ending, (value) => [value]),
   knob: (table) => seen(table.knob, several),
   error: (table) => seen(table.error, several),
-  success: (table) => seen(table.success, (value) => (value === null ? [] : [value ? "1" : "0"])),
+  success: (table) => seen(table.verdict, (verdict) => yesOrNo(verdict, succeeded)),
+  state: (table) => seen(table.verdict, (verdict) => yesOrNo(verdict, ({ state }) => state)),
+  answer: (table) => seen(table.verdict, (verdict) => yesOrNo(verdict, ({ answer }) => answer)),
+  ended: (table) => seen(table.verdict, (verdict) => yesOrNo(verdict, ({ ended }) => ended)),
 };
+
+/** What a filter by a part of success sees: "1" or "0", nothing where there is no verdict. */
+function yesOrNo(verdict: Verdict | null, part: (verdict: Verdict) => boolean | undefined): string[] {
+  return verdict === null ? [] : [part(verdict) ? "1" : "0"];
+}
 
 function seen<T>(column: Column<T>, split: (value: T) => string[]): { codes: number[]; values: string[][] } {
   return { codes: column.codes, values: column.values.map(split) };
@@ -99,7 +108,8 @@ export class Selection {
     });
     return {
       server: this.counts("server"), kind: this.counts("kind"), knob: this.counts("knob"), error: this.counts("error"),
-      policy: this.counts("policy"), ended: this.counts("ended"), success: this.counts("success"), calls, reward,
+      policy: this.counts("policy"), ending: this.counts("ending"), success: this.counts("success"), state: this.counts("state"),
+      answer: this.counts("answer"), ended: this.counts("ended"), calls, reward,
     };
   }
 

@@ -1,5 +1,7 @@
 /** The rows of one source as columns. Values that repeat are stored once (dictionary encoding). */
 
+import type { Verdict } from "./types";
+
 /** Some rows of a column: the values that no row before them has, and a code per row. */
 export interface CodedValues<T> {
   values: T[];
@@ -13,10 +15,10 @@ export interface Columns {
   server: CodedValues<string>;
   kind: CodedValues<string>;
   policy: CodedValues<string>;
-  ended: CodedValues<string>;
+  ending: CodedValues<string>;
   knob: CodedValues<string[]>;
   error: CodedValues<string[]>;
-  success: CodedValues<boolean | null>;
+  verdict: CodedValues<Verdict | null>;
   reward: CodedValues<number | null>;
   calls: CodedValues<number>;
 }
@@ -51,10 +53,10 @@ export class Table {
   readonly server = new Column<string>();
   readonly kind = new Column<string>();
   readonly policy = new Column<string>();
-  readonly ended = new Column<string>();
+  readonly ending = new Column<string>();
   readonly knob = new Column<string[]>();
   readonly error = new Column<string[]>();
-  readonly success = new Column<boolean | null>();
+  readonly verdict = new Column<Verdict | null>();
   readonly reward = new Column<number | null>();
   readonly calls = new Column<number>();
   done = false;
@@ -71,10 +73,10 @@ export class Table {
     this.server.append(more.server);
     this.kind.append(more.kind);
     this.policy.append(more.policy);
-    this.ended.append(more.ended);
+    this.ending.append(more.ending);
     this.knob.append(more.knob);
     this.error.append(more.error);
-    this.success.append(more.success);
+    this.verdict.append(more.verdict);
     this.reward.append(more.reward);
     this.calls.append(more.calls);
   }

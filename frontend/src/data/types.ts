@@ -25,6 +25,13 @@ export interface Sources {
   version: string;
 }
 
+/** Whether a rollout succeeded, in three parts; a part that is false is left out. */
+export interface Verdict {
+  state?: boolean;
+  answer?: boolean;
+  ended?: boolean;
+}
+
 export interface Row {
   at: number;
   id: string;
@@ -32,7 +39,7 @@ export interface Row {
   kind: string;
   calls: number;
   reward: number | null;
-  success: boolean | null;
+  verdict: Verdict | null;
   errors: string[];
   knobs: string[];
   text: string;
@@ -54,8 +61,11 @@ export interface Facets {
   knob: Counts;
   error: Counts;
   policy: Counts;
-  ended: Counts;
+  ending: Counts;
   success: Counts;
+  state: Counts;
+  answer: Counts;
+  ended: Counts;
   calls: Counts;
   reward: number[];
 }
@@ -79,6 +89,18 @@ export interface Need {
 export interface Alternative {
   tool: string;
   arguments?: Fields;
+}
+
+/** What one record of a result shows: these fields, in a record about these values. */
+export interface Fact {
+  fields?: Fields;
+  about?: Json[];
+}
+
+/** What a read is needed for; `tied` means that only this very call shows it. */
+export interface Evidence {
+  facts?: Fact[];
+  tied?: boolean;
 }
 
 export interface Step {
@@ -167,6 +189,7 @@ export interface GoldStep {
   arguments: Fields;
   writes: boolean;
   needs: Need[];
+  evidence: Evidence | null;
   alternatives: Alternative[];
   result?: string;
   diff?: Change[];
@@ -182,7 +205,7 @@ export interface Item {
   parts: Part[];
   total: number | null;
   best: number | null;
-  success: boolean | null;
+  verdict: Verdict | null;
   gold: GoldStep[];
   path?: number;
   notes?: string[];
@@ -203,9 +226,17 @@ export interface Pairing {
   left_reward: number | null;
   right_reward: number | null;
   difference: number;
-  left_success: boolean | null;
-  right_success: boolean | null;
+  left_verdict: Verdict | null;
+  right_verdict: Verdict | null;
   changed: string[];
+}
+
+/** The shares of rollouts that succeeded, and that have each part of success. */
+export interface Rates {
+  success: number;
+  state: number;
+  answer: number;
+  ended: number;
 }
 
 export interface Comparison {
@@ -214,6 +245,8 @@ export interface Comparison {
   only_right: number;
   mean_left: number | null;
   mean_right: number | null;
+  rates_left: Rates;
+  rates_right: Rates;
   wins_left: number;
   wins_right: number;
   ties: number;

@@ -57,14 +57,26 @@ function Differences({ left, right, sort }: { left: number; right: number; sort:
       {(found) => !found.pairs
         ? <Nothing>These two files share no example: {grouped(found.only_left)} are only on the left, {grouped(found.only_right)} only on the right.</Nothing>
         : <>
-          <Verdict found={found} />
+          <Winner found={found} />
           <Pairs found={found} left={left} right={right} more={() => setLimit(limit + PAGE)} />
         </>}
     </Answer>
   );
 }
 
-function Verdict({ found }: { found: Comparison }) {
+/** The shares of success and of its parts, left and right. */
+function SuccessRates({ found }: { found: Comparison }) {
+  const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+  return (
+    <dl class="rates" aria-label="success, left and right">
+      {(["success", "state", "answer", "ended"] as const).map((name) => (
+        <div key={name}><dt>{name}</dt><dd>{percent(found.rates_left[name])} <span class="to">→</span> {percent(found.rates_right[name])}</dd></div>
+      ))}
+    </dl>
+  );
+}
+
+function Winner({ found }: { found: Comparison }) {
   const { wins_left, wins_right, ties, pairs } = found;
   const gain = (found.mean_right ?? 0) - (found.mean_left ?? 0);
   const part = (count: number, tone: string, said: string) =>
@@ -83,6 +95,7 @@ function Verdict({ found }: { found: Comparison }) {
         <span><i class="dot left" /> left wins {grouped(wins_left)}</span><span><i class="dot tie" /> equal {grouped(ties)}</span><span><i class="dot right" /> right wins {grouped(wins_right)}</span>
         <span class="aside">{grouped(pairs)} pairs{found.only_left ? `, ${grouped(found.only_left)} only left` : ""}{found.only_right ? `, ${grouped(found.only_right)} only right` : ""}</span>
       </p>
+      <SuccessRates found={found} />
     </section>
   );
 }
@@ -100,9 +113,9 @@ function Pairs({ found, left, right, more }: { found: Comparison; left: number; 
       {found.rows.map((pair, at) => (
         <a key={at} role="listitem" class={`pairing ${at === cursor ? "cursor" : ""}`} href={to(pair)} aria-label={`${pair.id}, difference ${figure(pair.difference)}`}>
           <span class="id" title={pair.id}>{pair.id}</span>
-          <span class="num"><Success value={pair.left_success ?? null} /> {figure(pair.left_reward)}</span>
+          <span class="num"><Success value={pair.left_verdict} /> {figure(pair.left_reward)}</span>
           <Swing value={pair.difference} />
-          <span class="num"><Success value={pair.right_success ?? null} /> {figure(pair.right_reward)}</span>
+          <span class="num"><Success value={pair.right_verdict} /> {figure(pair.right_reward)}</span>
           <span class="tags">{pair.changed.map((what) => <Tag key={what}>{what}</Tag>)}</span>
         </a>
       ))}

@@ -17,7 +17,7 @@ const DEBOUNCE_MS = 140;
 const cursors = new Map<string, number>();
 
 /** The names of filters in a link; other names in it are not for the list. */
-const FILTERS = ["server", "kind", "knob", "error", "policy", "ended", "success", "least", "most", "calls_least", "calls_most", "text", "sort", "id"];
+const FILTERS = ["server", "kind", "knob", "error", "policy", "ending", "success", "state", "answer", "ended", "least", "most", "calls_least", "calls_most", "text", "sort", "id"];
 
 export function filtersOf(route: Route): Query {
   return Object.fromEntries(FILTERS.filter((name) => route.query[name]?.length).map((name) => [name, route.query[name]!]));
@@ -154,7 +154,7 @@ function Line({ row, to, here, chosen, kind }: { row: Row | undefined; to: (row:
   return (
     <a class={`line ${here ? "cursor" : ""}`} role="listitem" href={to(row)} onClick={chosen} aria-current={here ? "true" : undefined}>
       <span class="at">{row.at + 1}</span>
-      {kind === "rollouts" && <><Reward value={row.reward} /><Success value={row.success} /></>}
+      {kind === "rollouts" && <><Reward value={row.reward} /><Success value={row.verdict} /></>}
       <span class="server">{row.server || "none"}</span>
       <span class="sort">{words(row.kind)}</span>
       <span class="num">{row.calls}</span>

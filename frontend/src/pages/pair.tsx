@@ -6,7 +6,7 @@ import { data, type Item, type Pair } from "../data";
 import { useKeys } from "../keys";
 import { Conversation } from "../parts/conversation";
 import { Gold } from "../parts/gold";
-import { Pointing, Success, figure } from "../parts/marks";
+import { Pointing, SuccessParts, figure } from "../parts/marks";
 import { Answer } from "../parts/say";
 import { first, go, link, type Route } from "../route";
 import { named, useSources } from "../sources";
@@ -73,7 +73,7 @@ function Side({ item, at: [source, at], open, parted, tone }: { item: Item; at: 
       <h2>
         <a href={link(["data", source, at])}>{about?.name ?? `source ${source}`}</a>
         <span class="aside">{item.rollout?.policy}, {item.rollout?.calls?.length ?? 0} calls</span>
-        <Success value={item.success} /><b class="figure">{figure(item.total)}</b>
+        <SuccessParts value={item.verdict} /><b class="figure">{figure(item.total)}</b>
       </h2>
       <Conversation item={item} open={open} parted={parted} />
     </section>

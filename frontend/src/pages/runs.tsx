@@ -14,8 +14,9 @@ import { Watch } from "./watch";
 const LIVE = 1000;
 const CHARTS: { title: string; names: string[]; spread?: string; more?: boolean; wide?: boolean }[] = [
   { title: "Reward", names: ["reward"], spread: "reward_std", wide: true },
-  { title: "Its parts", names: ["validity", "coverage", "efficiency", "name", "argument"], wide: true },
-  { title: "Task done, calls that ran", names: ["success", "valid_calls"] },
+  { title: "Its parts", names: ["validity", "coverage", "efficiency", "name", "argument", "progress", "waste"], wide: true },
+  { title: "Success and its parts", names: ["success", "state", "answer", "ended"], wide: true },
+  { title: "Calls that ran", names: ["valid_calls"] },
   { title: "Calls per task", names: ["calls"] },
   { title: "Tokens per second", names: ["tokens_per_second"] },
   { title: "Loss", names: ["loss"] },

@@ -8,7 +8,11 @@ import { grouped, words } from "./marks";
 
 const FEW = 7;
 const NAMES: [keyof Facets & string, string][] = [
-  ["kind", "Kind"], ["server", "Server"], ["error", "Error"], ["knob", "Knob"], ["policy", "Policy"], ["ended", "Ended"],
+  ["kind", "Kind"], ["server", "Server"], ["error", "Error"], ["knob", "Knob"], ["policy", "Policy"], ["ending", "Ending"],
+];
+/** The filters by success: name, title, and the words for yes and no. */
+const SUCCESS: [keyof Facets & string, string, string, string][] = [
+  ["success", "Success", "yes", "no"], ["state", "State", "right", "wrong"], ["answer", "Answer", "right", "wrong"], ["ended", "Ended", "yes", "no"],
 ];
 
 export type Refine = (changes: Query) => void;
@@ -60,7 +64,9 @@ export function FacetPanel({ facets, query, refine }: { facets: Facets; query: Q
           least={one(query, "least")} most={one(query, "most")}
           choose={(least, most) => refine({ least: value(least), most: value(most) })} />
       )}
-      <Facet name="success" title="Task" counts={facets.success} query={query} refine={refine} label={(v) => (v === "1" ? "done" : "not done")} />
+      {SUCCESS.map(([name, title, yes, no]) => (
+        <Facet key={name} name={name} title={title} counts={facets[name] as Counts} query={query} refine={refine} label={(v) => (v === "1" ? yes : no)} />
+      ))}
       {NAMES.slice(0, 3).map(([name, title]) => (
         <Facet key={name} name={name} title={title} counts={facets[name] as Counts} query={query} refine={refine} />
       ))}

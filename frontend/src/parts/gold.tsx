@@ -1,6 +1,6 @@
 /** The ground truth beside a conversation: steps, what they need, and who served them. */
 
-import type { GoldStep, Item, Json } from "../data";
+import type { Evidence, GoldStep, Item, Json } from "../data";
 import { Arguments } from "./call";
 import { Changes } from "./changes";
 import { StepBadge, Tag, useLit } from "./marks";
@@ -25,6 +25,26 @@ function Needs({ step }: { step: GoldStep }) {
   );
 }
 
+const plainly = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** What a read is needed for: the facts that its result shows. */
+function Shows({ evidence }: { evidence: Evidence | null }) {
+  if (!evidence) return null;
+  const facts = evidence.facts ?? [];
+  if (!facts.length) return evidence.tied ? <p class="shows silent">Only this very call serves.</p> : null;
+  return (
+    <details class="others shows">
+      <summary>shows {facts.length === 1 ? "a fact" : `${facts.length} facts`}; {evidence.tied ? "only this very call serves" : "any read that shows as much serves"}</summary>
+      {facts.map((fact, at) => (
+        <p key={at}>
+          {Object.keys(fact.fields ?? {}).length > 0 && <Arguments values={fact.fields ?? {}} />}
+          {fact.about?.length ? <span class="about">about {fact.about.map(plainly).join(", ")}</span> : null}
+        </p>
+      ))}
+    </details>
+  );
+}
+
 function GoldView({ step, item }: { step: GoldStep; item: Item }) {
   const served = item.served.find((one) => one.step === step.step);
   const lit = useLit(step.step);
@@ -40,6 +60,7 @@ function GoldView({ step, item }: { step: GoldStep; item: Item }) {
       </div>
       <Arguments values={literals(step.arguments)} />
       <Needs step={step} />
+      <Shows evidence={step.evidence} />
       {step.alternatives?.length > 0 && (
         <details class="others">
           <summary>{step.alternatives.length} other {step.alternatives.length === 1 ? "call does" : "calls do"} as well</summary>

@@ -2,6 +2,7 @@
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
+import type { Verdict } from "../data";
 
 const COLOURS = 8;
 export const colour = (step: number): string => `s${step % COLOURS}`;
@@ -48,11 +49,35 @@ export function Reward({ value, best = 1.3 }: { value: number | null; best?: num
   );
 }
 
-export function Success({ value }: { value: boolean | null }) {
+/** The parts of success: what each says of a rollout that has it, and of one that lacks it. */
+export const SUCCESS_PARTS: { name: keyof Verdict; yes: string; no: string }[] = [
+  { name: "state", yes: "the final world is right, and the evidence for each answer was seen", no: "the final world is wrong, or the evidence for an answer was not seen" },
+  { name: "answer", yes: "the replies say what they should", no: "a reply lacks what was asked, does not ask for what is missing, or claims a deed that was not done" },
+  { name: "ended", yes: "the conversation came to its end", no: "the conversation was cut off, or a turn has no reply" },
+];
+
+/** One mark for success; it says which parts are missing. */
+export function Success({ value }: { value: Verdict | null }) {
   if (value === null) return <span class="success none" aria-label="not judged">·</span>;
-  return value
-    ? <span class="success yes" title="the task was done" aria-label="succeeded">✓</span>
-    : <span class="success no" title="the task was not done" aria-label="failed">✗</span>;
+  const missing = SUCCESS_PARTS.filter(({ name }) => !value[name]).map(({ name }) => name).join(", ");
+  return missing
+    ? <span class="success no" title={`failed: ${missing}`} aria-label={`failed: ${missing}`}>✗</span>
+    : <span class="success yes" title="succeeded: state, answer and end are right" aria-label="succeeded">✓</span>;
+}
+
+/** The three parts of success as marks with their names; `words` adds a sentence to each. */
+export function SuccessParts({ value, words = false }: { value: Verdict | null; words?: boolean }) {
+  if (value === null) return <p class="silent">Not judged: its messages or its reward do not fit its example.</p>;
+  return (
+    <ul class={`success-parts ${words ? "in-words" : ""}`} aria-label="success">
+      {SUCCESS_PARTS.map(({ name, yes, no }) => (
+        <li key={name} title={value[name] ? yes : no}>
+          <span class={`success ${value[name] ? "yes" : "no"}`} aria-label={value[name] ? "right" : "wrong"}>{value[name] ? "✓" : "✗"}</span>
+          <b>{name}</b>{words && <span class="said-of">{value[name] ? yes : no}</span>}
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 export function Tag({ children, tone = "" }: { children: preact.ComponentChildren; tone?: string }) {

@@ -8,7 +8,7 @@ from functools import wraps
 from importlib.metadata import version
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
 import typer
@@ -41,6 +41,10 @@ OLDEST_MCP = (2, 3)
 
 Seed = Annotated[int, typer.Option(help="Which world.", min=0)]
 RecipeFile = Annotated[Path | None, typer.Option(help="A recipe; its [reward] table counts.")]
+SchemeName = Annotated[
+    Literal["paper", "hardened"] | None,
+    typer.Option(help="The reward: the paper's formula, or hardened.", show_default="paper"),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 Ray = Annotated[

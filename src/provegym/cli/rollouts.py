@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -13,6 +13,7 @@ from provegym.cli.base import (
     Ray,
     RayCommand,
     RecipeFile,
+    SchemeName,
     app,
     console,
     fail,
@@ -33,25 +34,30 @@ def run_rollouts(
     model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default",
     concurrency: Annotated[int, typer.Option(help="Rollouts at a time, on a core.", min=1)] = 8,
     recipe: RecipeFile = None,
+    scheme: SchemeName = None,
     ray: Ray = None,
 ) -> None:
     """Play every example with a policy and write one rollout per line; resumes where it stopped."""
     from provegym.play import PlayJob, play_file
     from provegym.players.remote import Remote
+    from provegym.rewards.explain import success_line
 
     name = policy if "://" not in policy else f"{model} at {policy.rpartition('@')[2]}"
-    player = Remote(name, _policy(policy, model), concurrency, _scheme(recipe))
+    player = Remote(name, _policy(policy, model), concurrency, _scheme(recipe, scheme))
     with hands(ray) as workers, progress_bar() as bar:
-        count, mean, failed = play_file(PlayJob(data, out, player), bar, workers)
-    print(f"{count} rollouts in {out}, mean reward {mean:.3f}")
-    if failed:
-        fail(f"{len(failed)} rollouts went wrong and are played again next time; {failed[0]}")
+        done = play_file(PlayJob(data, out, player), bar, workers)
+    told = success_line(done.rates)
+    print(f"{done.count} rollouts in {out}, mean reward {done.reward:.3f}, {told}")
+    if done.failed:
+        went_wrong = f"{len(done.failed)} rollouts went wrong and are played again next time"
+        fail(f"{went_wrong}; {done.failed[0]}")
 
 
 @app.command("score")
 def score_rollouts(
     file: Annotated[Path, typer.Argument(help="Rollouts: a JSONL file or a folder of them.")],
     recipe: RecipeFile = None,
+    scheme: SchemeName = None,
     weights: Annotated[str, typer.Option(help="Other weights, e.g. name=0,argument=0.3.")] = "",
     strict: Annotated[
         bool, typer.Option(help="Only the first path, without alternatives.")
@@ -61,16 +67,22 @@ def score_rollouts(
 ) -> None:
     """Score recorded rollouts again, without their worlds."""
     from provegym.play import complete_weights, parse_weights, score_file
+    from provegym.rewards.explain import marks, success_line, with_parts
 
-    scheme = complete_weights(_scheme(recipe), parse_weights(weights), strict=strict)
-    report = score_file(file, scheme, explained=calls)
+    used = complete_weights(_scheme(recipe, scheme), parse_weights(weights), strict=strict)
+    report = score_file(file, used, explained=calls)
     if as_json:
         print_json(report)
         return
-    for line in report["lines"]:
-        print(line)
-    means = ", ".join(f"{part} {value:.3f}" for part, value in report["parts"].items())
-    print(f"{report['rollouts']} rollouts, mean {report['total']:.3f} ({means})")
+    for each in report["each"]:
+        if "problem" in each:
+            print(f"{each['id']}: {each['problem']}")
+            continue
+        print(f"{each['id']}: {with_parts(each['total'], each['parts'])}, {marks(each)}")
+        for line in each.get("explain", ()):
+            print(f"  {line}")
+    mean = with_parts(report["total"], report["parts"])
+    print(f"{report['rollouts']} rollouts, mean {mean}, {success_line(report)}")
 
 
 @app.command("verify", cls=RayCommand)
@@ -124,13 +136,14 @@ def connected(theirs: Theirs, data: Path) -> Iterator[None]:
 def audit_reward(
     data: Annotated[Path, typer.Option(help="Examples to look for exploits on.")],
     recipe: RecipeFile = None,
+    scheme: SchemeName = None,
     as_json: Json = False,
 ) -> None:
     """Search for reward hacking: edits that raise the reward while the task fails."""
     from provegym.trace import Example, read_some
     from provegym.verify.audit import audit, by_attack, by_edit
 
-    findings = audit(read_some(data, Example), _scheme(recipe))
+    findings = audit(read_some(data, Example), _scheme(recipe, scheme))
     exploits = by_edit(findings)
     best = [finding.best_failing for finding in findings]
     if as_json:
@@ -163,8 +176,11 @@ def _policy(name: str, model: str) -> Any:
     return SCRIPTS[name]
 
 
-def _scheme(recipe: Path | None) -> Any:
+def _scheme(recipe: Path | None, name: Literal["paper", "hardened"] | None) -> Any:
+    """The reward scheme of a recipe, or the one of this name; the paper's if neither is given."""
     from provegym.config import load_recipe
-    from provegym.rewards import PAPER
+    from provegym.rewards import Scheme
 
-    return load_recipe(recipe).reward if recipe else PAPER
+    if recipe and name:
+        fail("a recipe has a scheme of its own; give --recipe or --scheme, not both")
+    return load_recipe(recipe).reward if recipe else Scheme(scheme=name or "paper")

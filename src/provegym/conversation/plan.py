@@ -289,5 +289,5 @@ def _is_told(value: object, given: set[str]) -> bool:
 
 def _is_asked(name: str, question: str) -> bool:
     """Whether a question has a word that begins like a part of a field's name."""
-    parts = [part[:4] for part in name.split("_") if len(part) > 2]
-    return any(re.search(rf"\b{re.escape(part)}", question) for part in parts)
+    begins = tuple(part[:4] for part in name.split("_") if len(part) > 2)
+    return any(word.startswith(begins) for word in re.findall(r"\w+", question))

@@ -8,6 +8,8 @@ from provegym.evals.measure import METRICS, Estimate, by_task, estimate
 from provegym.trace import BadFile, Example, Rollout, read_some
 
 Key = Callable[[Example], str]
+# The metrics that are also compared by kind and by server.
+GROUPED = ("success", "state", "answer", "ended", "reward")
 
 
 class Changed(NamedTuple):
@@ -38,6 +40,7 @@ class PairedRuns:
         self.alone = tuple(len(ids - self.both) for ids in known)
         self.runs = [[each for each in run if each.example.id in self.both] for run in runs]
         self.examples = {each.example.id: each.example for each in self.runs[0]}
+        self._values: dict[str, list[dict[str, float]]] = {}
 
     def rows(self) -> dict[str, Difference]:
         """Every metric over all tasks."""
@@ -54,7 +57,7 @@ class PairedRuns:
 
     def most_changed(self, count: int) -> list[Changed]:
         """The tasks whose reward differs most, largest difference first."""
-        first, second = (by_task(run, METRICS["reward"]) for run in self.runs)
+        first, second = self._by_task("reward")
         changed = [
             Changed(each.id, each.kind, each.server, first[each.id], second[each.id])
             for each in self.examples.values()
@@ -63,8 +66,14 @@ class PairedRuns:
         changed.sort(key=lambda each: (-abs(each.second - each.first), each.id))
         return changed[:count]
 
+    def _by_task(self, metric: str) -> list[dict[str, float]]:
+        """A metric per task in both runs; computed once, because every group of tasks needs it."""
+        if metric not in self._values:
+            self._values[metric] = [by_task(run, METRICS[metric]) for run in self.runs]
+        return self._values[metric]
+
     def _row(self, metric: str, ids: set[str]) -> Difference | None:
-        first, second = (by_task(run, METRICS[metric]) for run in self.runs)
+        first, second = self._by_task(metric)
         chosen = [key for key in first if key in ids and key in second]
         difference = estimate([second[key] - first[key] for key in chosen])
         if difference is None:
@@ -88,9 +97,7 @@ def compare(first: Path, second: Path, count: int = 10) -> dict[str, Any]:
         "only_first": pair.alone[0],
         "only_second": pair.alone[1],
         "all": pair.rows(),
-        "kinds": {m: pair.by(lambda example: example.kind, m) for m in ("success", "reward")},
-        "servers": {
-            m: pair.by(lambda example: example.server or "none", m) for m in ("success", "reward")
-        },
+        "kinds": {m: pair.by(lambda example: example.kind, m) for m in GROUPED},
+        "servers": {m: pair.by(lambda example: example.server or "none", m) for m in GROUPED},
         "most_changed": pair.most_changed(count),
     }

@@ -6,7 +6,7 @@ from random import Random
 from typing import NamedTuple
 
 from provegym.rewards import COMPONENTS, WEIGHTS, paid
-from provegym.rewards.success import succeeded
+from provegym.rewards.success import verdict_of
 from provegym.trace import Example, Rollout
 
 DRAWS = 2_000
@@ -54,8 +54,23 @@ def has_gold(example: Example) -> bool:
 
 
 def success(rollout: Rollout) -> float:
-    """Whether the task was done."""
-    return float(succeeded(rollout))
+    """1 if the state, the replies and the end of a rollout are right."""
+    return float(verdict_of(rollout).success)
+
+
+def state(rollout: Rollout) -> float:
+    """1 if the final world is right, and the evidence for each answer was seen."""
+    return float(verdict_of(rollout).state)
+
+
+def answer(rollout: Rollout) -> float:
+    """1 if the replies say what was asked, ask for what is missing, and claim nothing false."""
+    return float(verdict_of(rollout).answer)
+
+
+def ended(rollout: Rollout) -> float:
+    """1 if the conversation came to its end."""
+    return float(verdict_of(rollout).ended)
 
 
 def calls(rollout: Rollout) -> float:
@@ -65,7 +80,7 @@ def calls(rollout: Rollout) -> float:
 
 def abstention(rollout: Rollout) -> float | None:
     """1 if no call was made, on tasks with nothing to call; None on other tasks."""
-    return None if has_gold(rollout.example) else success(rollout)
+    return None if has_gold(rollout.example) else float(not rollout.calls)
 
 
 def clarification(rollout: Rollout) -> float | None:
@@ -91,16 +106,21 @@ def _answered(rollout: Rollout) -> set[int]:
 
 
 def _part(name: str) -> Metric:
+    """A component of the paper's reward; None if the rollout was scored by another scheme."""
+
     def part(rollout: Rollout) -> float | None:
         if not has_gold(rollout.example):
             return None
-        return rollout.reward.parts.get(name, 0.0) if rollout.reward else 0.0
+        return rollout.reward.parts.get(name) if rollout.reward else 0.0
 
     return part
 
 
 METRICS: dict[str, Metric] = {
     "success": success,
+    "state": state,
+    "answer": answer,
+    "ended": ended,
     "reward": paid,
     **{part: _part(part) for part in PARTS},
     "calls": calls,

@@ -80,8 +80,24 @@ def is_said(value: Scalar, text: str) -> bool:
     if not wanted:
         return True
     if isinstance(value, str):
-        return re.search(rf"(?<![\w.-]){re.escape(wanted)}(?![\w-]|\.\d)", normal(text)) is not None
+        return _has_phrase(wanted, normal(text))
     return any(normal(number) == wanted for number in numbers(text))
+
+
+def _has_phrase(wanted: str, text: str) -> bool:
+    """Whether a text has a phrase that is not part of a longer word, number or name."""
+    at = text.find(wanted)
+    while at >= 0:
+        end = at + len(wanted)
+        before, after = text[at - 1 : at], text[end : end + 1]
+        inside = before.isalnum() or before in ("_", ".", "-")
+        goes_on = after.isalnum() or after in ("_", "-")
+        if after == "." and text[end + 1 : end + 2].isdigit():
+            goes_on = True
+        if not ((inside and before) or (goes_on and after)):
+            return True
+        at = text.find(wanted, at + 1)
+    return False
 
 
 def made_up(arguments: Any, changes: Iterable[Change]) -> Iterator[str]:

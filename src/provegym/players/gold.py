@@ -6,10 +6,11 @@ what its calls return, and why a rule refuses a request.
 
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import cached_property
 
 import msgspec
 
-from provegym.kernel import Outcome
+from provegym.kernel import Outcome, Session
 from provegym.language.replies import Done, TurnEnd, words
 from provegym.players.plan import Plan, tool_call
 from provegym.rewards.align import resolve
@@ -30,14 +31,22 @@ class Gold:
 
     def __init__(self, example: Example, plan: Plan) -> None:
         self.example = example
-        self.toolbox = Toolbox.of(example)
-        self.session = self.toolbox.session(example.seed)
         self.plan = [list(turn) for turn in plan]
         self.turn = -1
         self.calls: list[Call] = []
         self.served: list[int | None] = [None] * len(example.paths[0].steps)
         self.done: list[Done] = []
         self.results: list[object] = []
+
+    @cached_property
+    def toolbox(self) -> Toolbox:
+        """The toolbox of the example; made on first use, because its server may be missing."""
+        return Toolbox.of(self.example)
+
+    @cached_property
+    def session(self) -> Session:
+        """This side's own world."""
+        return self.toolbox.session(self.example.seed)
 
     async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
         """The next calls, or the answer that ends the turn."""

@@ -20,6 +20,7 @@ from provegym.models.source import Sampled
 from provegym.players.local import Local
 from provegym.quickstart.folder import Figures, QuickstartFolder
 from provegym.quickstart.plan import device, recipe
+from provegym.rewards.explain import success_line
 from provegym.trace import Example, Rollout, line, read
 from provegym.train import trl
 from provegym.train.data import load as load_examples
@@ -96,7 +97,7 @@ class Lesson(Run):
         self.bar.update(self.task, completed=step)
         self.desk.console.print(
             f"    step {step}/{steps}: reward {past['reward']:.2f} ± {past['reward_std']:.2f},"
-            f" success {past['success']:.0%}, {past['calls']:.1f} calls per task,"
+            f" {success_line(past)}, {past['calls']:.1f} calls per task,"
             f" {past['seconds']:.0f} s",
             style="dim",
             highlight=False,
@@ -120,7 +121,7 @@ def _play(
     scores = {key: value.mean for key, value in measure(rollouts).items()}
     speed = player.tokens / player.seconds if player.seconds else 0.0
     told = (
-        f"reward {scores['reward']:.2f}, success {scores['success']:.0%},"
+        f"reward {scores['reward']:.2f}, {success_line(scores)},"
         f" {scores['calls']:.1f} calls per task"
     )
     return told, {"scores": scores, "tokens_per_second": speed, "rollouts": len(rollouts)}

@@ -8,6 +8,8 @@ from provegym import __version__
 from provegym.evals.measure import PARTS, has_gold, success
 from provegym.quickstart.folder import Entry, QuickstartFolder
 from provegym.rewards import BEST, WEIGHTS, paid
+from provegym.rewards.success import PARTS as SUCCESS
+from provegym.rewards.success import verdict_of
 from provegym.templates import fill
 from provegym.trace import Rollout
 
@@ -46,9 +48,16 @@ def page(
         pair=most_helped(report.played),
         shown=LONG,
         success=success,
+        missed=missed,
         paid=paid,
         has_gold=has_gold,
     )
+
+
+def missed(rollout: Rollout) -> str:
+    """The parts of success that a rollout lacks; nothing if it succeeded."""
+    verdict = verdict_of(rollout)
+    return " and ".join(part for part in SUCCESS if not getattr(verdict, part))
 
 
 def most_helped(played: Mapping[str, Sequence[Rollout]]) -> tuple[Rollout, Rollout] | None:

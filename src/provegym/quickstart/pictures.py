@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from provegym.quickstart.report import Scores
 
 FORMATS = ("png", "svg")
-SHOWN = ("reward", "success", "coverage", "argument")
+SHOWN = ("reward", "success", "state", "answer", "coverage", "argument")
 COLOURS = {"noop": "#b8b8b8", "base": "#7aa6c2", "trained": "#d9822b", "oracle": "#5a8f5a"}
 GAP = 1.0
 

@@ -21,7 +21,10 @@ PLAYERS = {
 }
 METRICS = {
     "reward": "what is paid",
-    "success": "tasks that were done",
+    "success": "all three of the next",
+    "state": "the world is right, answers were looked up",
+    "answer": "replies say what was asked, claim nothing false",
+    "ended": "the conversation came to its end",
     "validity": "calls that exist, fit and run",
     "coverage": "right steps, in order",
     "efficiency": "minus calls beyond a budget",

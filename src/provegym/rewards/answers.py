@@ -7,6 +7,7 @@ The checks read text without a model. They tolerate format: 1,250.00 states 1250
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Any
 
 from provegym.language.values import is_said, normal, numbers
@@ -212,15 +213,20 @@ def claims_deed(text: str, verbs: Iterable[str], *, alone: bool) -> bool:
     With `alone`, nothing at all was to be done or told, so that "Done." and "it has been sent" are
     claims too.
     """
-    past = "|".join(map(re.escape, sorted(verbs, key=len, reverse=True)))
-    if not past:
-        return False
-    adverbs = r"(?:(?:now|just|also|successfully|gone ahead and) )*"
-    own = re.compile(rf"\b(?:i|we)(?:['\u2019]ve| have)? {adverbs}(?:{past})\b", re.I)
-    passive = re.compile(rf"\b(?:has|have) (?:now )?been {adverbs}(?:{past})\b", re.I)
+    own, passive = _claims(frozenset(verbs))
     for sentence in re.split(r"(?<=[.!?\n])\s+", text):
         if EARLIER.search(sentence):
             continue
         if own.search(sentence) or (alone and (passive.search(sentence) or DONE.search(sentence))):
             return True
     return False
+
+
+@lru_cache(maxsize=256)
+def _claims(verbs: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The patterns of "I have sent it" and "it has been sent", for some past participles."""
+    past = "|".join(map(re.escape, sorted(verbs))) or "(?!)"
+    adverbs = r"(?:(?:now|just|also|successfully|gone ahead and) )*"
+    own = re.compile(rf"\b(?:i|we)(?:['\u2019]ve| have)? {adverbs}(?:{past})\b", re.I)
+    passive = re.compile(rf"\b(?:has|have) (?:now )?been {adverbs}(?:{past})\b", re.I)
+    return own, passive

@@ -1,10 +1,11 @@
 """Explains a reward in words: the checks each call passed and the step it served."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from provegym.rewards.align import can_serve, share
+from provegym.rewards.success import PARTS
 from provegym.trace import Call, Reward, Rollout, Step
 
 
@@ -60,7 +61,18 @@ def checks(call: Call) -> str:
     return f"{text} {call.error}" if call.error else text
 
 
-def summary(reward: Reward) -> str:
-    """The total reward and its components in one line."""
-    parts = ", ".join(f"{name} {value:.3f}" for name, value in reward.parts.items())
-    return f"{reward.total:.3f}" + (f" ({parts})" if parts else "")
+def with_parts(total: float, parts: Mapping[str, float]) -> str:
+    """A figure, followed by the parts that it is made of."""
+    told = ", ".join(f"{name} {value:.3f}" for name, value in parts.items())
+    return f"{total:.3f}" + (f" ({told})" if told else "")
+
+
+def marks(verdict: Mapping[str, bool]) -> str:
+    """The three parts of success, each with a mark."""
+    return ", ".join(f"{part} {'✓' if verdict[part] else '✗'}" for part in PARTS)
+
+
+def success_line(rates: Mapping[str, float]) -> str:
+    """The share of rollouts that succeeded, and the shares with each part of success."""
+    parts = ", ".join(f"{part} {rates[part]:.1%}" for part in PARTS)
+    return f"success {rates['success']:.1%} ({parts})"

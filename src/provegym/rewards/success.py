@@ -16,6 +16,8 @@ from provegym.rewards.outcome import same_outcome
 from provegym.toolbox import Toolbox
 from provegym.trace import Call, Example, Json, Rollout, Step, Verdict, point
 
+PARTS = ("state", "answer", "ended")
+
 
 class Judged(NamedTuple):
     """What success is judged from: one path, the calls that serve its steps, and the replies."""
@@ -52,13 +54,30 @@ def succeeded(rollout: Rollout) -> bool:
     return judge(rollout).success
 
 
+def verdict_of(rollout: Rollout) -> Verdict:
+    """The verdict that a rollout holds; a rollout of an older file has none and is judged now."""
+    return rollout.verdict or judge(rollout)
+
+
+def rates(verdicts: Sequence[Verdict]) -> dict[str, float]:
+    """The share of rollouts that succeeded, and the shares with each part of success."""
+    count = max(1, len(verdicts))
+    return {
+        part: sum(getattr(verdict, part) for verdict in verdicts) / count
+        for part in ("success", *PARTS)
+    }
+
+
 def verdict(judged: Judged) -> Verdict:
     """State, answer and end of a rollout."""
     replies = judged.replies
     whole = len(replies) == len(judged.example.turns) and all(text.strip() for text in replies)
     return Verdict(
         state=is_right_state(judged),
-        answer=all(is_right_reply(judged, turn) for turn in range(len(replies))),
+        answer=all(
+            is_right_reply(judged, turn)
+            for turn, _ in enumerate(judged.example.turns[: len(replies)])
+        ),
         ended=judged.ended == "done" and whole,
     )
 
@@ -118,14 +137,20 @@ def has_asked(judged: Judged, turn: int) -> bool:
         return False
     said = judged.example.turns[turn]
     slot = said.asks or ""
-    names = (slot, slot_name(slot, judged.example.server))
+    server = judged.example.server
+    names = (slot, slot_name(slot, server)) if servers.is_known(server) else (slot,)
     schema = _schema(judged.example, turn, slot)
     return asks_for(judged.replies[turn], names, schema, said.text)
 
 
 def _schema(example: Example, turn: int, slot: str) -> Json:
-    """The schema of the argument that a turn leaves out; empty if no later step takes it."""
-    for step in example.paths[0].steps:
+    """The schema of the argument that a turn leaves out.
+
+    Empty if no later step takes it, or if the example's server is not here.
+    """
+    if example.server and not servers.is_known(example.server):
+        return {}
+    for step in example.paths[0].steps if example.paths else ():
         if step.turn > turn and slot in step.arguments:
             parts = Toolbox.of(example).schemas.get(step.tool, {}).get("properties", {})
             found: Json = parts.get(slot, {})

@@ -1,11 +1,12 @@
-"""Training curves as PNG and SVG: reward, its components, calls per task, loss."""
+"""Training curves as PNG and SVG: reward, its components, success, calls per task, loss."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from provegym.models.optional import need
-from provegym.rewards import COMPONENTS
+from provegym.rewards.success import PARTS
+from provegym.train.run import PAID
 
 WINDOW = 10
 SIZE = (8.0, 4.0)
@@ -18,16 +19,22 @@ def draw(history: History, folder: Path) -> list[Path]:
     """Draw every picture for which the history has data."""
     pictures = {
         "reward": ("mean reward per step", ["reward"]),
-        "parts": ("parts of the reward, unweighted", list(COMPONENTS)),
+        "parts": ("parts of the reward, unweighted", PAID),
+        "success": ("success and its three parts", ["success", *PARTS]),
         "calls": ("calls per task", ["calls"]),
         "loss": ("loss", ["loss"]),
     }
     made: list[Path] = []
     for name, (title, keys) in pictures.items():
-        known = [key for key in keys if any(key in line for line in history)]
+        known = [key for key in keys if any(_has(line, key) for line in history)]
         if known:
             made += _picture(history, known, title, folder / name)
     return made
+
+
+def _has(line: Mapping[str, Any], key: str) -> bool:
+    """Whether a line has this figure; "ended" of older runs holds counts instead of a share."""
+    return isinstance(line.get(key), int | float)
 
 
 def smooth(values: Sequence[float], window: int = WINDOW) -> list[float]:
@@ -43,7 +50,7 @@ def _picture(history: History, keys: Sequence[str], title: str, path: Path) -> l
     figure = need("matplotlib.figure").Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     for number, key in enumerate(keys):
-        points = [(line["step"], line[key]) for line in history if key in line]
+        points = [(line["step"], line[key]) for line in history if _has(line, key)]
         steps, values = [step for step, _ in points], [value for _, value in points]
         colour = f"C{number}"
         axes.plot(steps, values, color=colour, alpha=0.25, linewidth=1)

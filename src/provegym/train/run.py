@@ -21,7 +21,8 @@ import msgspec
 from provegym.files import appending, write_atomically
 from provegym.models.optional import installed
 from provegym.rewards import COMPONENTS, paid
-from provegym.rewards.success import succeeded
+from provegym.rewards.explain import success_line
+from provegym.rewards.success import rates, verdict_of
 from provegym.trace import Json, Rollout, write
 from provegym.train.recipe import Grpo, Recipe, Sft
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 PACKAGES = ("provegym", "torch", "transformers", "trl", "peft", "datasets", "accelerate", "vllm")
 LOGGED = ("loss", "grad_norm", "learning_rate", "kl", "entropy", "mean_token_accuracy", "epoch")
+# Success is reported over all rollouts, so not as a component, which some rollouts lack.
+PAID = tuple(part for part in COMPONENTS if part != "success")
 CHECKPOINT = "checkpoint-"
 PLOTTED_EVERY = 120.0
 JUMP, LEAST = 20, 0.02
@@ -237,7 +240,7 @@ def summary(rollouts: Sequence[Rollout]) -> dict[str, float]:
     """The mean figures of a batch of rollouts. Components are averaged where they exist."""
     rewards = [paid(rollout) for rollout in rollouts]
     figures = {"reward": fmean(rewards), "reward_std": pstdev(rewards)}
-    for part in COMPONENTS:
+    for part in PAID:
         values = [r.reward.parts[part] for r in rollouts if r.reward and part in r.reward.parts]
         if values:
             figures[part] = fmean(values)
@@ -247,7 +250,7 @@ def summary(rollouts: Sequence[Rollout]) -> dict[str, float]:
         groups.setdefault(rollout.example.id, set()).add(reward)
     return {
         **figures,
-        "success": fmean(map(succeeded, rollouts)),
+        **rates([verdict_of(rollout) for rollout in rollouts]),
         "calls": len(calls) / len(rollouts),
         "valid_calls": fmean(call.checks.ran for call in calls) if calls else 0.0,
         "equal_groups": fmean(len(rewards) == 1 for rewards in groups.values()),
@@ -257,7 +260,7 @@ def summary(rollouts: Sequence[Rollout]) -> dict[str, float]:
 def tallies(rollouts: Sequence[Rollout]) -> Json:
     """Counts of how rollouts ended, and of the errors of their calls."""
     errors = Counter(call.error for rollout in rollouts for call in rollout.calls if call.error)
-    return {"errors": dict(errors), "ended": dict(Counter(r.ended for r in rollouts))}
+    return {"errors": dict(errors), "endings": dict(Counter(r.ended for r in rollouts))}
 
 
 def progress(line: Mapping[str, Any], steps: int, left: float) -> str:
@@ -265,8 +268,8 @@ def progress(line: Mapping[str, Any], steps: int, left: float) -> str:
     told = [f"step {line['step']}/{steps}"]
     if "reward" in line:
         told.append(f"reward {line['reward']:.3f} ± {line['reward_std']:.3f}")
-        told += [f"{part} {line[part]:.2f}" for part in COMPONENTS if part in line]
-        told.append(f"calls {line['calls']:.1f}, success {line['success']:.0%}")
+        told += [f"{part} {line[part]:.2f}" for part in PAID if part in line]
+        told.append(f"calls {line['calls']:.1f}, {success_line(line)}")
         told.append(f"{line['tokens_per_second']:,.0f} tokens/s")
     told.append(f"loss {line['loss']:.4f}")
     told.append(f"{line['seconds']:.1f} s, {_duration(left)} left")

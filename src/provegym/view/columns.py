@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from provegym.trace import Json
+from provegym.trace import Json, Verdict
 from provegym.view.growing_file import FileLine
 from provegym.view.summary import Summary
 
@@ -80,7 +80,7 @@ class Columns:
         self.endings: Coded[str] = Coded()
         self.knobs: Coded[tuple[str, ...]] = Coded()
         self.errors: Coded[tuple[str, ...]] = Coded()
-        self.successes: Coded[bool | None] = Coded()
+        self.verdicts: Coded[Verdict | None] = Coded()
         self.rewards: Coded[float | None] = Coded()
         self.calls: Coded[int] = Coded()
         self.searched: list[bytes] = []
@@ -95,10 +95,10 @@ class Columns:
         self.servers.append(row.server)
         self.kinds.append(row.kind)
         self.policies.append(row.policy)
-        self.endings.append(row.ended)
+        self.endings.append(row.ending)
         self.knobs.append(row.knobs)
         self.errors.append(row.errors)
-        self.successes.append(row.success)
+        self.verdicts.append(row.verdict)
         self.rewards.append(row.reward)
         self.calls.append(row.calls)
         self.searched.append(fold(row.searched))
@@ -110,16 +110,16 @@ class Columns:
 
     @property
     def shown(self) -> dict[str, Coded[Any]]:
-        """The columns that the page gets, by the names of their filters."""
+        """The columns that the page gets, by name."""
         return {
             "id": self.ids,
             "server": self.servers,
             "kind": self.kinds,
             "policy": self.policies,
-            "ended": self.endings,
+            "ending": self.endings,
             "knob": self.knobs,
             "error": self.errors,
-            "success": self.successes,
+            "verdict": self.verdicts,
             "reward": self.rewards,
             "calls": self.calls,
         }

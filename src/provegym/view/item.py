@@ -9,11 +9,10 @@ import msgspec
 from provegym import servers
 from provegym.kernel import Bug, Change
 from provegym.kernel.session import MAX_MINUTES
-from provegym.rewards import COMPONENTS, PAPER, Scheme
+from provegym.rewards import COMPONENTS, HARDENED, PAPER, Scheme
 from provegym.rewards.align import resolve
 from provegym.rewards.equality import equal
 from provegym.rewards.explain import explain
-from provegym.rewards.success import succeeded
 from provegym.toolbox import Toolbox, all_tools
 from provegym.trace import (
     Call,
@@ -30,7 +29,7 @@ from provegym.trace import (
 )
 from provegym.verify.replay import replay
 from provegym.view.sources import Missing, Rows
-from provegym.view.summary import is_sound
+from provegym.view.summary import is_sound, judged
 
 MAX_STEPS, MAX_TURN = 64, 20_000
 CLOSE = 1e-6
@@ -45,7 +44,7 @@ def show_item(source: Rows, at: int) -> Json:
         told = (
             show_example(item)
             if isinstance(item, Example)
-            else show_rollout(item, scheme_of(source))
+            else show_rollout(item, scheme_of(source, item.reward))
         )
     except RecursionError:
         raise Missing(f"{source.where(at)} is nested too deeply to be shown") from None
@@ -64,10 +63,13 @@ def decode(source: Rows, at: int) -> Example | Rollout:
         ) from None
 
 
-def scheme_of(source: Rows) -> Scheme:
-    """The reward scheme of a source: that of the recipe of its run, else the paper's."""
+def scheme_of(source: Rows, reward: Reward | None) -> Scheme:
+    """The reward scheme of a row: that of the recipe of its run.
+
+    Without a run, it is the hardened one if the reward has its components, else the paper's.
+    """
     if source.run is None:
-        return PAPER
+        return HARDENED if reward and "progress" in reward.parts else PAPER
     try:
         recipe = tomllib.loads(source.run.text("recipe.toml"))
         return msgspec.convert(recipe.get("reward", {}), Scheme)
@@ -88,7 +90,7 @@ def show_example(example: Example) -> Json:
         "parts": (),
         "total": None,
         "best": best(example, PAPER),
-        "success": None,
+        "verdict": None,
         "path": 0,
         "gold": gold,
         "notes": notes,
@@ -116,18 +118,11 @@ def show_rollout(rollout: Rollout, scheme: Scheme) -> Json:
         "parts": _parts(reward, scheme) if reward else (),
         "total": reward.total if reward else None,
         "best": best(example, scheme),
-        "success": _is_success(rollout),
+        "verdict": judged(rollout),
         "path": path,
         "gold": gold,
         "notes": [*notes, *_other_weights(reward, scheme), *more],
     }
-
-
-def _is_success(rollout: Rollout) -> bool | None:
-    """Whether the task was done; None where a message has no role."""
-    if not all("role" in message for message in rollout.messages):
-        return None
-    return succeeded(rollout)
 
 
 def best(example: Example, scheme: Scheme) -> float:
@@ -230,6 +225,7 @@ def show_gold(example: Example, path: Path) -> tuple[list[Json], list[str]]:
             "writes": step.writes,
             "answers": step.answers,
             "needs": step.needs,
+            "evidence": step.evidence,
             "alternatives": step.alternatives,
             "result": text,
             "diff": changes,

@@ -4,17 +4,16 @@ Only the fields that the list shows, filters by or searches are decoded (msgspec
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from provegym.kernel import Change
-from provegym.rewards.success import succeeded
-from provegym.trace import SCHEMA, Rollout
+from provegym.rewards.success import judge
+from provegym.trace import SCHEMA, BadFile, Rollout, Verdict
 
 MAX_SHOWN, MAX_SEARCHED = 160, 2_000
 MAX_NAME, MAX_NAMES = 300, 20
-EMPTY, ABSENT = msgspec.Raw(b"[]"), msgspec.Raw(b"")
+ABSENT = msgspec.Raw(b"")
 
 RowKind = Literal["examples", "rollouts"]
 
@@ -24,17 +23,15 @@ class Brief(msgspec.Struct, frozen=True, gc=False):
 
 
 class BriefTurn(Brief, frozen=True, gc=False):
-    """What the user says, and the slot the reply must ask for."""
+    """What the user says."""
 
     text: str = ""
-    asks: str | None = None
 
 
 class BriefStep(Brief, frozen=True, gc=False):
-    """A right call: its tool, and whether its result answers the user."""
+    """The tool of a right call."""
 
     tool: str = ""
-    answers: tuple[str, ...] = ()
 
 
 class BriefPath(Brief, frozen=True, gc=False):
@@ -44,7 +41,7 @@ class BriefPath(Brief, frozen=True, gc=False):
 
 
 class BriefExample(Brief, frozen=True, gc=False):
-    """An example; `outcome` stays undecoded JSON until it is needed."""
+    """An example without its worlds, tools and provenance."""
 
     id: str
     kind: str
@@ -53,39 +50,19 @@ class BriefExample(Brief, frozen=True, gc=False):
     schema: int = SCHEMA
     paths: tuple[BriefPath, ...] = (BriefPath(),)
     knobs: tuple[str, ...] = ()
-    outcome: msgspec.Raw = EMPTY
-
-
-class BriefChecks(Brief, frozen=True, gc=False):
-    """Whether a call ran."""
-
-    ran: bool = False
 
 
 class BriefCall(Brief, frozen=True, gc=False):
-    """A call without its arguments, result and diff."""
+    """The tool and the error of a call."""
 
-    turn: int
     tool: str
-    writes: bool = False
-    checks: BriefChecks = BriefChecks()
     error: str | None = None
-
-
-class BriefServed(Brief, frozen=True, gc=False):
-    """Which call serves which step."""
-
-    call: int
-    step: int
-    equal: float
 
 
 class BriefReward(Brief, frozen=True, gc=False):
     """A reward without its components."""
 
     total: float
-    path: int = 0
-    served: tuple[BriefServed, ...] = ()
 
 
 class BriefMessage(Brief, frozen=True, gc=False):
@@ -93,11 +70,10 @@ class BriefMessage(Brief, frozen=True, gc=False):
 
     role: str = ""
     content: Any = None
-    tool_calls: list[msgspec.Raw] | None = None
 
 
 class BriefRollout(Brief, frozen=True, gc=False):
-    """A rollout: what `succeeded` reads, and what the list shows."""
+    """A rollout without the results of its calls and without its diffs."""
 
     example: BriefExample
     policy: str
@@ -105,8 +81,8 @@ class BriefRollout(Brief, frozen=True, gc=False):
     schema: int = SCHEMA
     calls: tuple[BriefCall, ...] = ()
     ended: str = "done"
-    outcome: msgspec.Raw = EMPTY
     reward: BriefReward | None = None
+    verdict: Verdict | None = None
 
 
 class Summary(NamedTuple):
@@ -121,9 +97,9 @@ class Summary(NamedTuple):
     knobs: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     policy: str = ""
-    ended: str = ""
+    ending: str = ""
     reward: float | None = None
-    success: bool | None = None
+    verdict: Verdict | None = None
 
 
 class Probe(msgspec.Struct, frozen=True):
@@ -137,7 +113,7 @@ class Probe(msgspec.Struct, frozen=True):
 
 READ_EXAMPLE = msgspec.json.Decoder(BriefExample).decode
 READ_ROLLOUT = msgspec.json.Decoder(BriefRollout).decode
-READ_CHANGES = msgspec.json.Decoder(tuple[Change, ...]).decode
+READ_WHOLE = msgspec.json.Decoder(Rollout).decode
 READ_PROBE = msgspec.json.Decoder(Probe).decode
 
 
@@ -170,7 +146,10 @@ def kind_of(line: bytes) -> RowKind:
 
 def summarise(line: bytes, kind: RowKind) -> Summary:
     """The summary of a line; msgspec.DecodeError where the line is not of this kind."""
-    return _example(READ_EXAMPLE(line)) if kind == "examples" else _rollout(READ_ROLLOUT(line))
+    if kind == "examples":
+        return _example(READ_EXAMPLE(line))
+    rollout = READ_ROLLOUT(line)
+    return _rollout(rollout, rollout.verdict or verdict_in(line))
 
 
 def _example(example: BriefExample) -> Summary:
@@ -187,7 +166,7 @@ def _example(example: BriefExample) -> Summary:
     )
 
 
-def _rollout(rollout: BriefRollout) -> Summary:
+def _rollout(rollout: BriefRollout, verdict: Verdict | None) -> Summary:
     example, reward = rollout.example, rollout.reward
     said = [example.id, *(turn.text for turn in example.turns)]
     said += [call.tool for call in rollout.calls]
@@ -202,9 +181,9 @@ def _rollout(rollout: BriefRollout) -> Summary:
         knobs=_names(example.knobs),
         errors=_names(sorted({call.error for call in rollout.calls if call.error})),
         policy=cut(rollout.policy),
-        ended=cut(rollout.ended),
+        ending=cut(rollout.ended),
         reward=reward.total if reward else None,
-        success=_success(rollout),
+        verdict=verdict,
     )
 
 
@@ -232,34 +211,30 @@ def is_sound(paths: int, steps: int, calls: int, reward: Any) -> bool:
     )
 
 
-def _success(rollout: BriefRollout) -> bool | None:
-    """What `succeeded` says of the rollout; None where its reward refers to what does not exist."""
-    example, reward = rollout.example, rollout.reward
-    if reward is not None:
-        inside = 0 <= reward.path < len(example.paths)
-        steps = len(example.paths[reward.path].steps) if inside else 0
-        if not is_sound(len(example.paths), steps, len(rollout.calls), reward):
-            return None
-    wanted, outcome = _diffs(example.outcome, rollout.outcome)
-    messages: Any = ()
-    if any(turn.asks is not None for turn in example.turns):
-        messages = tuple(msgspec.structs.asdict(message) for message in rollout.messages)
-    replace = msgspec.structs.replace
-    judged = replace(
-        rollout, messages=messages, outcome=outcome, example=replace(example, outcome=wanted)
-    )
-    return succeeded(cast("Rollout", judged))
+def verdict_in(line: bytes) -> Verdict | None:
+    """The verdict on a line without a stored one, as in older files: the whole is judged now."""
+    try:
+        return judged(READ_WHOLE(line))
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
-Diff = tuple[Change, ...]
+def judged(rollout: Rollout) -> Verdict | None:
+    """The verdict on a rollout: the stored one, else judged now; None where it cannot be judged.
 
-
-def _diffs(one: msgspec.Raw, two: msgspec.Raw) -> tuple[Diff, Diff]:
-    """Two diffs for `succeeded` to compare; where JSON or length decide, two shorter ones.
-
-    Equal JSON is an equal diff; diffs of unequal length are never equal.
+    A rollout cannot be judged if its reward refers to what does not exist, if a message has no
+    role, or if its example cannot be read here.
     """
-    if bytes(one) == bytes(two):
-        return (), ()
-    first, second = READ_CHANGES(one), READ_CHANGES(two)
-    return (first, second) if len(first) == len(second) else ((), (Change("", "", ""),))
+    if rollout.verdict is not None:
+        return rollout.verdict
+    reward, paths = rollout.reward, rollout.example.paths
+    if reward is not None:
+        steps = len(paths[reward.path].steps) if 0 <= reward.path < len(paths) else 0
+        if not is_sound(len(paths), steps, len(rollout.calls), reward):
+            return None
+    if not all("role" in message for message in rollout.messages):
+        return None
+    try:
+        return judge(rollout)
+    except (BadFile, msgspec.DecodeError):
+        return None

@@ -9,7 +9,7 @@ from view.browser.driver import node, prepare, serving
 from view.browser.sample import make_folder
 
 PICTURES = Path(__file__).parents[3] / "docs" / "view"
-MOST = 200_000
+MOST = 220_000
 
 
 def main() -> None:

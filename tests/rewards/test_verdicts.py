@@ -1,0 +1,55 @@
+"""Verdicts of recorded rollouts: stored or judged anew, also without their server."""
+
+import msgspec
+import pytest
+
+from examples import pay_example
+from provegym.players.scripted import SCRIPTS
+from provegym.rewards import rescore
+from provegym.rewards.success import judge, rates, verdict_of
+from provegym.rollout import play_script
+from provegym.trace import Rollout, Verdict
+from provegym.verify.complete import complete
+
+replace = msgspec.structs.replace
+
+
+@pytest.fixture(scope="module")
+def rollout() -> Rollout:
+    """A rollout that succeeds."""
+    return play_script(complete(pay_example()), SCRIPTS["oracle"])
+
+
+def test_a_stored_verdict_is_taken_and_a_missing_one_is_judged(rollout: Rollout) -> None:
+    assert rollout.verdict == Verdict(state=True, answer=True, ended=True)
+    assert verdict_of(replace(rollout, verdict=None)) == rollout.verdict
+    stored = Verdict(ended=True)
+    assert verdict_of(replace(rollout, verdict=stored)) == stored
+
+
+def test_rates_are_shares_of_all(rollout: Rollout) -> None:
+    verdicts = [Verdict(state=True, answer=True, ended=True), Verdict(state=True), Verdict()]
+    found = rates(verdicts)
+    assert found == pytest.approx(
+        {"success": 1 / 3, "state": 2 / 3, "answer": 1 / 3, "ended": 1 / 3}
+    )
+    assert rates([]) == {"success": 0, "state": 0, "answer": 0, "ended": 0}
+
+
+def test_more_user_messages_than_turns_are_not_an_end(rollout: Rollout) -> None:
+    more = ({"role": "user", "content": "And?"}, {"role": "assistant", "content": "Nothing."})
+    longer = replace(rollout, messages=(*rollout.messages, *more))
+    assert judge(longer) == Verdict(state=True, answer=True)
+
+
+def test_an_asking_turn_is_judged_without_its_server() -> None:
+    rollout = play_script(complete(pay_example()), SCRIPTS["noop"])
+    turns = tuple(replace(turn, asks="card_id") for turn in rollout.example.turns)
+    example = replace(rollout.example, server="theirs", turns=turns)
+    words = {"role": "assistant", "content": "Which card do you have in mind?"}
+    said = [words if each["role"] == "assistant" else each for each in rollout.messages]
+    foreign = replace(rollout, example=example, messages=tuple(said))
+    assert judge(foreign) == Verdict(answer=True, ended=True)
+    assert rescore(foreign).verdict == judge(foreign)
+    bare = replace(foreign, reward=None, example=replace(example, paths=()))
+    assert judge(bare) == Verdict(state=True, answer=True, ended=True)

@@ -1,0 +1,31 @@
+/** Success in its three parts: filters of a list, marks of a rollout, of a pair and of two files. */
+
+export default async function ({ page, open, source, assert, until }) {
+  const before = await source("before.jsonl"), after = await source("after.jsonl");
+  const facet = (title) => page.locator(".facet", { has: page.locator("legend", { hasText: title }) });
+  const shown = async () => Number(await page.locator(".tally b").innerText());
+
+  await open(`data/${before}`);
+  const wrong = facet("State").locator("label", { hasText: "wrong" });
+  const count = Number(await wrong.locator(".count").innerText());
+  assert.ok(count > 0);
+  await wrong.click();
+  await until("the list holds what the filter counted", async () => (await shown()) === count);
+  assert.match(page.url(), /state=0/);
+  const marks = await page.locator("a.line .success").evaluateAll((all) => all.map((mark) => mark.getAttribute("aria-label")));
+  assert.ok(marks.every((mark) => mark.startsWith("failed: state")), marks.join("; "));
+
+  await page.locator("a.line").first().click();
+  const parts = page.locator(".payment .success-parts li");
+  await parts.first().waitFor();
+  assert.deepEqual(await parts.locator("b").allInnerTexts(), ["state", "answer", "ended"]);
+  assert.match(await parts.first().innerText(), /the final world is wrong, or the evidence for an answer was not seen/);
+  assert.match(await parts.last().innerText(), /the conversation came to its end/);
+
+  await open(`compare?left=${before}&right=${after}`);
+  await page.locator(".rates").waitFor();
+  assert.deepEqual(await page.locator(".rates dt").allInnerTexts(), ["success", "state", "answer", "ended"]);
+  assert.match(await page.locator(".rates dd").first().innerText(), /^\d+\.\d % → \d+\.\d %$/);
+  await page.locator("a.pairing").first().click();
+  await until("both sides have three marks", async () => (await page.locator(".one-side .success-parts li").count()) === 6);
+}
