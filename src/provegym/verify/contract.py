@@ -10,10 +10,11 @@ from typing import Any
 from provegym import servers
 from provegym.fuzz import Fuzzer
 from provegym.kernel import Session
-from provegym.players.scripted import eager, guesser, noop, oracle, shuffler, spammer
-from provegym.rewards import BEST, paid, score
+from provegym.players.plan import by_turn
+from provegym.players.scripted import Script, eager, guesser, noop, shuffler, spammer
+from provegym.rewards import BEST, score
 from provegym.rewards.equality import equal
-from provegym.rollout import MakePolicy, play_script
+from provegym.rollout import MakePolicy, Player, run_now
 from provegym.toolbox import Toolbox, all_tools, gold_tools
 from provegym.trace import Call, Checks, Example, Ref, ToolboxSpec
 from provegym.verify import claims, proofs, sense
@@ -159,7 +160,7 @@ def abstains(example: Example) -> Iterator[str]:
 
 def pays(example: Example) -> Iterator[str]:
     """The reference calls earn the maximum, doing nothing earns 0, scripted cheats earn less."""
-    best = total(example, oracle)
+    best = total(example, right_calls)
     if abs(best - BEST) > 1e-9:
         yield f"the right calls are paid {best:.3f}, not {BEST}"
     if total(example, noop) != 0:
@@ -186,13 +187,22 @@ def asking(example: Example, gold: Replay) -> Iterator[str]:
         for played in later:
             if turn.asks in played.arguments and not _has_choice(example, played, turn.asks):
                 yield f"no other {turn.asks} would work, so there is nothing to ask about"
-    if any(turn.asks for turn in example.turns) and total(example, eager) >= total(example, oracle):
+    if any(turn.asks for turn in example.turns) and total(example, eager) >= total(
+        example, right_calls
+    ):
         yield "guessing is paid as well as asking"
 
 
 def total(example: Example, policy: MakePolicy) -> float:
-    """The reward of a scripted policy on the live world."""
-    return paid(play_script(example, policy))
+    """The paper's reward of a scripted policy on the live world; what it says does not matter."""
+    player = Player(example)
+    run_now(player.play(policy(example)))
+    return score(example, player.calls).total
+
+
+def right_calls(example: Example) -> Script:
+    """Makes the reference calls in order, one per message, and says nothing of them."""
+    return Script(example, by_turn(example))
 
 
 def _breaks_order(example: Example) -> bool:

@@ -34,11 +34,12 @@ class Memo:
     """A cache of results about a path's calls.
 
     `variants` are replays with some steps left out or in another order. `roads` are, by turn, other
-    sequences of reads that yield the same needed values.
+    sequences of reads that yield the same needed values. `calls` are the calls of each of them.
     """
 
     variants: dict[Variant, "Replay"] = field(default_factory=dict)
     roads: dict[int, list[Road]] = field(default_factory=dict)
+    calls: dict[tuple[int, int, int], list[Call]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,10 +47,17 @@ def unpaid_roads(example: Example, gold: Replay, turn: int) -> Iterator[Road]:
     if turn not in known:
         seeker, said = search(example, gold, turn)
         known[turn] = seeker.roads(said, len(reads)) if seeker.wanted else []
-    for road in known[turn]:
-        paid = (score(example, _calls(gold, turn, road, at)).total for at in (0, -1))
-        if max(paid) < BEST - 1e-9:
+    for number, road in enumerate(known[turn]):
+        if not any(_is_paid(example, gold, (turn, number, place)) for place in (0, -1)):
             yield road
+
+
+def _is_paid(example: Example, gold: Replay, key: tuple[int, int, int]) -> bool:
+    """Whether a road earns the maximum; the key is its turn, its number and its place."""
+    turn, number, place = key
+    if key not in gold.memo.calls:
+        gold.memo.calls[key] = _calls(gold, turn, gold.memo.roads[turn][number], place)
+    return score(example, gold.memo.calls[key]).total >= BEST - 1e-9
 
 
 def search(example: Example, gold: Replay, turn: int) -> tuple[Seeker, list[Scalar]]:
