@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 # A package is a taskset of verifiers, by its own name, if it exports one; asked for, not before.
 __all__ = ["GymEnv", "GymTaskset"]
 
