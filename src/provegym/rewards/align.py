@@ -98,14 +98,16 @@ def share(
     if mine is None:
         return 0.0
     step, given = steps[at], calls[mine].arguments
-    if given is None or not step.arguments or does_as_well(calls[mine], step):
+    if given is None or not step.arguments:
         return 1.0
     same = 0
     for name, value in step.arguments.items():
         known, gold = (
             resolve(value, calls, served) if isinstance(value, RESOLVED) else (True, value)
         )
-        same += known and equal(gold, given[name])
+        same += known and name in given and equal(gold, given[name])
+    if same < len(step.arguments) and does_as_well(calls[mine], step):
+        return 1.0
     return same / len(step.arguments)
 
 
