@@ -39,7 +39,7 @@ def pay_example(**changes: object) -> Example:
         "id": "pay-1",
         "kind": "multi_turn",
         "server": "banking",
-        "server_version": 1,
+        "server_version": load("banking").version,
         "seed": SEED,
         "digest": session.digest(),
         "system": "You act for a bank's customer.",

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from conversation.talks import candidates
-from provegym.corpus import transcript as gold
+from provegym.corpus.transcript import transcript
 from provegym.fuzz import Fuzzer
 from provegym.kernel import Session, Tool
 from provegym.language import dates, replies
@@ -20,6 +20,7 @@ from provegym.language.spoken import ID, Speech, names_in
 from provegym.language.templates import PART, SLOT, chooses_by, slots, templates
 from provegym.language.values import fold, numbers
 from provegym.language.vocabulary import did_by, phrases, told_of
+from provegym.players import gold
 from provegym.servers import load, load_all, names
 from provegym.trace import Example, Json, Step, point, read
 from provegym.verify.complete import complete
@@ -54,7 +55,7 @@ def conversations() -> tuple[Said, ...]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gold, "words", overheard)
         for example in [*by_hand, *drawn]:
-            gold.transcript(example)
+            transcript(example)
     assert len(by_hand) + len(drawn) > 300
     return tuple(said)
 

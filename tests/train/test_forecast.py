@@ -98,7 +98,7 @@ def test_a_model_that_is_not_here_is_estimated_and_said_to_be(
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"limits": Limits(1200, 2000)}, "prompts are longer than limits.prompt (1,200)"),
+        ({"limits": Limits(1300, 2000)}, "prompts are longer than limits.prompt (1,300)"),
         ({"limits": Limits(prompt=6000, completion=20)}, "limits.completion (20), and can never"),
         (
             {"limits": Limits(prompt=9000, completion=9000)},

@@ -5,6 +5,7 @@ what its calls return, and why a rule refuses a request.
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
 
@@ -20,6 +21,8 @@ from provegym.trace import BadFile, Call, Checks, Example, Json, Reply, ToolCall
 RAN = Checks(shown=True, fits=True, ran=True)
 # Numbers such as 6000.00 keep their digits, so that a reply says them as the tool does.
 EXACT = msgspec.json.Decoder(float_hook=Decimal)
+# The time of an example without a world; no reply speaks of it.
+NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Unplayable(BadFile):
@@ -101,7 +104,7 @@ class Gold:
         return TurnEnd(
             example=self.example,
             turn=self.turn,
-            now=self.session.now,
+            now=self.session.now if self.session.servers else NEVER,
             done=list(self.done),
             results=list(self.results),
             refusal=self._refusal(),

@@ -54,6 +54,7 @@ SAID = {
     "grpo.vllm_memory": 0.4,
     "grpo.vllm_parallel": 2,
     "grpo.vllm_correction": "token_truncate",
+    "reward.scheme": "hardened",
     "reward.weights": "{name = 0.5}",
     "reward.beta": 0.0,
     "reward.strict": "true",
