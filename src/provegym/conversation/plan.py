@@ -16,9 +16,11 @@ from provegym.graph.slots import pointed
 from provegym.kernel import AnyServer, Outcome, Session, Tool
 from provegym.language.identity import Made, is_understood, marks_of
 from provegym.language.phrasing import Said, Voice
+from provegym.language.reports import asked_fields
 from provegym.language.spoken import NAMES
 from provegym.language.things import kinds, noun_of
-from provegym.language.values import leaves, normal, spoken_values
+from provegym.language.values import is_said, leaves, normal, spoken_values
+from provegym.language.vocabulary import told_of
 from provegym.search import Read, Road, Seeker, Wanted, key_leaves
 from provegym.toolbox import Toolbox
 from provegym.trace import Fact, Json
@@ -30,7 +32,7 @@ OPTIONAL = 0.35
 MOST_ITEMS = 6
 PAGING = ("total", "offset", "next_offset", "id", "key", "inode")
 ID = re.compile(r"\b[a-z]+_\d+\b")
-COUNTS = re.compile(r"\bhow many\b|\bthe number of\b")
+HOW_MANY = r"\bhow many {noun}s?( do (i|we) have| are there| have (i|we))?\W*$"
 
 
 class Borrower(Fuzzer):
@@ -110,14 +112,20 @@ class Planner:
             said = self.put(tool, arguments, level)
             if said is None:
                 continue
-            question = said.text.casefold()
-            answers = () if tool.writes else answer_pointers(outcome.value, arguments, question)
+            answers = () if tool.writes else self._answers(tool, arguments, outcome, said.text)
             if fixed and outcome.value.get("items") == []:
                 answers = ("/total",)
             unknown = self.unknown(arguments)
             if unknown is not None and (tool.writes or answers):
                 return Goal(tool.name, arguments, said, unknown, answers)
         return None
+
+    def _answers(self, tool: Tool, arguments: Json, outcome: Outcome, said: str) -> tuple[str, ...]:
+        """JSON pointers to what a question asks for in the result of its read."""
+        question = said.casefold()
+        asked = asked_fields(tool.name, self.server.name, question)
+        noun = str(told_of(tool.name, self.server.name).get("each", ""))
+        return answer_pointers(outcome.value, arguments, question, asked, noun)
 
     def unknown(self, arguments: Json) -> tuple[str, ...] | None:
         """The keys among arguments that no result has shown so far.
@@ -243,30 +251,44 @@ def _is_plain(read: Read, toolbox: Toolbox, said: set[str]) -> bool:
     )
 
 
-def answer_pointers(result: Json, arguments: Json, question: str) -> tuple[str, ...]:
+def answer_pointers(
+    result: Json, arguments: Json, question: str, asked: Sequence[str] = (), noun: str = ""
+) -> tuple[str, ...]:
     """JSON pointers to the answer in a result: values that were not in the question.
 
-    Fields that the question mentions come alone, else all. For a list: one field of each of its
-    first items, and its total if the list is longer. For "how many", only the total.
+    `asked` are the fields that the question is about, as the reply would tell them; without them,
+    the fields that it mentions. For a list: one field of each of its first items, and its total if
+    the list is longer. For "how many invoices are there?", with the `noun`, only the total.
     """
     given = {normal(leaf) for leaf in leaves(arguments)}
     items = result.get("items")
     if not isinstance(items, list):
-        told = _told(result, given)
-        named = [name for name in told if _is_asked(name, question)]
-        return tuple(f"/{name}" for name in (named or told)[:MOST_ANSWERS])
+        told = [name for name in _told(result, given) if not _is_in(result[name], question)]
+        chosen = [name for name in asked if name in told] or _mentioned(told, question)
+        return tuple(f"/{name}" for name in chosen[:MOST_ANSWERS])
     if not items or not all(isinstance(item, dict) for item in items):
         return ()
-    if COUNTS.search(question):
+    if noun and re.search(HOW_MANY.format(noun=re.escape(noun)), question):
         return ("/total",)
     told = list(dict.fromkeys(name for item in items for name in _told(item, given)))
-    named = [name for name in told if _is_asked(name, question)]
-    named += [name for name in NAMES if name in told] or told[:1]
-    if not named:
+    chosen = [name for name in asked if name in told] or _mentioned(told, question)
+    labels = [name for name in NAMES if name in chosen]
+    if not chosen:
         return ()
-    field = named[0]
+    field = (labels or chosen)[0]
     shown = [f"/items/{at}/{field}" for at, item in enumerate(items[:MOST_ITEMS]) if field in item]
     return ("/total", *shown) if result["total"] > MOST_ITEMS else tuple(shown)
+
+
+def _is_in(value: object, question: str) -> bool:
+    """Whether a question has a value itself, so that the reply might only repeat it."""
+    return isinstance(value, str | int | float) and is_said(value, question)
+
+
+def _mentioned(told: list[str], question: str) -> list[str]:
+    """The fields that a question mentions; else those with a name first, and the others."""
+    named = [name for name in told if _is_asked(name, question)]
+    return named or [*(name for name in NAMES if name in told), *told]
 
 
 def _told(record: Json, given: set[str]) -> list[str]:

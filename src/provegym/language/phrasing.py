@@ -22,6 +22,8 @@ from provegym.trace import Json
 RELATED = 0.04
 OWNED = 0.7
 QUOTED = 0.15
+# Arguments that take the address of somebody whom people call by name.
+REACHED = ("to", "cc", "recipients", "attendees", "invitees", "guests", "handle", "iban", "phone")
 PRONOUN = 0.75
 QUARTERS = (0, 15, 30, 45)
 ISO = re.compile(r"\d{4}-\d\d-\d\d(T.*)?")
@@ -239,7 +241,7 @@ class Voice:
     def _text(self, tool: Tool, argument: str, value: str) -> Phrase | None:
         if value in self.things or noun_of(self.server, value):
             return self._name(value)
-        if value in self.survey.owners and self.chance.random() < OWNED:
+        if argument in REACHED and value in self.survey.owners and self.chance.random() < OWNED:
             owner = self.survey.owners[value]
             names = self.known_names(owner, value) if value in self.shown else owner.names
             if names:

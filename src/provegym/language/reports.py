@@ -28,6 +28,7 @@ STEM = 4
 MANY = 3
 AND = ", and "
 WORD = re.compile(r"[a-z]{4,}")
+SLOT = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class ReadReport:
         if not items:
             return sentence(chance.choice(phrases()["none"]).format(noun=plural(noun)))
         asked = [p.split("/") for p in self.answers if re.fullmatch(r"/items/\d+/\w+", p)]
-        places = sorted({int(place) for _, _, place, _ in asked if int(place) >= SOME})
+        pointed = {int(place) for _, _, place, _ in asked}
+        places = [] if 0 in pointed else sorted(place for place in pointed if place >= SOME)
         shown = items if total <= most else [items[at] for at in places] or items[:SOME]
         told = [self._item(item, [field for *_, field in asked]) for item in shown]
         counted = f"{total} {noun if total == 1 else plural(noun)}"
@@ -114,16 +116,32 @@ class ReadReport:
         return f"the {plain} {'are' if isinstance(value, list) else 'is'} {values[field]}"
 
     def _is_asked(self, entry: Entry) -> bool:
-        """Whether a word of the question begins like a field of a clause, or like a word in it.
+        return is_asked(entry, self.tool, self.speech.server, self.question)
 
-        Words that the tool or the first clause have too do not tell the clauses apart.
-        """
-        words = told_of(self.tool, self.speech.server)
-        common = _stems(words["says"][0]) | {part[:STEM] for part in self.tool.split("_")}
-        fields = chooses_by(entry).union(*map(slots, templates(entry)))
-        cues = [cue for name, cue in words.get("cues", {}).items() if name in fields]
-        telling = (_stems(entry) - common) | {c[:STEM] for c in WORD.findall(" ".join(cues))}
-        return bool(telling & {word[:STEM] for word in WORD.findall(self.question.casefold())})
+
+def is_asked(entry: Entry, tool: str, server: str, question: str) -> bool:
+    """Whether a word of the question begins like a field of a clause, or like a word in it.
+
+    Words that the tool or the first clause have too do not tell the clauses apart.
+    """
+    words = told_of(tool, server)
+    common = _stems(words["says"][0]) | {part[:STEM] for part in tool.split("_")}
+    cues = [cue for name, cue in words.get("cues", {}).items() if name in fields_of(entry)]
+    telling = (_stems(entry) - common) | {c[:STEM] for c in WORD.findall(" ".join(cues))}
+    return bool(telling & {word[:STEM] for word in WORD.findall(question.casefold())})
+
+
+def fields_of(entry: Entry) -> list[str]:
+    """The fields that a clause tells, in the order of its words."""
+    found = [name for template in templates(entry) for name in SLOT.findall(template)]
+    return list(dict.fromkeys((*chooses_by(entry), *found)))
+
+
+def asked_fields(tool: str, server: str, question: str) -> list[str]:
+    """The fields that answer a question: those of the clauses it asks for, else of the first."""
+    says = told_of(tool, server).get("says", ())
+    asked = [entry for entry in says[1:] if is_asked(entry, tool, server, question)]
+    return list(dict.fromkeys(name for entry in asked or says[:1] for name in fields_of(entry)))
 
 
 class Clause(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 from provegym.language.values import is_said, normal, numbers
 
 LONG = 80
+BEGINNING = 6
 WORDS = [
     "zero",
     "one",
@@ -29,14 +30,29 @@ WORDS = [
     "twelve",
 ]
 MONTHS = "January February March April May June July August September October November December"
-RELATIVE = re.compile(
-    r"\b(today|tonight|tomorrow|yesterday|(mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I
+NEAR = ("today", "tonight", "tomorrow", "yesterday")
+RELATIVE = re.compile(rf"\b({'|'.join(NEAR)}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I)
+DECLINES = re.compile(
+    r"\b(can't|cannot|can not|could not|couldn't|unable|not able|not possible|impossible|afraid"
+    r"|sorry|unfortunately|no tool|no way|don't have|do not have|won't|isn't something|not something"
+    r"|beyond|outside|have to do (it|that) yourself|nothing (here|i have|i can))\b",
+    re.I,
+)
+DENIES = re.compile(
+    r"\b(could not|couldn't|not able to|wasn't able to|failed to|unable to|did not|didn't)"
+    r" (do|make)\b"
+    r"|\bnothing (was|has been) (changed|done)\b",
+    re.I,
+)
+BOASTS = re.compile(
+    r"\b(i('ve| have)? (done|did|took care)|taken care of|went through|is (now )?confirmed)\b", re.I
 )
 ASKS = re.compile(
     r"\?|\b(let me know|tell me|please (provide|specify|give|confirm|choose))\b", re.I
 )
 LACKS = re.compile(
-    r"\b(need|missing|not sure|unsure|unclear|haven't|have not|don't know|without|require)\b", re.I
+    r"(?<!don't )(?<!no )(?<!not )\b(need|missing|not sure|unsure|unclear|haven't|have not|don't know|without|require)\b",
+    re.I,
 )
 GENERIC = re.compile(
     r"\b(anything|something|what) else\b|\bhelp\b|\bis that (ok|all right)\b", re.I
@@ -44,7 +60,58 @@ GENERIC = re.compile(
 SMALL = {"id", "ids", "the", "of", "to", "for", "a", "an", "new", "is", "by", "in", "on", "at"}
 # Other words that ask for an argument, by a word in the argument's name.
 OTHER_WORDS = {
+    "address": "where address street",
     "amount": "much sum",
+    "assignee": "who whom",
+    "attendee": "who whom",
+    "booking": "trip flight reservation",
+    "channel": "where",
+    "code": "digits pin",
+    "colleague": "who whom",
+    "contact": "who whom",
+    "customer": "who whom bill client",
+    "destination": "where place",
+    "device": "light lamp lock",
+    "directory": "where folder",
+    "envelope": "budget",
+    "flight": "plane",
+    "folder": "where",
+    "garage": "workshop where",
+    "host": "who whom",
+    "hotel": "where",
+    "invoice": "bill",
+    "issue": "ticket bug task",
+    "item": "dish thing product",
+    "kind": "type sort",
+    "lead": "who whom",
+    "level": "bright high warm",
+    "listing": "item",
+    "location": "where",
+    "meeting": "call",
+    "member": "who whom",
+    "method": "card pay",
+    "nights": "long stay",
+    "owner": "who whom",
+    "participant": "who whom",
+    "path": "file folder where",
+    "payee": "who whom",
+    "place": "where",
+    "product": "item",
+    "profile": "who whom account",
+    "reference": "booking code",
+    "release": "version",
+    "rep": "who whom",
+    "restaurant": "where",
+    "room": "where",
+    "sale": "deal purchase",
+    "seat": "where sit",
+    "status": "state",
+    "stock": "item product share",
+    "store": "shop where",
+    "symbol": "stock share company",
+    "traveller": "who whom passenger",
+    "variant": "size colour version item",
+    "vehicle": "car",
     "body": "say write text message content",
     "content": "say write text message put",
     "count": "many number",
@@ -105,7 +172,7 @@ def _numbers(text: str) -> Iterator[int | float]:
 
 def _same_number(value: float, said: float) -> bool:
     """Whether a number is the value, or the value rounded to the decimals that are written."""
-    if value == said:
+    if said in (value, abs(value)):
         return True
     decimals = len(f"{said}".partition(".")[2]) if said != int(said) else 0
     return decimals > 0 and round(value, decimals) == said
@@ -129,7 +196,8 @@ def _states_moment(text: str, moment: date) -> bool:
     spoken = rf"\b{day}(?: of)? {name}\b|\b{name} {day}\b|\b{moment:%Y-%m-%d}"
     if re.search(spoken, text, re.I):
         return True
-    if not RELATIVE.search(text):
+    near = RELATIVE.findall(text)
+    if not any(word.casefold() in (f"{moment:%A}".casefold(), *NEAR) for word in near):
         return False
     return not isinstance(moment, datetime) or _states_clock(text, moment)
 
@@ -169,13 +237,21 @@ def asks_for(text: str, names: Iterable[str], schema: Any, heard: str) -> bool:
         if not (ASKS.search(sentence) or LACKS.search(sentence)):
             continue
         said = _stems(sentence)
-        named = said & wanted or _offers(sentence, schema)
+        named = _shares(said, wanted) or _offers(sentence, schema)
         if ASKS.search(sentence) and not GENERIC.search(sentence):
             one = re.search(r"\bwhich (one|of)\b", sentence, re.I) and _stems(heard) & wanted
             if named or lacks or one:
                 return True
         lacks = lacks or bool(named)
     return False
+
+
+def _shares(said: set[str], wanted: set[str]) -> bool:
+    """Whether two sets of words share one, or two words that begin alike: travelling, traveller."""
+    if said & wanted:
+        return True
+    begins = {word[:BEGINNING] for word in wanted if len(word) >= BEGINNING}
+    return any(word[:BEGINNING] in begins for word in said if len(word) >= BEGINNING)
 
 
 def _stems(text: str) -> set[str]:
@@ -205,6 +281,17 @@ def _offers(asked: str, schema: Any) -> bool:
     """Whether a question names two or more values of an enum."""
     values = [value for value in schema.get("enum", ()) if isinstance(value, str)]
     return sum(is_said(value, normal(asked)) for value in values) > 1
+
+
+def declines(text: str) -> bool:
+    """Whether a reply says that something cannot be done, and claims nothing to the contrary."""
+    plain = text.replace("\u2019", "'")
+    return DECLINES.search(plain) is not None and BOASTS.search(plain) is None
+
+
+def denies_deed(text: str) -> bool:
+    """Whether a reply says that nothing was done."""
+    return DENIES.search(text.replace("\u2019", "'")) is not None
 
 
 def claims_deed(text: str, verbs: Iterable[str], *, alone: bool) -> bool:

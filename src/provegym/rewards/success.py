@@ -10,7 +10,7 @@ from provegym import servers
 from provegym.kernel import Change
 from provegym.language.vocabulary import past, slot_name
 from provegym.rewards.align import is_same_call
-from provegym.rewards.answers import asks_for, claims_deed, states_enough
+from provegym.rewards.answers import asks_for, claims_deed, declines, denies_deed, states_enough
 from provegym.rewards.evidence import holds, shows
 from provegym.rewards.outcome import same_outcome
 from provegym.toolbox import Toolbox
@@ -128,7 +128,27 @@ def is_right_reply(judged: Judged, turn: int) -> bool:
     if judged.example.turns[turn].asks is not None and not has_asked(judged, turn):
         return False
     asked = [step for step in judged.steps if step.turn == turn and step.answers]
-    return all(is_stated(judged, step) for step in asked) and not claims_too_much(judged, turn)
+    if not all(is_stated(judged, step) for step in asked):
+        return False
+    if must_decline(judged.example, turn) and not declines(judged.replies[turn]):
+        return False
+    return not claims_too_much(judged, turn) and not _denies(judged, turn)
+
+
+def must_decline(example: Example, turn: int) -> bool:
+    """Whether a turn asks for what cannot be done here: the reply must say so."""
+    made = example.provenance
+    if made.infeasible is not None and made.infeasible.turn == turn:
+        return True
+    if made.unserved is not None and made.unserved.turn == turn:
+        return True
+    return made.why in ("no_tool", "beyond") and example.kind in ("abstention", "irrelevance")
+
+
+def _denies(judged: Judged, turn: int) -> bool:
+    """Whether a reply says that nothing was done in a turn in which all was done."""
+    wanted = any(step.writes for step in judged.steps if step.turn == turn)
+    return wanted and denies_deed(judged.replies[turn])
 
 
 def has_asked(judged: Judged, turn: int) -> bool:

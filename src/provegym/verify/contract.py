@@ -66,6 +66,7 @@ def verify(example: Example, gold: Replay | None = None) -> list[str]:
     problems += sense.ids_are_understood(example, gold)
     problems += sense.answers_last(gold)
     problems += sense.nothing_is_undone(gold)
+    problems += sense.nothing_meets_itself(gold)
     problems += sense.nothing_is_foreseen(example, gold)
     problems += sense.new_ones_are_one(example, gold)
     problems += sense.transcript_holds(example)

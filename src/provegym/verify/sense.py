@@ -11,7 +11,7 @@ from provegym.kernel import Session
 from provegym.kernel.state import ENCODE
 from provegym.language.identity import direct, is_understood, marks_of
 from provegym.language.things import noun_of, survey
-from provegym.language.values import Scalar, in_context, is_said, leaves, made_up, normal
+from provegym.language.values import Scalar, in_context, is_code, is_said, leaves, made_up, normal
 from provegym.players.gold import Gold
 from provegym.players.plan import with_attempts
 from provegym.rewards import BEST, score
@@ -23,6 +23,7 @@ from provegym.verify.proofs import said_by
 from provegym.verify.replay import Played, Replay
 
 CAPS = Caps(assistant_turns=64)
+ENDS = re.compile(r"cancel|remove|delete|close|end|stop|void|discard|leave|clear|withdraw|reject")
 
 
 def ids_are_understood(example: Example, gold: Replay) -> Iterator[str]:
@@ -105,10 +106,23 @@ def nothing_is_undone(gold: Replay) -> Iterator[str]:
                 place = change.server, change.table, change.key
                 first.setdefault(place, change.before)
                 last[place] = change.after
+        made: set[str] = set()
         for played in writes:
             places = [(c.server, c.table, c.key) for c in played.changes]
             if places and all(first[place] == last[place] for place in places):
                 yield f"turn {turn} undoes what {played.step.tool} does in it"
+            if made & set(map(str, leaves(played.arguments))) and ENDS.match(played.step.tool):
+                yield f"turn {turn} makes a thing and ends it with {played.step.tool}"
+            made |= {change.key for change in played.changes if change.before is None}
+
+
+def nothing_meets_itself(gold: Replay) -> Iterator[str]:
+    """No call takes the same thing twice: nobody compares a file with itself."""
+    for at, played in enumerate(gold.played):
+        texts = [v for v in played.arguments.values() if isinstance(v, str) and len(v) > 3]
+        keys = [v for v in texts if is_code(v) or "/" in v]
+        if len(set(keys)) < len(keys):
+            yield f"step {at} ({played.step.tool}) takes the same thing twice"
 
 
 def nothing_is_foreseen(example: Example, gold: Replay) -> Iterator[str]:
