@@ -218,7 +218,9 @@ def test_what_belongs_elsewhere_is_served_by_no_distractor(monkeypatch: pytest.M
 def pattern(way: str) -> re.Pattern[str]:
     """What a way of asking looks like when it is filled in."""
     parts = re.split(r"(\{\w+\}|[\[\]()|])", re.sub(r"\b(on|at) (?=\{)", "§", way))
-    forms = {"[": "(?:", "]": ")?", "(": "(?:", ")": ")", "|": "|"}
+    forms = {"[": "(?:", "]": ")?"}
+    if "|" in way:  # a group such as (this|that)
+        forms |= {"(": "(?:", ")": ")", "|": "|"}
     text = "".join(forms.get(p, ".+" if p.startswith("{") else re.escape(p)) for p in parts)
     return re.compile(text.replace("§", "(?:on |at )?"), re.DOTALL)
 

@@ -267,7 +267,8 @@ def test_answers_are_what_the_question_speaks_of() -> None:
     assert answer_pointers(account, given, "how is it going?") == ("/balance", "/currency")
     page = {"items": [account], "total": 1}
     assert answer_pointers(page, given, "the balances?") == ("/items/0/balance",)
-    assert answer_pointers(page, given, "how many are there?") == ("/total",)
+    counted = answer_pointers(page, given, "how many accounts are there?", noun="account")
+    assert counted == ("/total",)
     many = {"items": [account] * 10, "total": 12}
     shown = [f"/items/{at}/balance" for at in range(6)]
     assert answer_pointers(many, given, "the balances?") == ("/total", *shown)

@@ -112,8 +112,8 @@ def test_a_model_that_is_not_here_is_estimated_and_said_to_be(
         ({"data": Data(gold=5)}, "0 examples fit, and a step takes 16; raise data.gold"),
         ({"model": Model(name="{folder}", adapter="gone")}, "there is no gone yet"),
         (
-            {"grpo": None, "sft": Sft(max_tokens=1500)},
-            "3 of 4 transcripts are longer than sft.max_tokens (1,500)",
+            {"grpo": None, "sft": Sft(max_tokens=1700)},
+            "2 of 4 transcripts are longer than sft.max_tokens (1,700)",
         ),
     ],
 )

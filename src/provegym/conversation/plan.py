@@ -16,7 +16,7 @@ from provegym.graph.slots import pointed
 from provegym.kernel import AnyServer, Outcome, Session, Tool
 from provegym.language.identity import Made, is_understood, marks_of
 from provegym.language.phrasing import Said, Voice
-from provegym.language.reports import asked_fields
+from provegym.language.reports import AskedFields, asked_fields
 from provegym.language.spoken import NAMES
 from provegym.language.things import kinds, noun_of
 from provegym.language.values import is_said, leaves, normal, spoken_values
@@ -30,6 +30,8 @@ MOST_LOOKUPS = 3
 MOST_ANSWERS = 4
 OPTIONAL = 0.35
 MOST_ITEMS = 6
+MOST_PARTS = 40
+UNKNOWN = AskedFields([], told_apart=False)
 PAGING = ("total", "offset", "next_offset", "id", "key", "inode")
 ID = re.compile(r"\b[a-z]+_\d+\b")
 HOW_MANY = r"\bhow many {noun}s?( do (i|we) have| are there| have (i|we))?\W*$"
@@ -252,29 +254,29 @@ def _is_plain(read: Read, toolbox: Toolbox, said: set[str]) -> bool:
 
 
 def answer_pointers(
-    result: Json, arguments: Json, question: str, asked: Sequence[str] = (), noun: str = ""
+    result: Json, arguments: Json, question: str, asked: AskedFields = UNKNOWN, noun: str = ""
 ) -> tuple[str, ...]:
     """JSON pointers to the answer in a result: values that were not in the question.
 
     `asked` are the fields that the question is about, as the reply would tell them; without them,
-    the fields that it mentions. For a list: one field of each of its first items, and its total if
-    the list is longer. For "how many invoices are there?", with the `noun`, only the total.
+    the fields that it mentions. None if it asks for a field that the result does not have. For a
+    list: one field of each of its first items, and its total if the list is longer. For "how many
+    invoices are there?", with the `noun`, only the total.
     """
     given = {normal(leaf) for leaf in leaves(arguments)}
     items = result.get("items")
     if not isinstance(items, list):
         told = [name for name in _told(result, given) if not _is_in(result[name], question)]
-        chosen = [name for name in asked if name in told] or _mentioned(told, question)
-        return tuple(f"/{name}" for name in chosen[:MOST_ANSWERS])
+        return tuple(f"/{name}" for name in _chosen(told, asked, question)[:MOST_ANSWERS])
     if not items or not all(isinstance(item, dict) for item in items):
         return ()
     if noun and re.search(HOW_MANY.format(noun=re.escape(noun)), question):
         return ("/total",)
     told = list(dict.fromkeys(name for item in items for name in _told(item, given)))
-    chosen = [name for name in asked if name in told] or _mentioned(told, question)
-    labels = [name for name in NAMES if name in chosen]
+    chosen = _chosen(told, asked, question)
     if not chosen:
         return ()
+    labels = [name for name in NAMES if name in chosen and not asked.told_apart]
     field = (labels or chosen)[0]
     shown = [f"/items/{at}/{field}" for at, item in enumerate(items[:MOST_ITEMS]) if field in item]
     return ("/total", *shown) if result["total"] > MOST_ITEMS else tuple(shown)
@@ -285,10 +287,16 @@ def _is_in(value: object, question: str) -> bool:
     return isinstance(value, str | int | float) and is_said(value, question)
 
 
+def _chosen(told: list[str], asked: AskedFields, question: str) -> list[str]:
+    """The fields to answer with; none if the question asks for fields that are not there."""
+    found = [name for name in asked.fields if name in told]
+    return found if found or asked.told_apart else _mentioned(told, question)
+
+
 def _mentioned(told: list[str], question: str) -> list[str]:
     """The fields that a question mentions; else those with a name first, and the others."""
     named = [name for name in told if _is_asked(name, question)]
-    return named or [*(name for name in NAMES if name in told), *told]
+    return named or list(dict.fromkeys((*(name for name in NAMES if name in told), *told)))
 
 
 def _told(record: Json, given: set[str]) -> list[str]:
@@ -303,7 +311,7 @@ def _told(record: Json, given: set[str]) -> list[str]:
 def _is_told(value: object, given: set[str]) -> bool:
     if isinstance(value, list):
         plain = all(isinstance(part, str | int | float) for part in value)
-        return plain and 0 < len(value) <= MOST_ITEMS
+        return plain and 0 < len(value) <= MOST_PARTS
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return False
     return value != "" and normal(value) not in given and not ID.search(str(value))

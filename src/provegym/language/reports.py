@@ -29,6 +29,7 @@ MANY = 3
 AND = ", and "
 WORD = re.compile(r"[a-z]{4,}")
 SLOT = re.compile(r"\{(\w+)\}")
+BEFORE = re.compile(r"([^{}]*)\{(\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,47 @@ def fields_of(entry: Entry) -> list[str]:
     return list(dict.fromkeys((*chooses_by(entry), *found)))
 
 
-def asked_fields(tool: str, server: str, question: str) -> list[str]:
-    """The fields that answer a question: those of the clauses it asks for, else of the first."""
+class AskedFields(NamedTuple):
+    """The fields that answer a question, and whether the question itself tells which."""
+
+    fields: list[str]
+    told_apart: bool
+
+
+def asked_fields(tool: str, server: str, question: str) -> AskedFields:
+    """The fields that answer a question to a read, by the clauses in which a reply would tell them.
+
+    They are those of the further clauses that the question asks for; else those of the first clause
+    whose names, or the words before them, the question has; else all of the first clause.
+    """
     says = told_of(tool, server).get("says", ())
-    asked = [entry for entry in says[1:] if is_asked(entry, tool, server, question)]
-    return list(dict.fromkeys(name for entry in asked or says[:1] for name in fields_of(entry)))
+    if not says:
+        return AskedFields([], told_apart=False)
+    found = [
+        name
+        for entry in says[1:]
+        if is_asked(entry, tool, server, question)
+        for name in fields_of(entry)
+    ]
+    own = f"{tool.replace('_', ' ')} {told_of(tool, server).get('each', '')}"
+    telling = " ".join(w for w in WORD.findall(question) if w[:STEM] not in _begins(own))
+    found = found or [name for name in fields_of(says[0]) if _is_cued(name, says[0], telling)]
+    return AskedFields(list(dict.fromkeys(found or fields_of(says[0]))), told_apart=bool(found))
+
+
+def _is_cued(field: str, entry: Entry, question: str) -> bool:
+    """Whether a question has a word of a field's name, or one that stands before it in a clause."""
+    words = {part for part in field.split("_") if len(part) >= STEM}
+    for template in templates(entry):
+        for before, slot in BEFORE.findall(template):
+            if slot == field:
+                words |= set(WORD.findall(before.casefold())) - set(phrases()["weak"])
+    return bool(_begins(question) & {word[:STEM] for word in words})
+
+
+def _begins(text: str) -> set[str]:
+    """The beginnings of the longer words of a text."""
+    return {word[:STEM] for word in WORD.findall(text.casefold())}
 
 
 class Clause(NamedTuple):

@@ -34,8 +34,8 @@ NEAR = ("today", "tonight", "tomorrow", "yesterday")
 RELATIVE = re.compile(rf"\b({'|'.join(NEAR)}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I)
 DECLINES = re.compile(
     r"\b(can't|cannot|can not|could not|couldn't|unable|not able|not possible|impossible|afraid"
-    r"|sorry|unfortunately|no tool|no way|don't have|do not have|won't|isn't something|not something"
-    r"|beyond|outside|have to do (it|that) yourself|nothing (here|i have|i can))\b",
+    r"|sorry|unfortunately|no (?:tool|way|means)|(?:somebody|someone) else|don't have|do not have"
+    r"|won't|isn't something|not something|beyond|outside|have to do (it|that) yourself|nothing (here|i have|i can))\b",
     re.I,
 )
 DENIES = re.compile(
@@ -51,7 +51,8 @@ ASKS = re.compile(
     r"\?|\b(let me know|tell me|please (provide|specify|give|confirm|choose))\b", re.I
 )
 LACKS = re.compile(
-    r"(?<!don't )(?<!no )(?<!not )\b(need|missing|not sure|unsure|unclear|haven't|have not|don't know|without|require)\b",
+    r"(?<!don't )(?<!no )(?<!not )"
+    r"\b(need|missing|not sure|unsure|unclear|haven't|have not|don't know|without|require)\b",
     re.I,
 )
 GENERIC = re.compile(

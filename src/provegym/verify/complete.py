@@ -15,9 +15,9 @@ from provegym.language.values import is_said, leaves
 from provegym.rewards.outcome import fingerprints
 from provegym.search import Road
 from provegym.toolbox import Toolbox
-from provegym.trace import Edge, Example, Path, Ref, Step, literals, point
+from provegym.trace import Edge, Example, Path, Ref, Step, literals
 from provegym.verify import proofs
-from provegym.verify.evidence import evidence_of, pointers_to
+from provegym.verify.evidence import evidence_of, pointers_to, values_of
 from provegym.verify.replay import Replay, replay
 from provegym.verify.roads import unpaid_roads
 
@@ -67,10 +67,8 @@ def _with_evidence(example: Example, gold: Replay) -> Path:
     """The path with the values of each answer, and the evidence of each read."""
     steps = []
     for at, played in enumerate(gold.played):
-        values = tuple(point(played.outcome.value, p)[1] for p in played.step.answers)
-        taken = proofs.taken_from(at, example, gold.played)
-        found = evidence_of(gold, at, taken)
-        steps.append(put(played.step, values=values, evidence=found))
+        found = evidence_of(gold, at, proofs.taken_from(at, example, gold.played))
+        steps.append(put(played.step, values=values_of(played), evidence=found))
     return Path(steps=tuple(steps))
 
 

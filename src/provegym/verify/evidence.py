@@ -21,15 +21,19 @@ LABELS = ("name", "title", "subject", "label", "symbol", "code", "path", "date",
 
 
 def evidence_of(gold: Replay, at: int, taken: Iterable[Scalar]) -> Evidence | None:
-    """The evidence of a read step; `taken` are the values that later steps take from its result."""
+    """The evidence of a read step; `taken` are the values that later steps take from its result.
+
+    The answer of a foreign server may differ from run to run (a time, a folder), so it is no fact.
+    """
     played = gold.played[at]
     found = [lookup_fact(gold, at, leaf) for leaf in taken]
-    if played.step.answers:
+    foreign = bool(played.step.answers) and _server_of(played).foreign
+    if played.step.answers and not foreign:
         found += answer_facts(gold, at)
-    if played.step.writes or not found:
+    if played.step.writes or not (found or foreign):
         return None
     facts = {msgspec.json.encode(fact): fact for fact in found}
-    tied = not all(map(is_tied_to_thing, facts.values()))
+    tied = foreign or not all(map(is_tied_to_thing, facts.values()))
     defaults = _defaults(played) if tied else {}
     return Evidence(facts=tuple(facts.values()), tied=tied, defaults=defaults)
 
@@ -188,6 +192,13 @@ def _placed(
             yield from _placed(part, f"{place}/{name}", own)
 
 
+def values_of(played: Played) -> tuple[Any, ...]:
+    """The values that answer the user; none of a foreign server, where they may differ."""
+    if _server_of(played).foreign:
+        return ()
+    return tuple(point(played.outcome.value, pointer)[1] for pointer in played.step.answers)
+
+
 def evidence_holds(gold: Replay, taken: list[list[Scalar]]) -> Iterator[str]:
     """Every read has the evidence that its result shows, and the values of its answers."""
     for at, played in enumerate(gold.played):
@@ -198,6 +209,5 @@ def evidence_holds(gold: Replay, taken: list[list[Scalar]]) -> Iterator[str]:
             outcome = played.before.fork().call(other.tool, other.arguments)
             if not outcome.ok or wanted is None or not holds(outcome.text, wanted.facts):
                 yield f"step {at}: {other.tool}{other.arguments} does not show what it is for"
-        values = [point(played.outcome.value, pointer)[1] for pointer in played.step.answers]
-        if list(played.step.values) != values:
+        if played.step.values != values_of(played):
             yield f"step {at} ({played.step.tool}) has other answers than its result shows"
