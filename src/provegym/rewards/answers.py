@@ -35,7 +35,8 @@ RELATIVE = re.compile(rf"\b({'|'.join(NEAR)}|(?:mon|tues|wednes|thurs|fri|satur|
 DECLINES = re.compile(
     r"\b(can't|cannot|can not|could not|couldn't|unable|not able|not possible|impossible|afraid"
     r"|sorry|unfortunately|no (?:tool|way|means)|(?:somebody|someone) else|don't have|do not have"
-    r"|won't|isn't something|not something|beyond|outside|have to do (it|that) yourself|nothing (here|i have|i can))\b",
+    r"|won't|isn't something|not something|beyond|outside|have to do (it|that) yourself"
+    r"|nothing (here|i have|i can))\b",
     re.I,
 )
 DENIES = re.compile(
