@@ -15,8 +15,8 @@ from provegym.rollout import play_script
 from provegym.trace import Example, line, read
 
 SERVERS = ("banking", "crm", "filesystem", "maps", "payments", "vehicle")
-CORPUS = "4e3a8f9da90099c63fb87217d241816573c48ac99ec6a5615a00db9556427071"
-ROLLOUTS = "5dbc24669fc377d4c0d4c0edbf9d85598c8104de2418959982b78fbfa51eec7b"
+CORPUS = "c1a2327d7e991350d9598a3d7f1751bcc50ae1807336fd148f59ef9c2f7a4446"
+ROLLOUTS = "19eab0f4b36fec87071ff45ad7a14b4aa3e5d6485088ce0a7c1eefdad8f2ef6c"
 
 
 def test_a_corpus_and_the_rollouts_on_it_are_the_same_to_the_last_byte(tmp_path: Path) -> None:

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from provegym.rewards.answers import asks_for, claims_deed, states, states_enough
+from provegym.rewards.answers import (
+    asks_for,
+    claims_deed,
+    declines,
+    denies_deed,
+    states,
+    states_enough,
+)
 
 STATED: list[tuple[str, Any]] = [
     ("Your balance is 1,250.00 euros.", 1250),
@@ -12,6 +19,8 @@ STATED: list[tuple[str, Any]] = [
     ("It costs about 63.7.", 63.68),
     ("There are three.", 3),
     ("There are none.", 0),
+    ("A transfer of 250.00 went out.", -250.0),
+    ("It leaves on Sunday.", "2026-05-03"),
     ("It is at 12%.", 12),
     ("It leaves on 3 May 2026 at 10:00.", "2026-05-03T10:00:00Z"),
     ("It leaves on May 3rd.", "2026-05-03"),
@@ -29,6 +38,7 @@ NOT_STATED: list[tuple[str, Any]] = [
     ("It costs 163.68.", 63.68),
     ("There are thirteen.", 3),
     ("It leaves on 4 May.", "2026-05-03"),
+    ("I am not sure. Maybe Tuesday.", "2026-05-03"),
     ("It leaves on 13 May.", "2026-05-03"),
     ("It leaves on 3 June.", "2026-05-03"),
     ("It leaves tomorrow at 4:30 pm.", "2026-05-03T15:30:00Z"),
@@ -71,6 +81,10 @@ ASKED: list[tuple[str, str, Any, str]] = [
     ("How much do you want to send?", "amount", {"type": "number"}, ""),
     ("Which one do you mean?", "card_id", {}, "freeze my card"),
     ("Could you let me know the categories?", "category", {}, ""),
+    ("Who is travelling?", "traveller_id", {}, ""),
+    ("Where should it be delivered?", "delivery_address_id", {}, ""),
+    ("Which workshop?", "garage_id", {}, ""),
+    ("What type of issue is it?", "kind", {}, ""),
 ]
 NOT_ASKED: list[tuple[str, str, Any, str]] = [
     ("I did that. Anything else?", "account_id", {}, ""),
@@ -80,6 +94,7 @@ NOT_ASKED: list[tuple[str, str, Any, str]] = [
     ("Which one do you mean?", "card_id", {}, "do it"),
     ("Is there anything else I can help with?", "title", {}, ""),
     ("Shall I send it?", "first_date", DATE, ""),
+    ("I don't need the title. Sounds good?", "title", {}, ""),
 ]
 
 
@@ -105,3 +120,16 @@ def test_a_deed_is_claimed_in_the_first_person() -> None:
     assert claims_deed("All set!", verbs, alone=True)
     assert claims_deed("Your mail has been sent.", verbs, alone=True)
     assert not claims_deed("Your mail has been sent.", verbs, alone=False)
+
+
+def test_a_reply_declines_and_claims_nothing_to_the_contrary() -> None:
+    assert declines("I'm afraid that can't be done: the card is cancelled.")
+    assert declines("Somebody else will have to do that.")
+    assert not declines("asdf")
+    assert not declines("I've done that.")
+    assert not declines("All taken care of, it went through. Sorry for the wait.")
+
+
+def test_a_reply_may_deny_what_was_done() -> None:
+    assert denies_deed("Sorry, I could not do that; nothing was changed.")
+    assert not denies_deed("I've moved 20 from Household to Savings.")

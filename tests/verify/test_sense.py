@@ -93,6 +93,25 @@ def test_a_turn_may_not_undo_its_own_work() -> None:
     assert not list(sense.nothing_is_undone(gold(talk("Freeze it.", "Unfreeze it.", steps=apart))))
 
 
+def test_what_a_turn_makes_it_does_not_end() -> None:
+    make = (0, "open_account", {"name": "Rainy Day", "kind": "savings"}, ())
+    key = (
+        gold(talk("Open a savings account Rainy Day.", steps=[make])).played[0].outcome.value["id"]
+    )
+    close = (0, "close_account", {"account_id": key}, ())
+    both = talk("Open a savings account Rainy Day. Then close it.", steps=[make, close])
+    assert any("ends it" in each for each in sense.nothing_is_undone(gold(both)))
+
+
+def test_nothing_meets_itself() -> None:
+    account = bank().call("list_accounts", {}).value["items"][0]["id"]
+    played = gold(talk("Show my accounts.", steps=[(0, "list_accounts", {}, ())]))
+    given = {"from_account_id": account, "to_account_id": account}
+    odd = replace(played, played=(replace(played.played[0], arguments=given),))
+    assert list(sense.nothing_meets_itself(odd))
+    assert not list(sense.nothing_meets_itself(played))
+
+
 def test_a_code_is_not_said_before_it_is_made() -> None:
     make = (0, "open_account", {"name": "Rainy Day", "kind": "savings"}, ())
     example = talk("Open a savings account Rainy Day.", "Thanks.", steps=[make])
