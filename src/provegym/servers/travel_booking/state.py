@@ -16,8 +16,7 @@ Room = Literal["single", "double", "family"]
 Nights = Annotated[int, Meta(ge=1, le=14)]
 # References are made of these; letters and digits that look alike are left out.
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-# The seats of a row.
-SEATS = "ABCD"
+SEATS = "ABCD"  # of a row
 # How old somebody must be, in years, to sit at the emergency exit.
 EXIT_ROW_AGE = 16
 
