@@ -120,7 +120,7 @@ def test_a_give_up_needs_its_read() -> None:
     for _, refused in give_ups():
         assert refused.goal.unknown
         assert len(refused.road) == 1
-        assert not any(is_said(key, refused.goal.said.text) for key in refused.goal.unknown)
+        assert not all(is_said(key, refused.goal.said.text) for key in refused.goal.unknown)
 
 
 @pytest.mark.parametrize("name", ["banking", "payments"])
