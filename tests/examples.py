@@ -1,5 +1,7 @@
 """A few examples on the banking server, made by hand for the tests of the layers above it."""
 
+from typing import Any
+
 from provegym.kernel import Session
 from provegym.servers import load
 from provegym.trace import Alternative, Edge, Example, Path, Step, ToolboxSpec, Turn
@@ -57,3 +59,12 @@ def pay_example(**changes: object) -> Example:
 def _card(session: Session) -> str:
     cards = session.call("list_cards", {}).value["items"]
     return str(next(card["id"] for card in cards if card["status"] == "active"))
+
+
+def fields(schema: Any) -> set[str]:
+    """Every field within an output schema."""
+    if isinstance(schema, list):
+        return set().union(*map(fields, schema))
+    if not isinstance(schema, dict):
+        return set()
+    return {*schema.get("properties", {})}.union(*map(fields, schema.values()))

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from examples import pay_example
+from examples import fields, pay_example
 from provegym.corpus.transcript import transcript
 from provegym.kernel import Session
 from provegym.language.replies import Done, deed, question
@@ -274,15 +274,6 @@ def test_a_write_without_words_of_its_own_is_told_by_its_name() -> None:
     assert told("create_pot", {"name": "Boat", "amount": 5, "kind": "x"}) == (
         "created the pot with the name Boat and the amount 5"
     )
-
-
-def fields(schema: Any) -> set[str]:
-    """Every field within an output schema."""
-    if isinstance(schema, list):
-        return set().union(*map(fields, schema))
-    if not isinstance(schema, dict):
-        return set()
-    return {*schema.get("properties", {})}.union(*map(fields, schema.values()))
 
 
 def test_a_server_has_words_for_its_own_tools_arguments_and_fields_only() -> None:

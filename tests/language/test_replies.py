@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from conversation.talks import candidates
+from examples import fields
 from provegym.corpus.transcript import transcript
 from provegym.fuzz import Fuzzer
 from provegym.kernel import Session, Tool
@@ -58,15 +59,6 @@ def conversations() -> tuple[Said, ...]:
             transcript(example)
     assert len(by_hand) + len(drawn) > 300
     return tuple(said)
-
-
-def fields(schema: Any) -> set[str]:
-    """Every field within an output schema."""
-    if isinstance(schema, list):
-        return set().union(*map(fields, schema))
-    if not isinstance(schema, dict):
-        return set()
-    return {*schema.get("properties", {})}.union(*map(fields, schema.values()))
 
 
 def sayable(tool: Tool) -> set[str]:

@@ -17,7 +17,7 @@ from provegym.kernel import AnyServer, Outcome, Session, Tool
 from provegym.language.identity import Made, is_understood, marks_of
 from provegym.language.phrasing import Said, Voice
 from provegym.language.reports import AskedFields, asked_fields
-from provegym.language.spoken import NAMES
+from provegym.language.spoken import ID, NAMES
 from provegym.language.things import kinds, noun_of
 from provegym.language.values import is_said, leaves, normal, spoken_values
 from provegym.language.vocabulary import told_of
@@ -33,7 +33,6 @@ MOST_ITEMS = 6
 MOST_PARTS = 40
 UNKNOWN = AskedFields([], told_apart=False)
 PAGING = ("total", "offset", "next_offset", "id", "key", "inode")
-ID = re.compile(r"\b[a-z]+_\d+\b")
 HOW_MANY = r"\bhow many {noun}s?( do (i|we) have| are there| have (i|we))?\W*$"
 
 

@@ -9,12 +9,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from provegym.players.gold import Gold
+from provegym.players.gold import CAPS, Gold
 from provegym.players.plan import with_attempts
-from provegym.rollout import Caps, Player, run_now
+from provegym.rollout import Player, run_now
 from provegym.trace import Example, Json
-
-CAPS = Caps(assistant_turns=64)
 
 
 class Transcript(NamedTuple):

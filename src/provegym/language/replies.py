@@ -97,7 +97,8 @@ def words(scene: TurnEnd, toolbox: Toolbox) -> str:
     chance = Random(f"answers {scene.example.id} {scene.turn}")
     slot = scene.example.turns[scene.turn].asks
     if slot is not None:
-        return question(slot, _schema(scene, slot, toolbox), scene.server, chance)
+        schema = missing_schema(scene.example, scene.turn, slot, toolbox)
+        return question(slot, schema, scene.server, chance)
     if scene.refusal:
         return _refused(scene, chance)
     if not scene.done:
@@ -166,16 +167,16 @@ def _types(schema: Json) -> list[str]:
     return [kind] if isinstance(kind, str) else kind
 
 
-def _schema(scene: TurnEnd, slot: str, toolbox: Toolbox) -> Json:
+def missing_schema(example: Example, turn: int, slot: str, toolbox: Toolbox) -> Json:
     """The schema of the argument that is asked for: of the later step that takes it.
 
     Without such a step: the one schema that all of the server's tools have for it, if there is one.
     """
-    for step in scene.example.paths[0].steps:
-        if step.turn > scene.turn and slot in step.arguments and step.tool in toolbox.schemas:
+    for step in example.paths[0].steps if example.paths else ():
+        if step.turn > turn and slot in step.arguments and step.tool in toolbox.schemas:
             found: Json = toolbox.schemas[step.tool]["properties"][slot]
             return found
-    own_tools = load(scene.server).tools if is_known(scene.server) else {}
+    own_tools = load(example.server).tools if is_known(example.server) else {}
     shown = [toolbox.schemas[name]["properties"] for name in own_tools if name in toolbox.schemas]
     known = [properties[slot] for properties in shown if slot in properties]
     enums = [_choices(schema) for schema in known]

@@ -15,10 +15,12 @@ from provegym.kernel import Outcome, Session
 from provegym.language.replies import Done, TurnEnd, words
 from provegym.players.plan import Plan, tool_call
 from provegym.rewards.align import resolve
+from provegym.rollout import Caps
 from provegym.toolbox import Toolbox
-from provegym.trace import BadFile, Call, Checks, Example, Json, Reply, ToolCall
+from provegym.trace import RAN, BadFile, Call, Example, Json, Reply, ToolCall
 
-RAN = Checks(shown=True, fits=True, ran=True)
+# A transcript may have failed attempts, and so more messages than a rollout.
+CAPS = Caps(assistant_turns=64)
 # Numbers such as 6000.00 keep their digits, so that a reply says them as the tool does.
 EXACT = msgspec.json.Decoder(float_hook=Decimal)
 # The time of an example without a world; no reply speaks of it.

@@ -12,7 +12,7 @@ from provegym.players.plan import Plan, by_turn, in_turn, tool_call
 from provegym.rewards.align import resolve
 from provegym.rollout import Policy
 from provegym.toolbox import Toolbox
-from provegym.trace import Call, Checks, Example, Json, Reply, Step, ToolCall, literals
+from provegym.trace import RAN, Call, Example, Json, Reply, Step, ToolCall, literals
 
 NOTHING = "I have not found out more."
 
@@ -50,9 +50,8 @@ class Script:
     def _done(self, messages: Sequence[Json]) -> list[Call]:
         """Earlier calls with their results, from which references are resolved."""
         results = [message["content"] for message in messages if message["role"] == "tool"]
-        ran = Checks(shown=True, fits=True, ran=True)
         return [
-            Call(turn=0, message=0, tool="", arguments={}, checks=ran, result=text)
+            Call(turn=0, message=0, tool="", arguments={}, checks=RAN, result=text)
             for text in results
         ]
 

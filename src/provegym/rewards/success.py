@@ -8,6 +8,7 @@ import msgspec
 
 from provegym import servers
 from provegym.kernel import Change
+from provegym.language.replies import missing_schema
 from provegym.language.vocabulary import past, slot_name
 from provegym.rewards.align import is_same_call
 from provegym.rewards.answers import asks_for, claims_deed, declines, denies_deed, states_enough
@@ -157,25 +158,12 @@ def has_asked(judged: Judged, turn: int) -> bool:
         return False
     said = judged.example.turns[turn]
     slot = said.asks or ""
-    server = judged.example.server
-    names = (slot, slot_name(slot, server)) if servers.is_known(server) else (slot,)
-    schema = _schema(judged.example, turn, slot)
+    example = judged.example
+    if not servers.is_known(example.server):
+        return asks_for(judged.replies[turn], (slot,), {}, said.text)
+    names = (slot, slot_name(slot, example.server))
+    schema = missing_schema(example, turn, slot, Toolbox.of(example))
     return asks_for(judged.replies[turn], names, schema, said.text)
-
-
-def _schema(example: Example, turn: int, slot: str) -> Json:
-    """The schema of the argument that a turn leaves out.
-
-    Empty if no later step takes it, or if the example's server is not here.
-    """
-    if example.server and not servers.is_known(example.server):
-        return {}
-    for step in example.paths[0].steps if example.paths else ():
-        if step.turn > turn and slot in step.arguments:
-            parts = Toolbox.of(example).schemas.get(step.tool, {}).get("properties", {})
-            found: Json = parts.get(slot, {})
-            return found
-    return {}
 
 
 def is_stated(judged: Judged, step: Step) -> bool:

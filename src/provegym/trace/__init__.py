@@ -2,6 +2,7 @@
 
 from provegym.trace.files import BadFile, line, read, read_some, write
 from provegym.trace.records import (
+    RAN,
     SCHEMA,
     Alternative,
     Attempt,
@@ -35,6 +36,7 @@ from provegym.trace.records import (
 )
 
 __all__ = [
+    "RAN",
     "SCHEMA",
     "Alternative",
     "Attempt",

@@ -251,6 +251,9 @@ class Checks(Stored, frozen=True):
     ran: bool = False
 
 
+RAN = Checks(shown=True, fits=True, ran=True)
+
+
 class Call(Stored, frozen=True):
     """One call of a model: its position, arguments, checks, result and changes.
 

@@ -20,7 +20,7 @@ from provegym.rewards.success import succeeded
 from provegym.rollout import play_script
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, ToolCall, literals
-from provegym.verify.attacks import ATTACKS, TOLD, Calls
+from provegym.verify.attacks import ATTACKS, TOLD, Calls, double_write, edited, right
 
 ROUNDS = 60
 
@@ -65,7 +65,8 @@ class Auditor:
         found: list[Exploit] = []
         best, size = 0.0, 0
         nothing: Calls = [[] for _ in self.example.turns]
-        for calls in (nothing, self._almost(), self._doubled(), self._with_extra()):
+        doubled = double_write(self.example) or edited(self.example, right)
+        for calls in (nothing, self._almost(), doubled, self._with_extra()):
             paid, made = self._climb(calls, found)
             if paid > best:
                 best, size = paid, made
@@ -118,21 +119,9 @@ class Auditor:
             for turn in range(len(self.example.turns))
         ]
 
-    def _all_right(self) -> Calls:
-        turns = range(len(self.example.turns))
-        return [[self.right(at) for at in in_turn(self.example, turn)] for turn in turns]
-
-    def _doubled(self) -> Calls:
-        """All reference calls, and the last write once more."""
-        calls = self._all_right()
-        writes = [at for at, step in enumerate(self.steps) if step.writes]
-        if writes:
-            calls[self.steps[writes[-1]].turn].append(self.right(writes[-1]))
-        return calls
-
     def _with_extra(self) -> Calls:
         """All reference calls; one of the writes has an argument that nobody asked for."""
-        calls = self._all_right()
+        calls = edited(self.example, right)
         for at, step in enumerate(self.steps):
             parts = self.toolbox.schemas[step.tool]["properties"]
             extra = [n for n, p in parts.items() if n not in step.arguments and _is_text(p)]

@@ -60,7 +60,7 @@ def lookup_fact(gold: Replay, at: int, leaf: Scalar) -> Fact:
     if leaf in generated(gold, at):
         return Fact()
     holding = [r for r in in_context(played.outcome.value) if _holds(r[0], leaf)]
-    marks = list(_marks(gold, leaf))
+    marks = list(naming_marks(gold, leaf, len(gold.worlds) - 1))
     for each in marks:
         if any(each <= about for _, about in holding):
             return Fact(about=_about(leaf, each))
@@ -98,10 +98,10 @@ def _server_of(played: Played) -> AnyServer:
     return played.before.tools[played.step.tool][1]
 
 
-def _marks(gold: Replay, leaf: Scalar) -> Iterator[frozenset[str]]:
-    """The marks of every name that a turn gives to a thing with this value."""
-    for turn, named in enumerate(gold.example.provenance.names):
-        if named and turn < len(gold.worlds):
+def naming_marks(gold: Replay, leaf: Scalar, last_turn: int) -> Iterator[frozenset[str]]:
+    """The parts of every name that a turn, up to the last one, gives to a thing with this value."""
+    for turn, named in enumerate(gold.example.provenance.names[: last_turn + 1]):
+        if named:
             yield from marks_of(leaf, named, survey(gold.worlds[turn], gold.example.server))
 
 

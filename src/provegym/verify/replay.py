@@ -8,9 +8,7 @@ from provegym.language.values import Knowledge, with_dates
 from provegym.rewards.align import resolve
 from provegym.search import Road
 from provegym.toolbox import Toolbox
-from provegym.trace import Call, Checks, Example, Json, Path, Step
-
-RAN = Checks(shown=True, fits=True, ran=True)
+from provegym.trace import RAN, Call, Example, Json, Path, Step
 
 
 @dataclass(frozen=True, eq=False)

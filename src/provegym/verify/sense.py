@@ -9,20 +9,20 @@ from provegym import servers
 from provegym.fuzz.pool import snake
 from provegym.kernel import Session
 from provegym.kernel.state import ENCODE
-from provegym.language.identity import direct, is_understood, marks_of
-from provegym.language.things import noun_of, survey
+from provegym.language.identity import direct, is_understood
+from provegym.language.things import noun_of
 from provegym.language.values import Scalar, in_context, is_code, is_said, leaves, made_up, normal
-from provegym.players.gold import Gold
+from provegym.players.gold import CAPS, Gold
 from provegym.players.plan import with_attempts
 from provegym.rewards import BEST, score
 from provegym.rewards.evidence import holds
-from provegym.rollout import Caps, play, run_now
+from provegym.rollout import play, run_now
 from provegym.servers import asks
 from provegym.trace import Example
+from provegym.verify.evidence import naming_marks
 from provegym.verify.proofs import said_by
 from provegym.verify.replay import Played, Replay
 
-CAPS = Caps(assistant_turns=64)
 ENDS = re.compile(r"cancel|remove|delete|close|end|stop|void|discard|leave|clear|withdraw|reject")
 
 
@@ -43,7 +43,7 @@ def ids_are_understood(example: Example, gold: Replay) -> Iterator[str]:
             if leaf in told or is_said(leaf, said):
                 continue
             before = [(each.arguments, each.outcome.value) for each in gold.played[:at]]
-            marks = list(_marks(example, gold, played.step.turn, leaf))
+            marks = list(naming_marks(gold, leaf, played.step.turn))
             is_goal = played.step.writes or played.step.answers
             if any(is_understood(server, before, leaf, each) for each in marks):
                 continue
@@ -51,12 +51,6 @@ def ids_are_understood(example: Example, gold: Replay) -> Iterator[str]:
                 yield f"step {at}: nothing shown by then tells what {leaf} is"
             elif example.provenance.names and not _was_spoken_of(gold, at, leaf, said):
                 yield f"step {at}: no turn says what {leaf} is"
-
-
-def _marks(example: Example, gold: Replay, turn: int, leaf: Scalar) -> Iterator[frozenset[str]]:
-    for number, named in enumerate(example.provenance.names[: turn + 1]):
-        if named:
-            yield from marks_of(leaf, named, survey(gold.worlds[number], example.server))
 
 
 def _was_spoken_of(gold: Replay, at: int, leaf: str, said: str) -> bool:
