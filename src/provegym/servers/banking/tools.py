@@ -183,7 +183,7 @@ def add_payee(bank: Bank, /, name: Label, iban: Sensitive[str]) -> Payee:
 
     Args:
         name: Who is to be paid.
-        iban: Their IBAN, with or without blanks; new to the list and not the user's own.
+        iban: Their IBAN, e.g. "GB82 WEST 1234 5698 7654 32"; new to the list, not the user's own.
     """
     iban = iban.replace(" ", "").upper()
     if not valid_iban(iban):
