@@ -30,6 +30,7 @@ from provegym.corpus.corpus import DrawJob, draw
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import ALL_WORLDS, HELD_OUT, TRAIN_WORLDS
 from provegym.language.phrasing import Said, Voice
+from provegym.language.questions import read_way
 from provegym.servers import asks, load, names
 from provegym.toolbox import all_tools
 from provegym.trace import Example, line
@@ -247,7 +248,8 @@ def test_held_out_places_use_the_reserved_way_of_asking_only(
                 for spot in spots:
                     candidate(spot, Shape(kind, (), "complete" if kind == "multi_turn" else ""))
         for voice, tool, text in asked:
-            *common, reserved = asks(voice.server.name)["asks"][tool]
+            written = asks(voice.server.name)["asks"][tool]
+            *common, reserved = (read_way(way).words for way in written)
             assert voice.held_out == held_out
             ways = [reserved] if held_out else common
             assert any(pattern(way).fullmatch(text) for way in ways), (tool, text)

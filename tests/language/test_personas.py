@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from provegym import servers
 from provegym.language.personas import PERSONAS, answer, draw, expand, styled, words
 from provegym.language.phrasing import vary
+from provegym.language.questions import read_way
 
 PLACES = ("first", "later", "answer", "closers")
 SPOKEN = ("plain", "terse", "chatty", "formal", "non_native")
@@ -51,7 +52,8 @@ STYLE = lists("personas")
 def asked(chance: Random) -> tuple[str, list[str]]:
     """A real way of asking with made-up values, and the values."""
     server = servers.asks(chance.choice(servers.names()))["asks"]
-    way = vary(chance.choice(server[chance.choice(list(server))]), chance)
+    written = chance.choice(server[chance.choice(list(server))])
+    way = vary(read_way(written).words, chance)
     way = re.sub(r"\[([^\]]*)\]", lambda part: part[1] if chance.random() < 0.4 else "", way)
     kept: list[str] = []
 

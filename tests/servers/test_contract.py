@@ -22,6 +22,7 @@ from provegym.fuzz.pool import snake
 from provegym.kernel import AnyServer, Record, Session, State, Tool
 from provegym.kernel.errors import MAX_ERROR
 from provegym.kernel.state import ENCODE
+from provegym.language.questions import read_way
 from provegym.servers import asks, load, load_all, names, words
 from servers.runs import (
     CAMPAIGN,
@@ -570,6 +571,7 @@ def test_every_tool_has_ways_to_ask(server: AnyServer) -> None:
 
     def broken(tool: Tool) -> list[str]:
         ways, known = listed[tool.name], set(tool.input_schema["properties"])
+        ways = [read_way(way).words for way in ways]
         wrong = [way for way in ways if not set(SLOT.findall(way)) <= known]
         needed = set(tool.input_schema["required"])
         wrong += [way for way in ways if not needed <= set(SLOT.findall(spoken(way)))]
@@ -586,6 +588,32 @@ def spoken(way: str) -> str:
     assert not re.search(r"[\[\]]", bare), way
     assert not re.search(r"[{}]", SLOT.sub("", bare)), way
     return bare
+
+
+def test_every_question_says_what_it_asks_for(server: AnyServer) -> None:
+    """Ways to ask for a read name fields of its result; ways to ask for a write name none."""
+    table = asks(server.name)
+    short = table.get("short", {})
+
+    def broken(tool: Tool) -> list[str]:
+        more = [way for ways in short.get(tool.name, {}).values() for way in ways]
+        ways = {way: set(read_way(way).asked.fields) for way in [*table["asks"][tool.name], *more]}
+        if tool.writes:
+            return [way for way, fields in ways.items() if fields]
+        schema = tool.output_schema
+        known = {*paths(schema["properties"]["items"]["items"]), "total"} if tool.paged else None
+        known = known or set(paths(schema))
+        return [way for way, fields in ways.items() if not fields or not fields <= known]
+
+    assert faults(server, broken) == {}
+
+
+def paths(schema: dict[str, Any]) -> Iterator[str]:
+    """The fields of a record, and those of records in its fields, as "lines/name"."""
+    for name, part in schema.get("properties", {}).items():
+        yield name
+        for kind in (part, part.get("items", {}), *part.get("anyOf", ())):
+            yield from (f"{name}/{inner}" for inner in paths(kind))
 
 
 def test_people_refer_to_records_by_their_fields(server: AnyServer) -> None:
@@ -609,7 +637,10 @@ def test_people_refer_to_records_by_their_fields(server: AnyServer) -> None:
 def test_people_say_no_ids_and_no_tool_names(server: AnyServer) -> None:
     texts = asks(server.name)
     ways = [
-        way for part in (texts["refer"], texts["asks"]) for list_ in part.values() for way in list_
+        read_way(way).words
+        for part in (texts["refer"], texts["asks"])
+        for list_ in part.values()
+        for way in list_
     ]
     for way in ways:
         assert "_" not in SLOT.sub("", way), way

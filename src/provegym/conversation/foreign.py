@@ -23,7 +23,7 @@ from provegym.conversation.ground import Scene, explored, scene
 from provegym.conversation.kinds import SHARES, Place, Shape
 from provegym.conversation.machine import STATES
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
-from provegym.conversation.plan import MOST_ANSWERS, Goal, Planner, borrower
+from provegym.conversation.plan import Goal, Planner, borrower
 from provegym.fuzz.pool import folded
 from provegym.graph.chains import Chain, ChainSampler
 from provegym.graph.dependency import cached
@@ -31,7 +31,9 @@ from provegym.graph.observe import Observer
 from provegym.kernel import AnyServer, Seed, Session, Tool
 from provegym.language.personas import capital, expand, styled, words
 from provegym.language.personas import draw as draw_aside
-from provegym.language.phrasing import Phrase, Voice, listed
+from provegym.language.phrasing import Phrase, Voice
+from provegym.language.questions import MOST_ANSWERS
+from provegym.language.spoken import listed
 from provegym.language.things import FOREIGN_NOUN
 from provegym.language.values import leaves, normal
 from provegym.servers import people

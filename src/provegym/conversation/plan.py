@@ -4,7 +4,6 @@ The user asks for goals, never for lookups. A value that a goal needs and the us
 come from a read. A search finds the shortest sequence of reads (a road).
 """
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -16,24 +15,16 @@ from provegym.graph.slots import pointed
 from provegym.kernel import AnyServer, Outcome, Session, Tool
 from provegym.language.identity import Made, is_understood, marks_of
 from provegym.language.phrasing import Said, Voice
-from provegym.language.reports import AskedFields, asked_fields
-from provegym.language.spoken import ID, NAMES
+from provegym.language.questions import answer_pointers
 from provegym.language.things import kinds, noun_of
-from provegym.language.values import is_said, leaves, normal, spoken_values
-from provegym.language.vocabulary import told_of
+from provegym.language.values import leaves, normal, spoken_values
 from provegym.search import Read, Road, Seeker, Wanted, key_leaves
 from provegym.toolbox import Toolbox
 from provegym.trace import Fact, Json
 
 TRIES, LINKED_TRIES = 40, 12
 MOST_LOOKUPS = 3
-MOST_ANSWERS = 4
 OPTIONAL = 0.35
-MOST_ITEMS = 6
-MOST_PARTS = 40
-UNKNOWN = AskedFields([], told_apart=False)
-PAGING = ("total", "offset", "next_offset", "id", "key", "inode")
-HOW_MANY = r"\bhow many {noun}s?( do (i|we) have| are there| have (i|we))?\W*$"
 
 
 class Borrower(Fuzzer):
@@ -113,20 +104,15 @@ class Planner:
             said = self.put(tool, arguments, level)
             if said is None:
                 continue
-            answers = () if tool.writes else self._answers(tool, arguments, outcome, said.text)
+            question = said.text.casefold()
+            answers = answer_pointers(outcome.value, arguments, question, said.asked)
+            answers = () if tool.writes else answers
             if fixed and outcome.value.get("items") == []:
                 answers = ("/total",)
             unknown = self.unknown(arguments)
             if unknown is not None and (tool.writes or answers):
                 return Goal(tool.name, arguments, said, unknown, answers)
         return None
-
-    def _answers(self, tool: Tool, arguments: Json, outcome: Outcome, said: str) -> tuple[str, ...]:
-        """JSON pointers to what a question asks for in the result of its read."""
-        question = said.casefold()
-        asked = asked_fields(tool.name, self.server.name, question)
-        noun = str(told_of(tool.name, self.server.name).get("each", ""))
-        return answer_pointers(outcome.value, arguments, question, asked, noun)
 
     def unknown(self, arguments: Json) -> tuple[str, ...] | None:
         """The keys among arguments that no result has shown so far.
@@ -250,73 +236,3 @@ def _is_plain(read: Read, toolbox: Toolbox, said: set[str]) -> bool:
         not isinstance(value, bool) and ("enum" not in parts[name] or normal(value) in said)
         for name, value in read.arguments.items()
     )
-
-
-def answer_pointers(
-    result: Json, arguments: Json, question: str, asked: AskedFields = UNKNOWN, noun: str = ""
-) -> tuple[str, ...]:
-    """JSON pointers to the answer in a result: values that were not in the question.
-
-    `asked` are the fields that the question is about, as the reply would tell them; without them,
-    the fields that it mentions. None if it asks for a field that the result does not have. For a
-    list: one field of each of its first items, and its total if the list is longer. For "how many
-    invoices are there?", with the `noun`, only the total.
-    """
-    given = {normal(leaf) for leaf in leaves(arguments)}
-    items = result.get("items")
-    if not isinstance(items, list):
-        told = [name for name in _told(result, given) if not _is_in(result[name], question)]
-        return tuple(f"/{name}" for name in _chosen(told, asked, question)[:MOST_ANSWERS])
-    if not items or not all(isinstance(item, dict) for item in items):
-        return ()
-    if noun and re.search(HOW_MANY.format(noun=re.escape(noun)), question):
-        return ("/total",)
-    told = list(dict.fromkeys(name for item in items for name in _told(item, given)))
-    chosen = _chosen(told, asked, question)
-    if not chosen:
-        return ()
-    labels = [name for name in NAMES if name in chosen and not asked.told_apart]
-    field = (labels or chosen)[0]
-    shown = [f"/items/{at}/{field}" for at, item in enumerate(items[:MOST_ITEMS]) if field in item]
-    return ("/total", *shown) if result["total"] > MOST_ITEMS else tuple(shown)
-
-
-def _is_in(value: object, question: str) -> bool:
-    """Whether a question has a value itself, so that the reply might only repeat it."""
-    return isinstance(value, str | int | float) and is_said(value, question)
-
-
-def _chosen(told: list[str], asked: AskedFields, question: str) -> list[str]:
-    """The fields to answer with; none if the question asks for fields that are not there."""
-    found = [name for name in asked.fields if name in told]
-    return found if found or asked.told_apart else _mentioned(told, question)
-
-
-def _mentioned(told: list[str], question: str) -> list[str]:
-    """The fields that a question mentions; else those with a name first, and the others."""
-    named = [name for name in told if _is_asked(name, question)]
-    return named or list(dict.fromkeys((*(name for name in NAMES if name in told), *told)))
-
-
-def _told(record: Json, given: set[str]) -> list[str]:
-    """The fields of a record that tell something new: texts, numbers, and short lists of them."""
-    return [
-        name
-        for name, value in record.items()
-        if name not in PAGING and not name.endswith(("_id", "_ids")) and _is_told(value, given)
-    ]
-
-
-def _is_told(value: object, given: set[str]) -> bool:
-    if isinstance(value, list):
-        plain = all(isinstance(part, str | int | float) for part in value)
-        return plain and 0 < len(value) <= MOST_PARTS
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return False
-    return value != "" and normal(value) not in given and not ID.search(str(value))
-
-
-def _is_asked(name: str, question: str) -> bool:
-    """Whether a question has a word that begins like a part of a field's name."""
-    begins = tuple(part[:4] for part in name.split("_") if len(part) > 2)
-    return any(word.startswith(begins) for word in re.findall(r"\w+", question))

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from provegym.kernel import AnyServer, Tool
 from provegym.language import dates
 from provegym.language.personas import expand, words
+from provegym.language.questions import GENERAL, Asked, Way, read_way
+from provegym.language.spoken import listed
 from provegym.language.things import Relation, Survey, Thing, fill, noun_of, relations
 from provegym.language.values import in_context, leaves, normal
 from provegym.servers import asks
@@ -44,6 +46,7 @@ class Said(NamedTuple):
 
     `names` pairs the names of things with their keys. `relations` are the things that it describes
     by another thing ("the project of that issue"). `missing` is the argument left out, if any.
+    `asked` are the fields that a question asks for.
     """
 
     text: str
@@ -55,6 +58,7 @@ class Said(NamedTuple):
     answer_names: tuple[tuple[str, str], ...] = ()
     again: bool = False
     relations: tuple[tuple[str, Relation], ...] = ()
+    asked: Asked = GENERAL
 
 
 @dataclass(frozen=True)
@@ -159,13 +163,14 @@ class Voice:
         if said is None:
             return None
         texts = {name: phrase.text for name, phrase in said.items()}
-        text = self._worded(ways, texts)
-        if text is None:
+        way = self._worded(ways, texts)
+        if way is None:
             return None
         derived = {name: phrase.text for name, phrase in said.items() if phrase.derived}
-        text = placed(text, derived)
+        text = placed(way.words, derived)
         by = tuple(relation for phrase in said.values() for relation in phrase.relations)
-        return Said(text, tuple(texts.values()), derived, _names(said), relations=by)
+        slots = tuple(texts.values())
+        return Said(text, slots, derived, _names(said), relations=by, asked=way.asked)
 
     def ask_short(self, tool: Tool, arguments: Json) -> Said | None:
         """A request that leaves out one required argument, and the answer when asked for it."""
@@ -179,22 +184,29 @@ class Voice:
         missing = self.chance.choice(left_out)
         answer = said.pop(missing)
         texts = {name: phrase.text for name, phrase in said.items()}
-        text = self._worded(short[missing], texts)
-        if text is None or normal(answer.text) in normal(text):
+        way = self._worded(short[missing], texts)
+        if way is None or normal(answer.text) in normal(way.words):
             return None
         derived = {name: phrase.text for name, phrase in said.items() if phrase.derived}
         if answer.derived:
             derived[missing] = answer.text
-        slots, text = tuple(texts.values()), placed(text, derived)
-        names = _names(said), answer.names
-        return Said(text, slots, derived, names[0], missing, answer.text, names[1])
+        return Said(
+            text=placed(way.words, derived),
+            slots=tuple(texts.values()),
+            derived=derived,
+            names=_names(said),
+            missing=missing,
+            answer=answer.text,
+            answer_names=answer.names,
+            asked=way.asked,
+        )
 
-    def _worded(self, ways: Sequence[str], values: Mapping[str, str]) -> str | None:
-        """A random template that fits the values, filled, or None if no template fits."""
-        for way in self.chance.sample(ways, len(ways)):
-            text = fit(vary(way, self.chance), values)
+    def _worded(self, ways: Sequence[str], values: Mapping[str, str]) -> Way | None:
+        """A random way to ask that fits the values, filled, or None if none fits."""
+        for way in map(read_way, self.chance.sample(ways, len(ways))):
+            text = fit(vary(way.words, self.chance), values)
             if text is not None:
-                return text
+                return Way(text, way.asked)
         return None
 
     def _phrases(self, tool: Tool, arguments: Json) -> dict[str, Phrase] | None:
@@ -334,11 +346,6 @@ def placed(text: str, derived: Mapping[str, str]) -> str:
 
 def _names(said: Mapping[str, Phrase]) -> tuple[tuple[str, str], ...]:
     return tuple(name for phrase in said.values() for name in phrase.names)
-
-
-def listed(parts: Sequence[str]) -> str:
-    """Join phrases as an English list: "a, b and c"."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def vary(way: str, chance: Random) -> str:

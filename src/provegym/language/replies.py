@@ -13,13 +13,13 @@ from random import Random
 from typing import Any
 
 from provegym.language import smalltalk
-from provegym.language.phrasing import listed
 from provegym.language.reports import ReadReport
 from provegym.language.spoken import (
     DAY,
     ID,
     LONGEST,
     Speech,
+    listed,
     names_in,
     sentence,
     spoken_time,
@@ -66,12 +66,6 @@ class TurnEnd:
     def asked(self) -> str:
         """What the user said in this turn."""
         return self.example.turns[self.turn].text
-
-    @property
-    def question(self) -> str:
-        """The sentences of this turn that are questions, or all if none is."""
-        parts = re.split(r"(?<=[.?!]) ", self.asked)
-        return " ".join(part for part in parts if part.endswith("?")) or self.asked
 
     @property
     def said(self) -> str:
@@ -211,13 +205,13 @@ def _told(scene: TurnEnd, chance: Random) -> Iterator[str]:
             yield sentence(chance.choice(frames).format(did=did))
             frames = phrases()["also"]
         elif each.step.answers or (not has_goal and each is scene.done[-1]):
-            yield report(each, scene.question, scene.speech).tell(chance)
+            yield report(each, scene.speech).tell(chance)
 
 
-def report(done: Done, question: str, speech: Speech) -> ReadReport:
+def report(done: Done, speech: Speech) -> ReadReport:
     """The report on a read."""
     step = done.step
-    return ReadReport(step.tool, done.arguments, done.result, step.answers, question, speech)
+    return ReadReport(step.tool, done.arguments, done.result, step.answers, speech)
 
 
 def deed(done: Done, said: str, speech: Speech) -> str:

@@ -1,40 +1,29 @@
 """What a reply reports of a read's result: the values that were asked for, in sentences.
 
 The [told] table of a server's asks.toml holds, by read tool, the clauses for one record. The first
-clause that fits is always told, the others if the question asks for one of their fields. Fields
-without a clause are told by their names.
+clause that fits is always told, the others if one of their fields is asked for. Fields without a
+clause are told by their names.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
 from provegym.language.spoken import FEW, ID, SOME, Speech, name_of, sentence
-from provegym.language.templates import (
-    Entry,
-    choose,
-    chooses_by,
-    fill_slots,
-    kept,
-    slots,
-    templates,
-)
+from provegym.language.templates import Entry, choose, chooses_by, fill_slots, kept, slots
 from provegym.language.vocabulary import field_name, phrases, plural, told_of
 from provegym.trace import Json
 
-STEM = 4
 MANY = 3
 AND = ", and "
-WORD = re.compile(r"[a-z]{4,}")
-SLOT = re.compile(r"\{(\w+)\}")
-BEFORE = re.compile(r"([^{}]*)\{(\w+)\}")
 
 
 @dataclass(frozen=True)
 class ReadReport:
-    """A read to report on: its tool, arguments, result, pointers to the answer, and the question.
+    """A read to report on: its tool, arguments, result, and JSON pointers to the answer.
 
     Without pointers, the whole result is told.
     """
@@ -43,7 +32,6 @@ class ReadReport:
     arguments: Json
     result: Any
     answers: Sequence[str]
-    question: str
     speech: Speech
 
     @property
@@ -57,23 +45,29 @@ class ReadReport:
         if isinstance(self.result, dict) and isinstance(self.result.get("items"), list):
             return self._items(self.result["items"], self.result.get("total"), chance)
         if isinstance(self.result, dict):
-            fields = [pointer.rpartition("/")[2] for pointer in self.answers]
-            fields = [field for field in fields if field] or [*self.result][:FEW]
+            fields = [_field(pointer) for pointer in self.answers if pointer]
+            fields = fields or [*self.result][:FEW]
             return sentence(self._clauses(self.result, fields) or "there is nothing to report")
         return sentence(f"the result is {self.speech.say(self.result) or 'empty'}")
 
     def _items(self, items: list[Any], total: int | None, chance: Random) -> str:
-        """A short list whole, a long one by its number and its first three."""
+        """A short list whole, a long one by its number and its first three.
+
+        Only the first item if the question is about it alone: "When is my next meeting?"
+        """
         total = len(items) if total is None else total
         words = told_of(self.tool, self.speech.server)
         noun, most = words.get("each", "result"), words.get("most", FEW)
         if not items:
             return sentence(chance.choice(phrases()["none"]).format(noun=plural(noun)))
         asked = [p.split("/") for p in self.answers if re.fullmatch(r"/items/\d+/\w+", p)]
+        fields = [field for *_, field in asked]
         pointed = {int(place) for _, _, place, _ in asked}
+        if pointed == {0} and len(items) > 1 and "/total" not in self.answers:
+            return sentence(self._item(items[0], fields))
         places = [] if 0 in pointed else sorted(place for place in pointed if place >= SOME)
         shown = items if total <= most else [items[at] for at in places] or items[:SOME]
-        told = [self._item(item, [field for *_, field in asked]) for item in shown]
+        told = [self._item(item, fields) for item in shown]
         counted = f"{total} {noun if total == 1 else plural(noun)}"
         kind = "some" if total <= most else "among" if places else "many"
         frames = phrases()["one" if total == 1 else kind]
@@ -98,7 +92,7 @@ class ReadReport:
             clause = _clause(entry, values, facts)
             if clause is None or (clause.fields and clause.fields <= known):
                 continue
-            if not clauses or not clause.fields.isdisjoint(missing) or self._is_asked(entry):
+            if not clauses or not clause.fields.isdisjoint(missing):
                 clauses.append(clause.text)
                 known |= clause.fields
                 told = " ".join(clauses)
@@ -116,69 +110,11 @@ class ReadReport:
             plain = f"number of {plain}"
         return f"the {plain} {'are' if isinstance(value, list) else 'is'} {values[field]}"
 
-    def _is_asked(self, entry: Entry) -> bool:
-        return is_asked(entry, self.tool, self.speech.server, self.question)
 
-
-def is_asked(entry: Entry, tool: str, server: str, question: str) -> bool:
-    """Whether a word of the question begins like a field of a clause, or like a word in it.
-
-    Words that the tool or the first clause have too do not tell the clauses apart.
-    """
-    words = told_of(tool, server)
-    common = _stems(words["says"][0]) | {part[:STEM] for part in tool.split("_")}
-    cues = [cue for name, cue in words.get("cues", {}).items() if name in fields_of(entry)]
-    telling = (_stems(entry) - common) | {c[:STEM] for c in WORD.findall(" ".join(cues))}
-    return bool(telling & {word[:STEM] for word in WORD.findall(question.casefold())})
-
-
-def fields_of(entry: Entry) -> list[str]:
-    """The fields that a clause tells, in the order of its words."""
-    found = [name for template in templates(entry) for name in SLOT.findall(template)]
-    return list(dict.fromkeys((*chooses_by(entry), *found)))
-
-
-class AskedFields(NamedTuple):
-    """The fields that answer a question, and whether the question itself tells which."""
-
-    fields: list[str]
-    told_apart: bool
-
-
-def asked_fields(tool: str, server: str, question: str) -> AskedFields:
-    """The fields that answer a question to a read, by the clauses in which a reply would tell them.
-
-    They are those of the further clauses that the question asks for; else those of the first clause
-    whose names, or the words before them, the question has; else all of the first clause.
-    """
-    says = told_of(tool, server).get("says", ())
-    if not says:
-        return AskedFields([], told_apart=False)
-    found = [
-        name
-        for entry in says[1:]
-        if is_asked(entry, tool, server, question)
-        for name in fields_of(entry)
-    ]
-    own = f"{tool.replace('_', ' ')} {told_of(tool, server).get('each', '')}"
-    telling = " ".join(w for w in WORD.findall(question) if w[:STEM] not in _begins(own))
-    found = found or [name for name in fields_of(says[0]) if _is_cued(name, says[0], telling)]
-    return AskedFields(list(dict.fromkeys(found or fields_of(says[0]))), told_apart=bool(found))
-
-
-def _is_cued(field: str, entry: Entry, question: str) -> bool:
-    """Whether a question has a word of a field's name, or one that stands before it in a clause."""
-    words = {part for part in field.split("_") if len(part) >= STEM}
-    for template in templates(entry):
-        for before, slot in BEFORE.findall(template):
-            if slot == field:
-                words |= set(WORD.findall(before.casefold())) - set(phrases()["weak"])
-    return bool(_begins(question) & {word[:STEM] for word in words})
-
-
-def _begins(text: str) -> set[str]:
-    """The beginnings of the longer words of a text."""
-    return {word[:STEM] for word in WORD.findall(text.casefold())}
+def _field(pointer: str) -> str:
+    """The field that a pointer is about: its last one, or the list of records that it enters."""
+    names = pointer.split("/")[1:]
+    return next((name for name, at in pairwise(names) if at.isdigit()), names[-1])
 
 
 class Clause(NamedTuple):
@@ -213,15 +149,6 @@ def _is_text_in(field: str, facts: Json, told: str) -> bool:
 def _joined(clauses: Sequence[str]) -> str:
     """Clauses as one sentence: "a", "a, and b", "a, b, and c"."""
     return AND.join([", ".join(clauses[:-1]), clauses[-1]] if clauses[1:] else clauses)
-
-
-def _stems(entry: Entry) -> set[str]:
-    """The beginnings of the words and fields in a clause."""
-    weak = phrases()["weak"]
-    words = {part for name in chooses_by(entry) for part in name.split("_")}
-    for template in templates(entry):
-        words |= set(re.findall(r"[a-z]+", template.casefold()))
-    return {word[:STEM] for word in words if len(word) >= STEM and word not in weak}
 
 
 def _opened(record: Json) -> Json:

@@ -10,7 +10,6 @@ from typing import Any
 
 from provegym.kernel import AnyServer
 from provegym.language.dates import NEAR, YEARLESS, placed
-from provegym.language.phrasing import listed
 from provegym.language.templates import fill_slots
 from provegym.language.things import fill, kinds, noun_of
 from provegym.language.vocabulary import own
@@ -28,7 +27,12 @@ YOURS |= {"I've": "you've", "we've": "you've", "I'm": "you're", "mine": "yours",
 LONGEST = 80
 NEVER = "9999-"
 GROUPED = 10_000
-FEW, SOME = 6, 3
+FEW, SOME = 8, 3
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Join phrases as an English list: "a, b and c"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def to_you(phrase: str) -> str:

@@ -219,12 +219,15 @@ def _retells(text: str, value: str) -> bool:
 
 
 def states_enough(text: str, answers: Sequence[str], values: Sequence[Any]) -> bool:
-    """Whether a reply states an answer: more than half of its values, or the total of a list.
+    """Whether a reply states an answer: all of its values.
 
-    The total is among the answers only where the user asks how many, or the list is long.
+    Of a list that is too long to be told, which has its total among the answers, the total or more
+    than half of the first items are enough.
     """
     told = {pointer: states(text, value) for pointer, value in zip(answers, values, strict=True)}
-    return told.pop("/total", False) or (bool(told) and 2 * sum(told.values()) > len(told))
+    if "/total" not in told:
+        return all(told.values())
+    return told.pop("/total") or (bool(told) and 2 * sum(told.values()) > len(told))
 
 
 def asks_for(text: str, names: Iterable[str], schema: Any, heard: str) -> bool:

@@ -116,15 +116,19 @@ def generated(gold: Replay, at: int) -> set[Scalar]:
 def answer_facts(gold: Replay, at: int) -> list[Fact]:
     """The facts of an answer: the fields of one record, or one fact for each item of a list.
 
-    A number of things, or an empty list, is a fact about the call alone.
+    A question about the first item needs that item alone. A number of things, or an empty list, is
+    a fact about the call alone.
     """
     played = gold.played[at]
     result, answers = played.outcome.value, played.step.answers
     made = generated(gold, at)
     context = {id(record): about for record, about in in_context(result)}
-    fields = list(dict.fromkeys(p.split("/")[3] for p in answers if p.startswith("/items/")))
-    if fields and all(isinstance(item, dict) for item in result["items"]):
-        return [_fact(played, i, context[id(i)], fields, made) for i in result["items"]]
+    asked = [pointer.split("/") for pointer in answers if pointer.startswith("/items/")]
+    if asked and all(isinstance(item, dict) for item in result["items"]):
+        fields = list(dict.fromkeys(name for _, _, _, name, *_ in asked))
+        alone = "/total" not in answers and all(at == "0" for _, _, at, *_ in asked)
+        items = result["items"][:1] if alone else result["items"]
+        return [_fact(played, item, context[id(item)], fields, made) for item in items]
     found: list[Fact] = []
     for holder in dict.fromkeys(pointer.rpartition("/")[0] for pointer in answers):
         record = point(result, holder)[1]
