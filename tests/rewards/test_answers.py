@@ -1,17 +1,10 @@
-"""What a reply says: values in any format, questions for what is missing, deeds."""
+"""Which values a reply states, in any format."""
 
 from typing import Any
 
 import pytest
 
-from provegym.rewards.answers import (
-    asks_for,
-    claims_deed,
-    declines,
-    denies_deed,
-    states,
-    states_enough,
-)
+from provegym.rewards.answers import states, states_enough, unseen_amounts
 
 STATED: list[tuple[str, Any]] = [
     ("Your balance is 1,250.00 euros.", 1250),
@@ -62,74 +55,41 @@ def test_a_list_is_told_item_by_item_or_by_its_length_where_it_is_long() -> None
     names = ["/items/0/name", "/items/1/name", "/items/2/name"]
     values = ["Rainy Day", "Everyday", "Travel"]
     assert states_enough("Rainy Day, Everyday and Travel.", names, values)
-    assert states_enough("Mostly Rainy Day and Everyday.", names, values)
-    assert not states_enough("Rainy Day, for one.", names, values)
+    assert not states_enough("Mostly Rainy Day and Everyday.", names, values)
     assert not states_enough("There are three.", names, values)
     assert states_enough("There are 14 of them.", ["/total", *names], [14, *values])
+    assert states_enough("Among them Rainy Day and Travel.", ["/total", *names], [14, *values])
+    assert not states_enough("Rainy Day, for one.", ["/total", *names], [14, *values])
     assert not states_enough("There are 15 of them.", ["/total", *names], [14, *values])
 
 
-DATE = {"type": "string", "format": "date"}
-KIND = {"type": "string", "enum": ["window", "aisle"]}
-ASKED: list[tuple[str, str, Any, str]] = [
-    ("Which account should I use?", "from_account_id", {}, ""),
-    ("Sure. When should it start?", "first_date", DATE, ""),
-    ("Window or aisle?", "seat_kind", KIND, ""),
-    ("I still need the email. What is it?", "email", {}, ""),
-    ("Please tell me the title.", "title", {}, ""),
-    ("What should I call it?", "name", {}, ""),
-    ("How much do you want to send?", "amount", {"type": "number"}, ""),
-    ("Which one do you mean?", "card_id", {}, "freeze my card"),
-    ("Could you let me know the categories?", "category", {}, ""),
-    ("Who is travelling?", "traveller_id", {}, ""),
-    ("Where should it be delivered?", "delivery_address_id", {}, ""),
-    ("Which workshop?", "garage_id", {}, ""),
-    ("What type of issue is it?", "kind", {}, ""),
-]
-NOT_ASKED: list[tuple[str, str, Any, str]] = [
-    ("I did that. Anything else?", "account_id", {}, ""),
-    ("I've set up the account. Anything else?", "account_id", {}, ""),
-    ("Did it go through?", "account_id", {}, ""),
-    ("The account is ready.", "account_id", {}, ""),
-    ("Which one do you mean?", "card_id", {}, "do it"),
-    ("Is there anything else I can help with?", "title", {}, ""),
-    ("Shall I send it?", "first_date", DATE, ""),
-    ("I don't need the title. Sounds good?", "title", {}, ""),
-]
+@pytest.mark.parametrize(
+    "text",
+    ["It is not frozen.", "It isn't yet frozen.", "It isn\u2019t frozen.", "No longer frozen."],
+)
+def test_what_is_denied_is_not_stated(text: str) -> None:
+    assert not states(text, "frozen")
+    assert states(f"{text} Now it is frozen.", "frozen")
+    assert states(text.replace("frozen", "Frozen Peas"), "Frozen Peas")
 
 
-@pytest.mark.parametrize(("text", "slot", "schema", "heard"), ASKED)
-def test_a_question_for_the_missing_thing(text: str, slot: str, schema: Any, heard: str) -> None:
-    assert asks_for(text, [slot], schema, heard)
+def test_a_reply_that_counts_through_states_nothing() -> None:
+    counting = ", ".join(map(str, range(60)))
+    assert not states_enough(counting, ["/total"], [17])
+    readings = ". ".join(f"On 3 May it read {at}" for at in range(60))
+    assert states_enough(readings, ["/total"], [17])
 
 
-@pytest.mark.parametrize(("text", "slot", "schema", "heard"), NOT_ASKED)
-def test_another_question_does_not_ask_for_it(
-    text: str, slot: str, schema: Any, heard: str
-) -> None:
-    assert not asks_for(text, [slot], schema, heard)
-
-
-def test_a_deed_is_claimed_in_the_first_person() -> None:
-    verbs = ["booked", "sent"]
-    assert claims_deed("I've booked it.", verbs, alone=False)
-    assert claims_deed("I have just sent the mail.", verbs, alone=False)
-    assert not claims_deed("It was booked on 3 May.", verbs, alone=False)
-    assert not claims_deed("I have already sent it earlier.", verbs, alone=False)
-    assert not claims_deed("I can't book that.", verbs, alone=True)
-    assert claims_deed("All set!", verbs, alone=True)
-    assert claims_deed("Your mail has been sent.", verbs, alone=True)
-    assert not claims_deed("Your mail has been sent.", verbs, alone=False)
-
-
-def test_a_reply_declines_and_claims_nothing_to_the_contrary() -> None:
-    assert declines("I'm afraid that can't be done: the card is cancelled.")
-    assert declines("Somebody else will have to do that.")
-    assert not declines("asdf")
-    assert not declines("I've done that.")
-    assert not declines("All taken care of, it went through. Sorry for the wait.")
-
-
-def test_a_reply_may_deny_what_was_done() -> None:
-    assert denies_deed("Sorry, I could not do that; nothing was changed.")
-    assert not denies_deed("I've moved 20 from Household to Savings.")
+@pytest.mark.parametrize(
+    ("text", "unseen"),
+    [
+        ("I moved 120 on 3 May at 15:45.", []),
+        ("I moved 1,250.50 and then 1251.", []),
+        ("I moved 9,999.", [9999]),
+        ("I moved 120 for 3 people, 12.5 each.", [12.5]),
+        ("I cancelled 7 orders.", []),
+    ],
+)
+def test_amounts_that_nothing_has_shown(text: str, unseen: list[float]) -> None:
+    seen = 'Move 120 and 1,250.50. {"at": "2026-05-03T15:45:00Z", "amount": 1250.5}'
+    assert unseen_amounts(text, seen) == unseen

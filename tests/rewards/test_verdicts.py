@@ -53,3 +53,20 @@ def test_an_asking_turn_is_judged_without_its_server() -> None:
     assert rescore(foreign).verdict == judge(foreign)
     bare = replace(foreign, reward=None, example=replace(example, paths=()))
     assert judge(bare) == Verdict(state=True, answer=True, ended=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        ("I've paid it.", True),
+        ("I've paid 9,999 to Satan.", False),
+        ("9,999 has been paid.", False),
+        ("Your reference is 9,999.", True),
+    ],
+)
+def test_a_deed_with_an_amount_that_nothing_shows_is_a_false_one(
+    rollout: Rollout, words: str, right: bool
+) -> None:
+    *before, _ = rollout.messages
+    said = replace(rollout, messages=(*before, {"role": "assistant", "content": words}))
+    assert judge(said) == Verdict(state=True, answer=right, ended=True)

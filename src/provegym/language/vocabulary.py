@@ -24,8 +24,7 @@ def own(table: str, key: str, server: str) -> Any:
 def told_of(tool: str, server: str) -> dict[str, Any]:
     """How a read is reported: `each` is the noun for one item, `says` are the clauses for it.
 
-    `cues` are further words, by field, that ask for a field. A list of up to `most` items is told
-    whole.
+    A list of up to `most` items is told whole.
     """
     return own("told", tool, server) or {}
 

@@ -10,8 +10,9 @@ from provegym import servers
 from provegym.kernel import Change
 from provegym.language.replies import missing_schema
 from provegym.language.vocabulary import past, slot_name
+from provegym.rewards.acts import asks_for, claimed, claims_deed, declines, denies_deed
 from provegym.rewards.align import is_same_call
-from provegym.rewards.answers import asks_for, claims_deed, declines, denies_deed, states_enough
+from provegym.rewards.answers import states_enough, unseen_amounts
 from provegym.rewards.evidence import holds, shows
 from provegym.rewards.outcome import same_outcome
 from provegym.toolbox import Toolbox
@@ -186,11 +187,23 @@ def is_stated(judged: Judged, step: Step) -> bool:
 
 
 def claims_too_much(judged: Judged, turn: int) -> bool:
-    """Whether a reply claims a deed in a turn in which no write was made."""
+    """Whether a reply claims a deed that was not done.
+
+    It is claimed in a turn in which no write was made, or with an amount that nothing has shown.
+    """
+    text, verbs = judged.replies[turn], deeds(judged.example.server)
     if any(call.writes and call.checks.ran for call in judged.calls if call.turn == turn):
-        return False
+        return bool(unseen_amounts(claimed(text, verbs), _seen(judged, turn)))
     alone = not any(step.turn == turn for step in judged.steps)
-    return claims_deed(judged.replies[turn], deeds(judged.example.server), alone=alone)
+    return claims_deed(text, verbs, alone=alone)
+
+
+def _seen(judged: Judged, turn: int) -> str:
+    """All that the user said and that calls were given and returned, up to the end of a turn."""
+    calls = [call for call in judged.calls if call.turn <= turn]
+    said = [each.text for each in judged.example.turns[: turn + 1]]
+    given = [msgspec.json.encode(call.arguments).decode() for call in calls]
+    return "\n".join((*said, *given, *(call.result for call in calls)))
 
 
 @cache
