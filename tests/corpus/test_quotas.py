@@ -162,7 +162,7 @@ def test_arguments_are_compared_whatever_their_order_and_origin() -> None:
         keeper.keep(made)
 
 
-@pytest.mark.parametrize(("of_server", "most"), [(10, 1), (100, 2), (499, 9), (1_000, 20)])
+@pytest.mark.parametrize(("of_server", "most"), [(10, 1), (100, 1), (499, 8), (1_000, 18)])
 def test_no_sequence_of_tools_is_kept_more_often_than_two_in_a_hundred(
     of_server: int, most: int
 ) -> None:
@@ -181,7 +181,7 @@ def test_no_sequence_of_tools_is_kept_more_often_than_two_in_a_hundred(
 def test_no_tool_is_in_more_than_its_share_of_a_servers_examples() -> None:
     keeper, of_server = Deduplicator(), 25
     most = int(MOST_TOOL * of_server)
-    assert most == 17
+    assert most == 15
     for number in range(most):
         made = example([("hub", number), (f"t{number}", 0)], f"words {number}")
         assert keeper.objection(made, of_server) == ""
