@@ -12,6 +12,8 @@ STATED: list[tuple[str, Any]] = [
     ("It costs about 63.7.", 63.68),
     ("There are three.", 3),
     ("There are none.", 0),
+    ("Shipping is free.", 0),
+    ("It is sold out.", 0),
     ("A transfer of 250.00 went out.", -250.0),
     ("It leaves on Sunday.", "2026-05-03"),
     ("It is at 12%.", 12),

@@ -30,6 +30,7 @@ WORDS = [
 MONTHS = "January February March April May June July August September October November December"
 NEAR = ("today", "tonight", "tomorrow", "yesterday")
 RELATIVE = re.compile(rf"\b({'|'.join(NEAR)}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I)
+ZERO = re.compile(r"\b(no|none|nothing|free|empty|sold out|out of stock)\b", re.I)
 DENIED = r"(?:\b(?:not|never|no longer)|\w+n't)(?: \w+)? "
 MOST_NUMBERS = 24
 DAYS = 31
@@ -65,8 +66,8 @@ def _numbers(text: str) -> Iterator[int | float]:
     for word in re.findall(r"[a-z]+", text.casefold()):
         if word in WORDS:
             yield WORDS.index(word)
-        elif word in ("no", "none", "nothing"):
-            yield 0
+    if ZERO.search(text):
+        yield 0
 
 
 def _same_number(value: float, said: float) -> bool:
