@@ -158,3 +158,4 @@ def test_takes_the_right_preposition(phrase: str, text: str) -> None:
     for word in ("on", "at"):
         assert placed(f"Show me what I spent {word} {phrase}, please.", phrase) == text
     assert placed(f"Snooze it until {phrase}.", phrase) == f"Snooze it until {phrase}."
+    assert placed("Look at files only.", "files") == "Look at files only."

@@ -85,8 +85,8 @@ def find(text: str, now: datetime) -> list[tuple[str, str]]:
 
 
 def placed(text: str, phrase: str) -> str:
-    """Correct "on" and "at" before a phrase: "on Tuesday", "at 3 pm", but plain "tomorrow"."""
-    if re.fullmatch(_ISO, phrase):
+    """Correct "on" and "at" before a date: "on Tuesday", "at 3 pm", but plain "tomorrow"."""
+    if re.fullmatch(_ISO, phrase) or not (_PHRASE.match(phrase) or re.match(_TIME, phrase)):
         return text
     takes = "on " if _TAKES_ON.match(phrase) else ""
     if re.match(_TIME, phrase):

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from provegym.language.spoken import ID, NAMES
+from provegym.language.spoken import ID, NAMES, NEVER
 from provegym.language.values import is_said, leaves, normal
 from provegym.trace import Json
 
@@ -61,11 +61,11 @@ class Heard:
     def is_news(self, value: object) -> bool:
         """Whether a reply can be checked for a value: it is one to tell, and not yet said."""
         if isinstance(value, list):
-            plain = all(isinstance(part, str | int | float) for part in value)
+            plain = all(isinstance(p, str | int | float) and not ID.search(str(p)) for p in value)
             return plain and 0 < len(value) <= MOST_PARTS
         if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
             return False
-        if normal(value) in self.given or ID.search(str(value)):
+        if normal(value) in self.given or ID.search(str(value)) or str(value).startswith(NEVER):
             return False
         return not is_said(value, self.question)
 

@@ -280,6 +280,8 @@ def _said(value: object, form: str) -> str | None:
             moment = datetime.fromisoformat(str(value))
         except ValueError:
             return None
+        if moment.year == datetime.max.year:  # it means never
+            return None
         return f"{moment.day} {moment:%B}" if form == "date" else f"{moment:%H:%M}"
     text = f"{value:.2f}" if isinstance(value, float) else str(value)
     if re.fullmatch(r"[a-z]+(_[a-z]+)+", text):

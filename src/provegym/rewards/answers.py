@@ -6,7 +6,7 @@ The checks read text without a model. They tolerate format: 1,250.00 states 1250
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
 from typing import Any
 
 from provegym.language.values import is_said, numbers
@@ -30,6 +30,8 @@ WORDS = [
 MONTHS = "January February March April May June July August September October November December"
 NEAR = ("today", "tonight", "tomorrow", "yesterday")
 RELATIVE = re.compile(rf"\b({'|'.join(NEAR)}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I)
+CLOCK = re.compile(r"[01]\d:[0-5]\d|2[0-3]:[0-5]\d")
+SHORT_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 ZERO = re.compile(r"\b(no|none|nothing|free|empty|sold out|out of stock)\b", re.I)
 DENIED = r"(?:\b(?:not|never|no longer)|\w+n't)(?: \w+)? "
 MOST_NUMBERS = 24
@@ -50,6 +52,10 @@ def states(text: str, value: Any) -> bool:
     moment = _moment(value)
     if moment is not None:
         return is_said(value, text) or _states_moment(text, moment)
+    if CLOCK.fullmatch(value):
+        return is_said(value, text) or _states_clock(text, time.fromisoformat(value))
+    if value in SHORT_DAYS:
+        return re.search(rf"\b{value}([a-z]*day)?\b", text, re.I) is not None
     if value.islower():
         denial = rf"{DENIED}{re.escape(value.replace('_', ' '))}\b"
         text = re.sub(denial, " ", text.replace("\u2019", "'"), flags=re.I)
@@ -102,7 +108,7 @@ def _states_moment(text: str, moment: date) -> bool:
     return not isinstance(moment, datetime) or _states_clock(text, moment)
 
 
-def _states_clock(text: str, moment: datetime) -> bool:
+def _states_clock(text: str, moment: datetime | time) -> bool:
     hour = moment.hour % 12 or 12
     half = "am" if moment.hour < 12 else "pm"
     minutes = rf":{moment:%M}" if moment.minute else r"(?::00)?"
