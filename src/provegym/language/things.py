@@ -8,7 +8,7 @@ is kept if it has a name that no other record of its kind has.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import MAXYEAR, datetime
 from functools import cache, cached_property
 from string import Formatter
 from typing import Any, NamedTuple
@@ -280,7 +280,7 @@ def _said(value: object, form: str) -> str | None:
             moment = datetime.fromisoformat(str(value))
         except ValueError:
             return None
-        if moment.year == datetime.max.year:  # it means never
+        if moment.year == MAXYEAR:  # it means never
             return None
         return f"{moment.day} {moment:%B}" if form == "date" else f"{moment:%H:%M}"
     text = f"{value:.2f}" if isinstance(value, float) else str(value)
