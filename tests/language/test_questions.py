@@ -14,7 +14,7 @@ GIVEN = {"account_id": "acc_1", "name": "rainy day"}
         ("How is {it}?", "How is {it}?", Asked()),
         ("How is {it}? => balance", "How is {it}?", Asked(("balance",))),
         ("How is {it}? => first balance, name", "How is {it}?", Asked(("balance", "name"), True)),
-        ("How many? => total", "How many?", Asked(("total",))),
+        ("How many? => count", "How many?", Asked(("count",))),
     ],
 )
 def test_a_way_to_ask_says_what_it_asks_for(written: str, words: str, asked: Asked) -> None:
@@ -54,7 +54,7 @@ def test_a_list_answers_with_each_item_or_with_the_first() -> None:
     each = tuple(f"/items/{at}/{name}" for at in range(2) for name in asked.fields)
     assert answer_pointers(page, GIVEN, "", asked) == each
     assert answer_pointers(page, GIVEN, "", asked._replace(first=True)) == each[:2]
-    assert answer_pointers(page, GIVEN, "", Asked(("total",))) == ("/total",)
+    assert answer_pointers(page, GIVEN, "", Asked(("count",))) == ("/total",)
     assert answer_pointers(page, GIVEN, "") == ("/items/0/balance", "/items/1/balance")
 
 

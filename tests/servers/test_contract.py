@@ -22,7 +22,7 @@ from provegym.fuzz.pool import snake
 from provegym.kernel import AnyServer, Record, Session, State, Tool
 from provegym.kernel.errors import MAX_ERROR
 from provegym.kernel.state import ENCODE
-from provegym.language.questions import read_way
+from provegym.language.questions import COUNT, read_way
 from provegym.servers import asks, load, load_all, names, words
 from servers.runs import (
     CAMPAIGN,
@@ -601,7 +601,7 @@ def test_every_question_says_what_it_asks_for(server: AnyServer) -> None:
         if tool.writes:
             return [way for way, fields in ways.items() if fields]
         schema = tool.output_schema
-        known = {*paths(schema["properties"]["items"]["items"]), "total"} if tool.paged else None
+        known = {*paths(schema["properties"]["items"]["items"]), COUNT} if tool.paged else None
         known = known or set(paths(schema))
         return [way for way, fields in ways.items() if not fields or not fields <= known]
 

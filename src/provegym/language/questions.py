@@ -3,11 +3,11 @@
 In asks.toml, a way to ask for a read ends with the fields that it asks for:
 
     "What's the IBAN of {account_id}? => account/iban"
-    "How many payees do I have? => total"
+    "How many payees do I have? => count"
     "When is my next meeting? => first starts"
 
 A path goes into a field that holds a record or a list of records. For a list, the fields are those
-of each item; after `first`, of the first item only. `total` is the number of items.
+of each item; after `first`, of the first item only. `count` is the number of items.
 """
 
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ from provegym.trace import Json
 
 ARROW = " => "
 FIRST = "first "
+COUNT = "count"
 MOST_ANSWERS = 4
 MOST_ITEMS = 8
 MOST_PARTS = 40
@@ -86,7 +87,7 @@ def answer_pointers(
         return tuple(place for field in fields for place in _pointers(result, field, heard))
     if not items or not all(isinstance(item, dict) for item in items):
         return ()
-    if asked.fields == ("total",):
+    if asked.fields == (COUNT,):
         return ("/total",)
     fields = asked.fields or _general(items[0], heard)[:1]
     shown = tuple(
