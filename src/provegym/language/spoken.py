@@ -138,7 +138,7 @@ class Speech:
         """A short list whole, a long one by its number and its first three."""
         told = [self.say(value, field) for value in values]
         said = [*dict.fromkeys(each for each in told if each is not None)]
-        if len(said) <= FEW:
+        if len(said) <= FEW or len(", ".join(said)) <= LONGEST:
             return listed(said) if said else None
         return listed([*said[:SOME], f"{len(said) - SOME} others"])
 
