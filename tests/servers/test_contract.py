@@ -612,7 +612,8 @@ def paths(schema: dict[str, Any]) -> Iterator[str]:
     """The fields of a record, and those of records in its fields, as "lines/name"."""
     for name, part in schema.get("properties", {}).items():
         yield name
-        for kind in (part, part.get("items", {}), *part.get("anyOf", ())):
+        # A tuple of fixed length has `items: false`.
+        for kind in (part, part.get("items") or {}, *part.get("anyOf", ())):
             yield from (f"{name}/{inner}" for inner in paths(kind))
 
 

@@ -135,10 +135,10 @@ class Speech:
         return is_known(self.server) and noun_of(load(self.server), text) is not None
 
     def _list(self, values: list[Any], field: str) -> str | None:
-        """A short list whole, a long one by its number and its first three."""
+        """A list of few parts or letters whole, another one by its number and its first three."""
         told = [self.say(value, field) for value in values]
         said = [*dict.fromkeys(each for each in told if each is not None)]
-        if len(said) <= FEW:
+        if len(said) <= FEW or len(", ".join(said)) <= LONGEST:
             return listed(said) if said else None
         return listed([*said[:SOME], f"{len(said) - SOME} others"])
 
