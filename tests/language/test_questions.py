@@ -56,6 +56,7 @@ def test_a_list_answers_with_each_item_or_with_the_first() -> None:
     assert answer_pointers(page, GIVEN, "", asked._replace(first=True)) == each[:2]
     assert answer_pointers(page, GIVEN, "", Asked(("count",))) == ("/total",)
     assert answer_pointers(page, GIVEN, "") == ("/items/0/balance", "/items/1/balance")
+    assert answer_pointers(page, GIVEN, "which has 7?", Asked(("balance",))) == ()
 
 
 def test_the_total_belongs_to_the_answer_of_a_long_list() -> None:

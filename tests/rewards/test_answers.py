@@ -13,6 +13,7 @@ STATED: list[tuple[str, Any]] = [
     ("There are three.", 3),
     ("There are none.", 0),
     ("Shipping is free.", 0),
+    ("The status is no-show.", "no_show"),
     ("It comes on at 6:15 am.", "06:15"),
     ("It comes on at 18:15.", "18:15"),
     ("It comes on every Tuesday.", "tue"),

@@ -96,6 +96,8 @@ def answer_pointers(
         for name in fields
         if heard.is_news(item.get(name))
     )
+    if not asked.first and len(items) > 1 and all(p.startswith("/items/0/") for p in shown):
+        return ()  # The other items have nothing new, so this would be a question about the first.
     is_long = result["total"] > MOST_ITEMS and not asked.first
     return ("/total", *shown) if shown and is_long else shown
 

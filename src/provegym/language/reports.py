@@ -65,11 +65,12 @@ class ReadReport:
         pointed = {int(place) for _, _, place, _ in asked}
         if pointed == {0} and len(items) > 1 and "/total" not in self.answers:
             return sentence(self._item(items[0], fields))
+        is_whole = total <= most and len(items) == total
         places = [] if 0 in pointed else sorted(place for place in pointed if place >= SOME)
-        shown = items if total <= most else [items[at] for at in places] or items[:SOME]
+        shown = items if is_whole else [items[at] for at in places] or items[:SOME]
         told = [self._item(item, fields) for item in shown]
         counted = f"{total} {noun if total == 1 else plural(noun)}"
-        kind = "some" if total <= most else "among" if places else "many"
+        kind = "some" if is_whole else "among" if places else "many"
         frames = phrases()["one" if total == 1 else kind]
         head = chance.choice(frames).format(counted=counted, noun=plural(noun))
         if len(told) < MANY and not any(AND in each for each in told):

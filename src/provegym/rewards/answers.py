@@ -59,6 +59,8 @@ def states(text: str, value: Any) -> bool:
     if value.islower():
         denial = rf"{DENIED}{re.escape(value.replace('_', ' '))}\b"
         text = re.sub(denial, " ", text.replace("\u2019", "'"), flags=re.I)
+    if "_" in value:
+        text = text.replace("-", " ")
     return is_said(_plain(value), _plain(text)) or (len(value) > LONG and _retells(text, value))
 
 
