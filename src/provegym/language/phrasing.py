@@ -175,9 +175,8 @@ class Voice:
     def ask_short(self, tool: Tool, arguments: Json) -> Said | None:
         """A request that leaves out one required argument, and the answer when asked for it."""
         short: dict[str, list[str]] = self.table.get("short", {}).get(tool.name, {})
-        spoken_of = list(self.pronouns)
-        # A thing that was just mentioned is not left out: the user would say "that draft".
-        left_out = [n for n in short if n in arguments and arguments[n] not in spoken_of]
+        # If a thing of its kind was just mentioned, "that draft" would mean that one.
+        left_out = [n for n in short if n in arguments and not self._is_near(arguments[n])]
         said = self._phrases(tool, arguments) if left_out else None
         if said is None or any(phrase.relations for phrase in said.values()):
             return None
@@ -200,6 +199,13 @@ class Voice:
             answer_names=answer.names,
             asked=way.asked,
         )
+
+    def _is_near(self, value: Any) -> bool:
+        """Whether a value, or another thing of its kind, was just mentioned."""
+        if not isinstance(value, str):
+            return False
+        noun = self.things[value].noun if value in self.things else noun_of(self.server, value)
+        return value in self.pronouns or noun in {self.spoken_of.get(key) for key in self.pronouns}
 
     def _worded(self, ways: Sequence[str], values: Mapping[str, str]) -> Way | None:
         """A random way to ask that fits the values, filled, or None if none fits."""

@@ -12,7 +12,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
-from provegym.language.spoken import FEW, ID, SOME, Speech, name_of, sentence
+from provegym.language.spoken import FEW, ID, SIZE_OF, SOME, Speech, name_of, sentence
 from provegym.language.templates import Entry, choose, chooses_by, fill_slots, kept, slots
 from provegym.language.vocabulary import field_name, phrases, plural, told_of
 from provegym.trace import Json
@@ -135,7 +135,8 @@ def _clause(entry: Entry, values: Mapping[str, str], facts: Json) -> Clause | No
     if template is None or text is None:
         return None
     chosen = {name for name in chooses_by(entry) if not _is_text(facts.get(name))}
-    return Clause(text, slots(kept(template, values)) | chosen)
+    told = {slot.removeprefix(SIZE_OF) for slot in slots(kept(template, values))}
+    return Clause(text, told | chosen)
 
 
 def _is_text(value: Any) -> bool:

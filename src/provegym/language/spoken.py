@@ -26,6 +26,7 @@ YOURS = {"my": "your", "our": "your", "me": "you", "us": "you", "we": "you", "I"
 YOURS |= {"I've": "you've", "we've": "you've", "I'm": "you're", "mine": "yours", "ours": "yours"}
 LONGEST = 80
 NEVER = "9999-"
+SIZE_OF = "size_of_"
 GROUPED = 10_000
 FEW, SOME = 8, 3
 
@@ -153,7 +154,10 @@ class Speech:
         return name_of(record, self.server) or listed(said) or None
 
     def values(self, *records: Json) -> dict[str, str]:
-        """What can be said of records, by field. Later records win; inner ones are opened."""
+        """What can be said of records, by field. Later records win; inner ones are opened.
+
+        `count_of_x` is the length of a list, `size_of_x` a number without its sign.
+        """
         said: dict[str, str] = {}
         for record in records:
             inner = [value for value in record.values() if isinstance(value, dict)]
@@ -163,6 +167,8 @@ class Speech:
                         said[name] = text
                     if isinstance(value, list):
                         said[f"count_of_{name}"] = str(len(value))
+                    elif isinstance(value, int | float | Decimal):
+                        said[f"{SIZE_OF}{name}"] = spoken_number(abs(value))
         return said
 
     def place_dates(self, text: str, record: Json) -> str:

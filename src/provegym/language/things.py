@@ -14,9 +14,9 @@ from string import Formatter
 from typing import Any, NamedTuple
 
 from provegym.fuzz.pool import records, snake
-from provegym.kernel import AnyServer, Session, Tool
+from provegym.kernel import AnyServer, Seed, Session, Tool
 from provegym.language.values import normal
-from provegym.servers import asks
+from provegym.servers import asks, people
 from provegym.trace import Json
 
 PAGES = 4
@@ -184,7 +184,8 @@ def _look_around(session: Session, server: AnyServer) -> dict[str, Thing]:
             keys = [key for key, known in seen.items() if nouns & known.keys()]
             for key in keys[:CLOSER_LOOKS]:
                 _note(server, _pages(session, tool, {argument: key}), seen)
-    return _name_all(server, seen)
+    user = people.acting_user(Seed(session.seed)).name
+    return _name_all(server, seen, user)
 
 
 def _takes(server: AnyServer, tool: Tool) -> Iterator[tuple[str, set[str]]]:
@@ -228,14 +229,17 @@ def _note(server: AnyServer, results: Iterable[Any], seen: dict[str, dict[str, J
                     known[noun] = {**record, **known.get(noun, {})}
 
 
-def _name_all(server: AnyServer, seen: dict[str, dict[str, Json]]) -> dict[str, Thing]:
-    """Give each thing the names that no other thing of its kind has."""
+def _name_all(server: AnyServer, seen: dict[str, dict[str, Json]], user: str) -> dict[str, Thing]:
+    """Give each thing the names that no other thing of its kind has.
+
+    A name with the acting user's own name is left out: people do not call themselves by it.
+    """
     ways: dict[str, list[str]] = asks(server.name).get("refer", {})
     said: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for key, known in seen.items():
         for noun, fields in known.items():
             for way in ways.get(noun, ()):
-                if (text := fill(way, fields)) is not None:
+                if (text := fill(way, fields)) is not None and user not in text:
                     said[key].append((noun, text, way))
     counts = Counter((noun, text.casefold()) for named in said.values() for noun, text, _ in named)
     things = {}
