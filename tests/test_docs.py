@@ -12,6 +12,8 @@ from provegym.conversation.machine import STATES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+# The snippets of these need another framework; tests/adapters runs them.
+ADAPTERS = sorted((ROOT / "docs" / "adapters").glob("*.md"))
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -36,11 +38,22 @@ def test_the_readme_is_short_and_its_commands_exist() -> None:
     assert set(re.findall(r"^provegym (\w+)", text, re.MULTILINE)) <= known
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_to_files_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
-        if not target.startswith("http"):
-            assert (page.parent / target).exists(), target
+@pytest.mark.parametrize("page", [*PAGES, *ADAPTERS], ids=lambda page: page.name)
+def test_links_to_files_and_sections_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+        if link.startswith("http"):
+            continue
+        file, _, section = link.partition("#")
+        target = page.parent / file if file else page
+        assert target.exists(), link
+        if section:
+            assert section in sections(target), link
+
+
+def sections(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", each).lower().replace(" ", "-") for each in headings}
 
 
 def test_the_picture_of_the_machine_is_what_the_code_draws() -> None:

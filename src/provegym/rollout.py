@@ -191,9 +191,11 @@ def play_script(example: Example, make: MakePolicy, *, scheme: Scheme = PAPER) -
     return run_now(play(example, make(example), name="script", scheme=scheme))
 
 
-def play_replies(example: Example, replies: Iterable[Reply], *, name: str) -> Rollout:
+def play_replies(
+    example: Example, replies: Iterable[Reply], *, name: str, scheme: Scheme = PAPER
+) -> Rollout:
     """Play and score recorded replies of a model, in a new session."""
-    return run_now(play(example, _Said(list(replies)), name=name))
+    return run_now(play(example, _Said(list(replies)), name=name, scheme=scheme))
 
 
 @dataclass

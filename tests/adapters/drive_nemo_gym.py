@@ -22,8 +22,10 @@ from responses_api_agents.simple_agent.app import SimpleAgent
 from responses_api_models.vllm_model.app import VLLMModel
 from scripts import POLICIES, examples
 
+from provegym.adapters.episode import success
 from provegym.adapters.nemo_gym import GymServer, rows
 from provegym.models.dialects import openai
+from provegym.rewards import Scheme
 from provegym.rollout import play_script
 
 HOST = "127.0.0.1"
@@ -163,11 +165,14 @@ async def main():
         answer = await client.post(row["agent_ref"]["name"], "/run", json=row)
         return {"status": answer.status, "said": await answer.json()}
 
+    user = OmegaConf.create(sys.argv[1])
+    scheme = Scheme(scheme=user.provegym.resources_servers.provegym.get("scheme", "paper"))
     jobs = json.load(sys.stdin)
     played = await asyncio.gather(*map(run, prepare(jobs, endpoint)))
     for (name, policy, _), got in zip(jobs, played, strict=True):
         # Python adds floats up differently since 3.12: our own reward is computed here as well.
-        got["own"] = msgspec.to_builtins(play_script(examples()[name], POLICIES[policy]).reward)
+        own = play_script(examples()[name], POLICIES[policy], scheme=scheme)
+        got["own"] = {**msgspec.to_builtins(own.reward), "verdict": success(own)}
     example = examples()["shopping/gift-and-address"]
     apart = await look_apart(client, example)
     (row,) = rows([example])

@@ -52,10 +52,11 @@ class Inline(NullHarness):
         return await super().launch(ctx, trace, Here(), *rest, **named)
 
 
-async def main(data, url, games):
+async def main(data, url, scheme, games):
     """A rollout for every `example=model`, all at once."""
     seat = {"harness": {"id": "inline"}}
-    config = {"taskset": {"id": "provegym", "data": data}, "agent": seat}
+    taskset = {"id": "provegym", "data": data, "task": {"scheme": scheme}}
+    config = {"taskset": taskset, "agent": seat}
     env = vf.load_environment(vf.resolve_env_config(config))
     client = vf.EvalClientConfig(base_url=url)
     tasks = {task.data.id: task for task in env.taskset}
@@ -78,5 +79,5 @@ async def main(data, url, games):
 sys.modules["inline"] = ModuleType("inline")
 sys.modules["inline"].__all__ = ["Inline"]
 sys.modules["inline"].Inline = Inline
-data, url, *games = sys.argv[1:]
-asyncio.run(main(data, url, games))
+data, url, scheme, *games = sys.argv[1:]
+asyncio.run(main(data, url, scheme, games))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.scripts import DATA, POLICIES, TEN, examples
+from provegym.adapters.episode import success
 from provegym.rollout import play_script
 from provegym.trace import Example, Json, Rollout, read
 
@@ -36,12 +37,17 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Json:
     """What agents set up as the page says returned, all at once, each in its own session."""
-    driver = Path(__file__).with_name("drive_nemo_gym.py")
     (config,) = blocks("yaml")
+    return drive(config, JOBS, tmp_path_factory.mktemp("nemo_gym"))
+
+
+def drive(config: str, jobs: list[tuple[str, str, str]], folder: Path) -> Json:
+    """What the agents of a YAML returned for these jobs."""
+    driver = Path(__file__).with_name("drive_nemo_gym.py")
     done = subprocess.run(
         [PYTHON, driver, config],
-        cwd=tmp_path_factory.mktemp("nemo_gym"),
-        input=json.dumps(JOBS),
+        cwd=folder,
+        input=json.dumps(jobs),
         capture_output=True,
         text=True,
         timeout=120,
@@ -84,7 +90,12 @@ def test_episodes_are_our_rollouts_word_by_word(found: Json) -> None:
             continue
         rollout, said, parts = own(name, policy), got["said"], paid(got)
         assert parts == pytest.approx(rollout.reward and rollout.reward.parts)
-        assert said["info"] == {"reward_components": parts, "ended": rollout.ended}
+        verdict = success(rollout)
+        assert said["info"] == {
+            "reward_components": parts,
+            "verdict": verdict,
+            "ended": rollout.ended,
+        }
         assert (said["terminated"], said["truncated"]) == (
             rollout.ended == "done",
             rollout.ended != "done",
@@ -107,6 +118,23 @@ def test_the_plain_agent_is_paid_the_same_for_one_user_turn(found: Json) -> None
         said, parts = got["said"], paid(got)
         assert said["reward_components"] == parts
         assert {part: said[part] for part in parts} == parts
+        verdict = got["own"]["verdict"]
+        assert {part: said[part] for part in verdict} == verdict
+
+
+@needs_nemo_gym
+def test_the_hardened_scheme_reads_the_replies_too(tmp_path: Path) -> None:
+    (config,) = blocks("yaml")
+    config = config.replace("domain: agent", "domain: agent\n      scheme: hardened")
+    jobs = [
+        (SINGLE, policy, agent)
+        for agent in ("provegym_agent", "simple")
+        for policy in ("oracle", "noop")
+    ]
+    for (_, policy, _), got in zip(jobs, drive(config, jobs, tmp_path)["played"], strict=True):
+        assert got["said"]["reward"] == got["own"]["total"]
+        assert got["own"]["verdict"]["success"] == (policy == "oracle")
+        assert (got["said"]["reward"] == pytest.approx(1.3)) == (policy == "oracle")
 
 
 @needs_nemo_gym

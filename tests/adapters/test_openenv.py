@@ -5,12 +5,15 @@ import re
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
 
 from adapters.scripts import DATA, POLICIES, TEN, examples
+from provegym.adapters.episode import success
+from provegym.rewards import HARDENED
 from provegym.rollout import play_script
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, read
@@ -32,10 +35,17 @@ needs_openenv = pytest.mark.skipif(not PYTHON.exists(), reason="make adapters bu
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """OpenEnv's server, started as the page says."""
+    with serving() as url:
+        yield url
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[str]:
+    """OpenEnv's server with these options; its address."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    command = [PYTHON, "-m", "provegym.adapters.openenv", DATA, "--port", str(port)]
+    command = [PYTHON, "-m", "provegym.adapters.openenv", DATA, "--port", str(port), *options]
     process = subprocess.Popen(command)
     try:
         until = monotonic() + 60
@@ -57,10 +67,15 @@ def _listens(port: int) -> bool:
 @pytest.fixture(scope="module")
 def found(server: str) -> Json:
     """What all the clients saw, each in a session of its own and all at once."""
+    return drive(server, JOBS)
+
+
+def drive(server: str, jobs: list[tuple[str, str, str]]) -> Json:
+    """What the clients of these jobs saw."""
     driver = Path(__file__).with_name("drive_openenv.py")
     done = subprocess.run(
         [PYTHON, driver, server],
-        input=json.dumps(JOBS),
+        input=json.dumps(jobs),
         capture_output=True,
         text=True,
         timeout=120,
@@ -79,7 +94,7 @@ def test_episodes_are_our_rollouts_word_by_word(found: Json) -> None:
         assert got["told"] == heard
         end = [
             own.reward.total,
-            {"ended": own.ended, "reason": "", "parts": own.reward.parts},
+            {"ended": own.ended, "reason": "", "parts": own.reward.parts, "verdict": success(own)},
             True,
         ]
         assert got["ends"] == [end, end]
@@ -97,6 +112,19 @@ def test_oracle_is_paid_all_and_noop_nothing(found: Json) -> None:
         for policy in ("oracle", "noop")
     }
     assert paid == {"oracle": [1.3] * 30, "noop": [0] * 30}
+
+
+@needs_openenv
+def test_the_hardened_scheme_reads_the_replies_too() -> None:
+    jobs = [(TEN[0], policy, "message") for policy in ("oracle", "noop")]
+    with serving("--scheme", "hardened") as server:
+        played = drive(server, jobs)["played"]
+    for (each, policy, _), got in zip(jobs, played, strict=True):
+        own = play_script(examples()[each], POLICIES[policy], scheme=HARDENED)
+        paid, metadata, _ = got["ends"][0]
+        assert own.reward is not None
+        assert (paid, metadata["parts"]) == (own.reward.total, own.reward.parts)
+        assert metadata["verdict"]["success"] == (policy == "oracle")
 
 
 @needs_openenv

@@ -24,6 +24,7 @@ from provegym import servers
 from provegym.adapters.trl import environments, first_turn, reward, row
 from provegym.players.plan import tool_call
 from provegym.players.scripted import noop, oracle
+from provegym.rewards import HARDENED
 from provegym.rollout import play_replies, play_script
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Reply, ToolCall, read, write
@@ -130,6 +131,7 @@ def test_the_example_of_the_page_plays_ten_examples(
         assert shown == Toolbox.of(each).tools.keys()
     logged = {name for entry in trainer.state.log_history for name in entry}
     parts = ("validity", "coverage", "efficiency", "name", "argument")
+    parts += ("success", "state", "answer", "ended")
     assert logged >= {f"provegym/{part}" for part in parts}
 
 
@@ -196,6 +198,18 @@ def test_what_trl_does_not_pass_on_is_paid_all_the_same(examples: list[Example])
     paid = reward([wrong], [row(each)["example"]], [], lambda *_: None)
     assert own.reward is not None
     assert paid == [own.reward.total]
+
+
+def test_the_hardened_scheme_reads_the_replies_too(examples: list[Example]) -> None:
+    each = examples[0]
+    said = [m for m in play_script(each, oracle).messages[2:] if m["role"] == "assistant"]
+    mute = [*said[:-1], {"role": "assistant", "content": ""}]
+    logged: dict[str, float] = {}
+    paid = reward([said, mute], [row(each)["example"]] * 2, [], logged.__setitem__, scheme=HARDENED)
+    assert paid[0] == pytest.approx(1.3)
+    assert paid[1] is not None
+    assert paid[1] < 0.6
+    assert logged["provegym/success"] == 0.5
 
 
 def _native(name: str, arguments: Json) -> Json:

@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from provegym.adapters.episode import success
 from provegym.models.dialects import openai
 from provegym.players.plan import tool_call
 from provegym.players.scripted import SCRIPTS, Script
-from provegym.rewards import rescore
+from provegym.rewards import HARDENED, PAPER, Scheme, rescore
 from provegym.rollout import play
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Rollout, ToolCall, read, write
@@ -146,27 +147,31 @@ def endpoint() -> Iterator[Endpoint]:
 @pytest.fixture(scope="module")
 def played(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
     """What verifiers' traces hold, of all rollouts at once; it takes its time to start."""
-    folder = tmp_path_factory.mktemp("verifiers")
-    write(folder / "examples.jsonl", examples(*TEN))
     games = [f"{name}={policy}" for name in TEN for policy in ("oracle", "noop")]
     games += [f"{TEN[0]}={policy}" for policy in ("left", "right", "clumsy", "endless", "greedy")]
+    return drive(endpoint, games, "paper", tmp_path_factory.mktemp("verifiers"))
+
+
+def drive(endpoint: Endpoint, games: list[str], scheme: str, folder: Path) -> dict[str, Json]:
+    """What the traces of these games hold, by game."""
+    write(folder / "examples.jsonl", examples(*TEN))
     driver = [PYTHON, Path(__file__).with_name("drive_verifiers.py")]
-    command = [*driver, folder / "examples.jsonl", endpoint.url, *games]
+    command = [*driver, folder / "examples.jsonl", endpoint.url, scheme, *games]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return dict(zip(games, map(json.loads, done.stdout.splitlines()), strict=True))
 
 
-def check(found: Json, example: Example, policy: str) -> Rollout:
+def check(found: Json, example: Example, policy: str, scheme: Scheme = PAPER) -> Rollout:
     """That a trace is what our own loop does with the same policy, word by word."""
     assert found["problems"] == []
     rollout = msgspec.convert(found["info"]["rollout"], Rollout)
-    own = asyncio.run(play(example, POLICIES[policy](example), name=policy))
+    own = asyncio.run(play(example, POLICIES[policy](example), name=policy, scheme=scheme))
     assert rollout == own
     assert own.reward is not None
-    assert rescore(rollout).reward == own.reward
+    assert rescore(rollout, scheme).reward == own.reward
     assert found["reward"] == own.reward.total
-    assert found["metrics"] == own.reward.parts
+    assert found["metrics"] == {**own.reward.parts, **success(own)}
     told = [message["content"] for message in own.messages if message["role"] == "tool"]
     # What a rollout that was stopped would have been told next, nobody heard.
     heard = len(found["told"]) if own.ended != "done" else len(told)
@@ -180,9 +185,19 @@ def test_oracle_is_paid_all_and_noop_nothing(played: dict[str, Json]) -> None:
     for example in examples(*TEN):
         oracle, noop = played[f"{example.id}=oracle"], played[f"{example.id}=noop"]
         assert (oracle["reward"], noop["reward"]) == (1.3, 0)
-        assert len(oracle["metrics"]) == 5
+        assert len(oracle["metrics"]) == 9
         check(oracle, example, "oracle")
         check(noop, example, "noop")
+
+
+@needs_verifiers
+def test_the_hardened_scheme_reads_the_replies_too(endpoint: Endpoint, tmp_path: Path) -> None:
+    (example,) = examples(TEN[0])
+    games = [f"{example.id}={policy}" for policy in ("oracle", "noop")]
+    oracle, noop = drive(endpoint, games, "hardened", tmp_path).values()
+    check(oracle, example, "oracle", HARDENED)
+    check(noop, example, "noop", HARDENED)
+    assert (oracle["metrics"]["success"], noop["metrics"]["success"]) == (1, 0)
 
 
 @needs_verifiers
@@ -218,7 +233,7 @@ def test_the_example_of_the_page_runs(endpoint: Endpoint, tmp_path: Path) -> Non
     done = subprocess.run(
         command, cwd=tmp_path, env=with_uv, capture_output=True, text=True, timeout=300
     )
-    assert done.stdout.startswith("banking/what-is-left 1.3 {"), done.stderr
+    assert done.stdout.startswith("banking/what-is-left 1.3 {"), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("module", ["provegym", "provegym.adapters.verifiers"])

@@ -87,6 +87,7 @@ PLAYED: dict[str, tuple[Callable[[Example, Codec], Replies], tuple[str, ...]]] =
     "malformed": (malformed, ()),
     "noise": (noise, ()),
     "short of room": (oracle, ("limits.completion=400", "reward.weights.name=1.0")),
+    "hardened": (oracle, ("reward.scheme=hardened",)),
     "without log-probabilities": (oracle, ("grpo.vllm_correction=none",)),
 }
 
@@ -226,7 +227,7 @@ def test_verl_gets_what_trl_gets_token_for_token(answers: dict[str, Any], name: 
         assert rollout["steps"] == 3
 
 
-@pytest.mark.parametrize(("name", "paid"), [("oracle", 1.3), ("noop", 0.0)])
+@pytest.mark.parametrize(("name", "paid"), [("oracle", 1.3), ("hardened", 1.3), ("noop", 0.0)])
 def test_the_right_calls_are_paid_in_full_and_none_not_at_all(
     answers: dict[str, Any], name: str, paid: float
 ) -> None:
@@ -304,5 +305,5 @@ def test_what_verl_lacks_is_said_before_any_work(tmp_path: Path) -> None:
         check=False,
     )
     assert ended.returncode == 2
-    assert ended.stderr == ("provegym: vllm is missing, which verl trains with: pip install vllm\n")
+    assert ended.stderr == "provegym: vllm is missing, which verl needs: pip install vllm\n"
     assert list(tmp_path.iterdir()) == []

@@ -3,9 +3,14 @@
 from collections.abc import Generator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from types import coroutine
+from typing import Literal
 
+from provegym.rewards import PAPER, Scheme
+from provegym.rewards.success import rates, verdict_of
 from provegym.rollout import play
 from provegym.trace import Example, Json, Reply, Rollout
+
+SchemeName = Literal["paper", "hardened"]
 
 
 class Episode:
@@ -15,11 +20,11 @@ class Episode:
     rollout; `rollout` then holds the record and its reward.
     """
 
-    def __init__(self, example: Example) -> None:
+    def __init__(self, example: Example, scheme: Scheme = PAPER) -> None:
         self.rollout: Rollout | None = None
         self.messages: Sequence[Json] = ()
         self.tools: list[Json] = []
-        self._loop = play(example, self, name="agent")
+        self._loop = play(example, self, name="agent", scheme=scheme)
         self._go_on(None)
 
     async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
@@ -46,6 +51,11 @@ class Episode:
 @coroutine
 def _wait() -> Generator[None, Reply, Reply]:
     return (yield)
+
+
+def success(rollout: Rollout) -> dict[str, float]:
+    """Whether a rollout succeeded, and the three parts of success, as 0 or 1."""
+    return rates([verdict_of(rollout)])
 
 
 def check(package: str, wanted: str) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from provegym.adapters.episode import Episode, check
+from provegym.adapters.episode import Episode, SchemeName, check, success
+from provegym.rewards import Scheme
 from provegym.rollout import Player, play_replies
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Reply, Reward, Rollout, ToolCall
@@ -19,6 +20,7 @@ from provegym.trace import Example, Json, Reply, Reward, Rollout, ToolCall
 try:
     from fastapi import FastAPI, HTTPException, Request, Response
     from nemo_gym.base_resources_server import (
+        BaseResourcesServerConfig,
         BaseSeedSessionRequest,
         BaseSeedSessionResponse,
         BaseVerifyRequest,
@@ -35,6 +37,12 @@ check("nemo-gym", "0.4")
 SESSIONS = 10_000
 
 
+class GymServerConfig(BaseResourcesServerConfig):
+    """The settings of the server in NeMo Gym's YAML."""
+
+    scheme: SchemeName = "paper"
+
+
 class SeedRequest(BaseSeedSessionRequest):
     """The request with which `simple_agent` begins: a row."""
 
@@ -48,7 +56,10 @@ class VerifyRequest(BaseVerifyRequest):
 
 
 class Paid(BaseVerifyResponse):
-    """The reward and its parts. The parts are also top-level fields, which NeMo Gym averages."""
+    """The reward, its parts, and success with its parts.
+
+    Parts and success are top-level fields, because NeMo Gym averages these.
+    """
 
     model_config = ConfigDict(extra="allow")
     reward_components: dict[str, float]
@@ -56,6 +67,13 @@ class Paid(BaseVerifyResponse):
 
 class GymServer(GymnasiumServer):
     """A server with many sessions in one process, each with a world of its own."""
+
+    config: GymServerConfig
+
+    @property
+    def scheme(self) -> Scheme:
+        """The reward scheme that the YAML names."""
+        return Scheme(scheme=self.config.scheme)
 
     def setup_webserver(self) -> FastAPI:
         """The routes of both agents. Each tool is a route for `simple_agent`."""
@@ -67,7 +85,7 @@ class GymServer(GymnasiumServer):
 
     async def reset(self, metadata: Json, session_id: str | None = None) -> tuple[None, Json]:
         """Open the example of a row. The prompt already holds its first user turn."""
-        self._keep(session_id, Episode(_example(metadata)))
+        self._keep(session_id, Episode(_example(metadata), self.scheme))
         return None, {}
 
     async def step(
@@ -79,7 +97,11 @@ class GymServer(GymnasiumServer):
         heard = episode.say(_reply(action.output, tokens))
         if episode.rollout is not None:
             reward, done = _reward(episode.rollout), episode.rollout.ended == "done"
-            told = {"reward_components": reward.parts, "ended": episode.rollout.ended}
+            told = {
+                "reward_components": reward.parts,
+                "verdict": success(episode.rollout),
+                "ended": episode.rollout.ended,
+            }
             return None, reward.total, done, not done, told
         if heard[-1]["role"] == "user":
             return heard[-1]["content"], 0.0, False, False, {}
@@ -111,10 +133,12 @@ class GymServer(GymnasiumServer):
         """Replay the model's messages in our own loop, and return the reward."""
         await self.close_session(request.session[SESSION_ID_KEY])
         replies = [_reply(items, 0) for items in _messages(body.response.output)]
-        played = play_replies(_example({"example": body.example}), replies, name="agent")
+        example = _example({"example": body.example})
+        played = play_replies(example, replies, name="agent", scheme=self.scheme)
         reward = _reward(played)
-        paid = {"reward": reward.total, "reward_components": reward.parts, **reward.parts}
-        return Paid(**body.model_dump(), **paid)
+        figures = {**reward.parts, **success(played)}
+        paid = {"reward": reward.total, "reward_components": reward.parts}
+        return Paid(**body.model_dump(), **paid, **figures)
 
     def _keep(self, key: str | None, session: Episode | Player) -> None:
         """Store a session; if there are too many, drop the oldest."""
@@ -165,9 +189,15 @@ def _calls(items: Sequence[Any]) -> list[Any]:
 
 
 def _reply(items: Sequence[Any], tokens: int) -> Reply:
-    """The calls of a message of the model. Its text is not needed."""
+    """A message of the model: its text and its calls."""
     calls = (ToolCall(name=each.name, arguments=each.arguments) for each in _calls(items))
-    return Reply(calls=tuple(calls), tokens=tokens)
+    return Reply(text=_text(items), calls=tuple(calls), tokens=tokens)
+
+
+def _text(items: Sequence[Any]) -> str:
+    """The text of a message of the model, without its reasoning."""
+    said = [part for item in items if item.type == "message" for part in item.content]
+    return "".join(part.text for part in said if part.type == "output_text")
 
 
 def _messages(items: Iterable[Any]) -> Iterator[list[Any]]:

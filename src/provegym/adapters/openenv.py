@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from provegym.adapters.episode import Episode, check
+from provegym.adapters.episode import Episode, SchemeName, check, success
 from provegym.kernel.errors import quote, suggest
+from provegym.rewards import PAPER, Scheme
 from provegym.trace import BadFile, Example, Json, Reply, ToolCall, read
 
 try:
@@ -63,8 +64,9 @@ class ProveGymEnvironment(MCPEnvironment):
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
-    def __init__(self, examples: Mapping[str, Example]) -> None:
+    def __init__(self, examples: Mapping[str, Example], scheme: Scheme = PAPER) -> None:
         self.examples = examples
+        self.scheme = scheme
         self.name = ""
         self.episode: Episode | None = None
         self.steps = 0
@@ -80,7 +82,7 @@ class ProveGymEnvironment(MCPEnvironment):
             hint = suggest(example, names)
             raise ValueError(f"there is no example {quote(example)} here; {hint}")
         self.name, self.steps = episode_id or example, 0
-        self.episode = Episode(self.examples[example])
+        self.episode = Episode(self.examples[example], self.scheme)
         return Heard(messages=list(self.episode.messages))
 
     async def reset_async(self, **asked: Any) -> Heard:
@@ -130,14 +132,17 @@ class ProveGymEnvironment(MCPEnvironment):
         return self.episode.say(reply)
 
     def _end(self) -> Json:
-        """Whether the episode is over, and its reward. There is none after a bug of a server."""
+        """Whether the episode is over, with its reward and success.
+
+        After a bug of a server there is neither.
+        """
         rollout = self.episode.rollout if self.episode else None
         if rollout is None:
             return {"done": False}
         metadata: Json = {"ended": rollout.ended, "reason": rollout.reason}
         if rollout.reward is None:
             return {"done": True, "metadata": metadata}
-        metadata["parts"] = rollout.reward.parts
+        metadata |= {"parts": rollout.reward.parts, "verdict": success(rollout)}
         return {"done": True, "reward": rollout.reward.total, "metadata": metadata}
 
 
@@ -200,20 +205,26 @@ class Client(MCPToolClient):
             raise ConnectionError(problem) from None
 
 
-def app(data: Path, sessions: int = 256) -> FastAPI:
+def app(data: Path, sessions: int = 256, scheme: Scheme = PAPER) -> FastAPI:
     """OpenEnv's server for the examples of a file or folder, with at most `sessions` sessions."""
     examples = {example.id: example for example in read(data, Example)}
     if not examples:
         raise BadFile(f"{data} holds no examples; name a JSONL file or a folder of them")
     return create_fastapi_app(
-        partial(ProveGymEnvironment, examples), AssistantAction, Heard, sessions
+        partial(ProveGymEnvironment, examples, scheme), AssistantAction, Heard, sessions
     )
 
 
-def serve(data: Path, port: int = 8000, host: str = "127.0.0.1", sessions: int = 256) -> None:
+def serve(
+    data: Path,
+    port: int = 8000,
+    host: str = "127.0.0.1",
+    sessions: int = 256,
+    scheme: SchemeName = "paper",
+) -> None:
     """Serve examples to OpenEnv's clients."""
     try:
-        served = app(data, sessions)
+        served = app(data, sessions, Scheme(scheme=scheme))
     except BadFile as problem:
         raise SystemExit(str(problem)) from None
     uvicorn.run(served, host=host, port=port, log_level="warning")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, reduce
 from inspect import Parameter, Signature
 from operator import or_
+from statistics import fmean
 from typing import Any, Literal
 
 import msgspec
@@ -19,9 +20,11 @@ from provegym.adapters.episode import check
 from provegym.models.dialects import openai
 from provegym.players.plan import tool_call
 from provegym.players.scripted import oracle
+from provegym.rewards import PAPER, Scheme
+from provegym.rewards.success import rates, verdict_of
 from provegym.rollout import Player, play_replies, play_script
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Json, Path, Provenance, ToolboxSpec
+from provegym.trace import Example, Json, Path, Provenance, Rollout, ToolboxSpec
 from provegym.verify import verify
 
 check("trl", "1.16")
@@ -91,24 +94,32 @@ def reward(
     example: Sequence[str],
     environments: Sequence[Environment],
     log_metric: Callable[[str, float], None],
+    scheme: Scheme = PAPER,
     **_: Any,
 ) -> list[float | None]:
     """The rewards of these replies, replayed in our own loop; None if a server's bug ended one."""
-    paid = [
+    rollouts = [
         play_replies(
             msgspec.json.decode(told, type=Example),
             [openai.parse(message) for message in said if message["role"] == "assistant"],
             name="trl",
-        ).reward
+            scheme=scheme,
+        )
         for told, said in zip(example, completions, strict=True)
     ]
-    parts = [each.parts for each in paid if each and each.parts]
-    for name in parts[0] if parts else ():
-        log_metric(f"provegym/{name}", sum(each[name] for each in parts) / len(parts))
+    for name, value in _figures(rollouts).items():
+        log_metric(f"provegym/{name}", value)
     # TRL never frees environments, and has one for every rollout that runs at the same time.
     for environment in environments:
         del environment._player
-    return [each.total if each else None for each in paid]
+    return [each.reward.total if each.reward else None for each in rollouts]
+
+
+def _figures(rollouts: Sequence[Rollout]) -> dict[str, float]:
+    """The means of the components of the reward, and the shares of success and its parts."""
+    parts = [each.reward.parts for each in rollouts if each.reward and each.reward.parts]
+    means = {name: fmean(each[name] for each in parts) for name in (parts[0] if parts else ())}
+    return {**means, **rates([verdict_of(each) for each in rollouts])}
 
 
 def _one_turn(example: Example) -> Example:

@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
-from provegym.adapters.episode import check
+from provegym.adapters.episode import SchemeName, check, success
+from provegym.rewards import Scheme, paid
 from provegym.rollout import PAPER_CAPS, Player, play_replies
-from provegym.trace import Example, Json, Reply, Reward, ToolCall, read
+from provegym.trace import Example, Json, Reply, Rollout, ToolCall, read
 
 check("verifiers", "0.4")
 
@@ -24,11 +25,18 @@ from mcp.types import CallToolResult, TextContent, Tool  # noqa: E402
 SESSIONS = 10_000
 
 
+class GymTaskConfig(vf.TaskConfig):
+    """The scheme of the reward."""
+
+    scheme: SchemeName = "paper"
+
+
 class GymConfig(vf.TasksetConfig):
     """The source of the examples: a JSONL file, or a folder of them."""
 
     # The command line of verifiers needs a default for every field.
     data: Path = Path("examples.jsonl")
+    task: GymTaskConfig = GymTaskConfig()
     tools: vf.SharedToolsetConfig = vf.SharedToolsetConfig()
 
 
@@ -46,7 +54,7 @@ class GymState(vf.State):
     example: Json | None = None
 
 
-class GymTask(vf.Task[GymData, GymState]):
+class GymTask(vf.Task[GymData, GymState, GymTaskConfig]):
     """One example."""
 
     @property
@@ -84,7 +92,9 @@ class GymTask(vf.Task[GymData, GymState]):
         """Record the rollout as our own loop plays it."""
         calls = trace.branches[-1].calls if trace.branches else ()
         replies = [_reply(trace.nodes[call.node].message, call.usage) for call in calls]
-        played = play_replies(self.example, replies, name=trace.agent.config.model)
+        scheme = Scheme(scheme=self.config.scheme)
+        model = trace.agent.config.model
+        played = play_replies(self.example, replies, name=model, scheme=scheme)
         if played.reward is None:
             raise RuntimeError(f"{played.ended}: {played.reason}")
         trace.info["rollout"] = msgspec.to_builtins(played)
@@ -92,12 +102,17 @@ class GymTask(vf.Task[GymData, GymState]):
     @vf.reward
     async def total(self, trace: vf.Trace) -> float:
         """The reward of the rollout."""
-        return _paid(trace).total
+        return paid(_rollout(trace))
 
     @vf.metric
-    async def parts(self, trace: vf.Trace) -> Mapping[str, float]:
-        """The five components of the reward; none where the right behaviour is to make no call."""
-        return _paid(trace).parts
+    async def figures(self, trace: vf.Trace) -> Mapping[str, float]:
+        """The components of the reward, and success with its three parts.
+
+        Where the right behaviour is to make no call, the reward has no components.
+        """
+        rollout = _rollout(trace)
+        parts = rollout.reward.parts if rollout.reward else {}
+        return {**parts, **success(rollout)}
 
 
 class GymToolset(vf.Toolset[vf.SharedToolsetConfig, GymState]):
@@ -202,8 +217,8 @@ def _reply(message: vf.AssistantMessage, usage: vf.Usage | None) -> Reply:
     return Reply(text=message.content or "", calls=_calls(message), tokens=tokens)
 
 
-def _paid(trace: vf.Trace) -> Reward:
-    return msgspec.convert(trace.info["rollout"]["reward"], Reward)
+def _rollout(trace: vf.Trace) -> Rollout:
+    return msgspec.convert(trace.info["rollout"], Rollout)
 
 
 if __name__ == "__main__":

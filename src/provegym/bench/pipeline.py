@@ -7,9 +7,10 @@ import msgspec
 from provegym.corpus.corpus import DrawJob, draw
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.kernel import Session
+from provegym.models.dialects import openai
 from provegym.players.scripted import oracle
 from provegym.rewards import score
-from provegym.rollout import play_script
+from provegym.rollout import play_replies, play_script
 from provegym.servers import load, names
 from provegym.trace import Edge, Example, Path, Rollout, Step, Turn, line
 
@@ -45,12 +46,19 @@ def four_calls() -> Example:
 
 
 def measure_reward(seconds: float = 1.0) -> dict[str, float | int]:
-    """Per second: decoded rollouts scored, and rollouts forked, played and scored."""
+    """Per second: decoded rollouts scored, and rollouts forked, played and scored.
+
+    Recorded replies are played, because the oracle takes longer to make a reply than the loop takes
+    to play it.
+    """
     example = four_calls()
     rollout = msgspec.json.decode(line(play_script(example, oracle)), type=Rollout)
+    replies = [openai.parse(said) for said in rollout.messages if said["role"] == "assistant"]
     return {
         "score_rollouts_per_s": _rate(lambda: score(rollout.example, rollout.calls), seconds),
-        "inline_rollouts_per_s": _rate(lambda: play_script(example, oracle), seconds),
+        "inline_rollouts_per_s": _rate(
+            lambda: play_replies(example, replies, name="bench"), seconds
+        ),
         "oracle_reward": score(rollout.example, rollout.calls).total,
     }
 
