@@ -82,7 +82,7 @@ def test_an_answer_that_a_later_write_changes_is_stale() -> None:
     assert not list(sense.answers_last(gold(fresh)))
 
 
-def test_a_turn_may_not_undo_its_own_work() -> None:
+def test_no_turn_undoes_the_work_of_another_or_its_own() -> None:
     mine = card()
     freeze = {"card_id": mine["id"], "status": "frozen"}
     thaw = {"card_id": mine["id"], "status": "active"}
@@ -90,7 +90,9 @@ def test_a_turn_may_not_undo_its_own_work() -> None:
     undone = talk("Freeze it and unfreeze it.", steps=steps)
     assert list(sense.nothing_is_undone(gold(undone)))
     apart = [steps[0], (1, "set_card_status", thaw, ())]
-    assert not list(sense.nothing_is_undone(gold(talk("Freeze it.", "Unfreeze it.", steps=apart))))
+    assert list(sense.nothing_is_undone(gold(talk("Freeze it.", "Unfreeze it.", steps=apart))))
+    kept = [steps[0], (1, "set_card_status", {**thaw, "status": "cancelled"}, ())]
+    assert not list(sense.nothing_is_undone(gold(talk("Freeze it.", "Cancel it.", steps=kept))))
 
 
 def test_what_a_turn_makes_it_does_not_end() -> None:

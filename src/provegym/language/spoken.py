@@ -168,7 +168,7 @@ class Speech:
                     if isinstance(value, list):
                         said[f"count_of_{name}"] = str(len(value))
                     elif isinstance(value, int | float | Decimal):
-                        said[f"{SIZE_OF}{name}"] = spoken_number(abs(value))
+                        said[f"{SIZE_OF}{name}"] = spoken_number(value if value >= 0 else -value)
         return said
 
     def place_dates(self, text: str, record: Json) -> str:

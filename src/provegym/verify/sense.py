@@ -89,25 +89,22 @@ def _after(played: Played) -> Session:
 
 
 def nothing_is_undone(gold: Replay) -> Iterator[str]:
-    """No turn undoes its own work: what a write changed still differs when the turn ends."""
-    turns = {played.step.turn for played in gold.played if played.step.writes}
-    for turn in turns:
-        writes = [p for p in gold.played if p.step.turn == turn and p.step.writes]
-        first: dict[tuple[str, str, str], object] = {}
-        last: dict[tuple[str, str, str], object] = {}
-        for played in writes:
-            for change in played.changes:
-                place = change.server, change.table, change.key
-                first.setdefault(place, change.before)
-                last[place] = change.after
-        made: set[str] = set()
-        for played in writes:
-            places = [(c.server, c.table, c.key) for c in played.changes]
-            if places and all(first[place] == last[place] for place in places):
-                yield f"turn {turn} undoes what {played.step.tool} does in it"
-            if made & set(map(str, leaves(played.arguments))) and ENDS.match(played.step.tool):
-                yield f"turn {turn} makes a thing and ends it with {played.step.tool}"
-            made |= {change.key for change in played.changes if change.before is None}
+    """What a write changed still differs at the end, and no turn ends what it makes.
+
+    Else the final state would not tell whether the write was made.
+    """
+    writes = [played for played in gold.played if played.step.writes]
+    last = {(c.server, c.table, c.key): c.after for played in writes for c in played.changes}
+    made: set[tuple[int, str]] = set()
+    for played in writes:
+        tool, turn = played.step.tool, played.step.turn
+        places = [(last[c.server, c.table, c.key], c.before) for c in played.changes]
+        if places and all(after == before for after, before in places):
+            yield f"a later call undoes what {tool} does in turn {turn}"
+        given = {(turn, str(leaf)) for leaf in leaves(played.arguments)}
+        if made & given and ENDS.match(tool):
+            yield f"turn {turn} makes a thing and ends it with {tool}"
+        made |= {(turn, change.key) for change in played.changes if change.before is None}
 
 
 def nothing_meets_itself(gold: Replay) -> Iterator[str]:
