@@ -16,7 +16,7 @@ FIRST_SLOT = 0xE001
 SLOT = re.compile("[\ue000-\uf8ff]")
 QUOTATION = re.compile(r'"([^"]*)"|“([^”]*)”|(?<!\w)\'([^\']* [^\']*)\'(?!\w)')
 SENTENCES = re.compile(r"(?<=[.!?;\n])\s*")
-CLAUSES = re.compile(r"[.!?;:,()\n]+|\s[-–—]+\s|\b(?:and|then|but|so|or|also)\b")
+CLAUSES = re.compile(r"[.!?;:,()\n]+|\s[-\u2013\u2014]+\s|\b(?:and|then|but|so|or|also)\b")
 ENDINGS = ("ing", "ed", "ly")
 
 
@@ -71,7 +71,7 @@ def imperative(clause: str) -> str:
     """
     found = [word for word in words(clause) if word not in lists()["connectives"]]
     verb = found[0] if found else ""
-    if verb in order_verbs():
+    if verb in order_verbs() or verb in lists()["plain_verbs"]:
         return verb
     has_object = len(found) > 1 and found[1] in lists()["objects"]
     is_other = stem(verb) in function_words() or verb in lists()["no_verbs"]

@@ -13,7 +13,7 @@ from provegym import servers
 from provegym.language.values import is_said, leaves
 from provegym.teacher.ask import Ask, Wish, wishes
 from provegym.teacher.clauses import SLOT, clauses, is_request, is_statement, sentences, slot
-from provegym.teacher.vocabulary import content_words, order_verbs, stem, stems
+from provegym.teacher.vocabulary import content_words, order_verbs, spoken_words, stem, stems
 
 
 class Part(NamedTuple):
@@ -67,10 +67,9 @@ def wish_words(wish: Wish, ask: Ask) -> set[str]:
 
 def _parts(wanted: Sequence[Wish], kept: Sequence[str], ask: Ask) -> list[Part]:
     slots = [_slots(wish, kept, ask) for wish in wanted]
-    words = [wish_words(wish, ask) for wish in wanted]
-    return [
-        Part(wish, _only(slots, at), _only(words, at)) for at, wish in enumerate(wanted)
-    ]
+    server = servers.load(ask.example.server)
+    words = [{w for tool in wish.tools for w in spoken_words(server, tool)} for wish in wanted]
+    return [Part(wish, _only(slots, at), _only(words, at)) for at, wish in enumerate(wanted)]
 
 
 def _only(sets: Sequence[set[str]], at: int) -> frozenset[str]:
@@ -81,11 +80,12 @@ def _only(sets: Sequence[set[str]], at: int) -> frozenset[str]:
 
 def _slots(wish: Wish, kept: Sequence[str], ask: Ask) -> set[str]:
     """The slots whose phrases give a value of a wish or name its thing."""
-    things = ask.survey.things
+    survey = ask.survey
     said = {*wish.derived.values()}
     for value in leaves(wish.arguments or {}):
-        thing = things.get(value) if isinstance(value, str) else None
-        said |= {*thing.names} if thing else {str(value)}
+        key = str(value)
+        thing = survey.things.get(key) or survey.owners.get(key)
+        said |= {*thing.names} if thing else {key}
     phrases = [(slot(at), phrase) for at, phrase in enumerate(kept) if phrase]
     return {mark for mark, phrase in phrases if any(is_said(phrase, each) for each in said)}
 

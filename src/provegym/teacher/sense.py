@@ -21,13 +21,7 @@ from provegym.teacher.clauses import (
     sentences,
 )
 from provegym.teacher.coverage import lost_wishes, wish_words
-from provegym.teacher.vocabulary import (
-    courtesies,
-    english,
-    stem,
-    stems,
-    words,
-)
+from provegym.teacher.vocabulary import courtesies, english, stem, stems, words
 
 UNKNOWN = 0.5
 FEW = 2
@@ -53,7 +47,7 @@ def complaints(text: str, kept: Sequence[str], ask: Ask) -> Iterator[tuple[str, 
         yield "most of its words are not plain English", " ".join(unknown)
     if not ask.is_answer:
         yield from lost_wishes(rest, plain, kept, ask)
-    for part in foreign_parts(rest, plain, _own_words(plain, ask)):
+    for part in foreign_parts(rest, _own_words(plain, ask)):
         yield "a part is about the request or for the assistant, and asks for nothing planned", part
     for clause in foreign_requests(rest, plain, ask):
         yield "it asks for something that the plan does not have", clause
@@ -82,25 +76,40 @@ def _unknown(rest: str, plain: str) -> list[str]:
     return [word for word in words(rest) if stem(word) not in known]
 
 
-def foreign_parts(rest: str, plain: str, own: Set[str]) -> Iterator[str]:
+def foreign_parts(rest: str, own: Set[str]) -> Iterator[str]:
     """Parts without a word of the request that introduce it, point at it or address the assistant.
 
     Such a part can turn any request round: "I would hate this: …", "… Only joking." Courtesies are
     no such parts, and a sentence before the request may be small talk.
     """
     parts = sentences(rest)
-    last = max((at for at, part in enumerate(parts) if _has_request(part, own)), default=-1)
+    last = max((at for at, part in enumerate(parts) if _is_own(part, own)), default=len(parts))
     for at, sentence in enumerate(parts):
         *introductions, end = re.split(r":(?=\s)", sentence)
-        for part in introductions:
-            if not SLOT.search(part) and pattern("reports").search(part):
-                yield part.strip()
-            elif not _is_harmless(part, own) and not pattern("announcements").search(part):
-                yield part.strip()
-        is_question = sentence.endswith("?") and "?" in plain
-        is_after = 0 <= last < at and not is_question
-        if (is_after or pattern("points").search(end)) and not _is_harmless(end, own):
+        yield from (part.strip() for part in introductions if _is_distant(part, own))
+        points = pattern("points").search(end) and not _is_harmless(end, own)
+        if points or (at > last and _is_remark(end)):
             yield end.strip()
+
+
+def _is_distant(introduction: str, own: Set[str]) -> bool:
+    """Whether an introduction makes the request somebody's words, or has nothing to do with it."""
+    if pattern("reports").search(introduction) and not SLOT.search(introduction):
+        return True
+    announces = pattern("announcements").search(introduction)
+    return not announces and not _is_harmless(introduction, own)
+
+
+def _is_remark(part: str) -> bool:
+    """Whether a part is neither a courtesy nor asks for anything, as "only joking"."""
+    asks = part.endswith("?") or any(map(is_request, clauses(part)))
+    return not asks and not _is_polite(part)
+
+
+def _is_own(part: str, own: Set[str]) -> bool:
+    """Whether a part has a slot, or more words of the request than others."""
+    said = stems(part) - courtesies()
+    return bool(SLOT.search(part)) or 2 * len(said & own) > len(said)
 
 
 def _is_harmless(part: str, own: Set[str]) -> bool:
@@ -119,24 +128,35 @@ def foreign_requests(rest: str, plain: str, ask: Ask) -> Iterator[str]:
     """Clauses without a slot that ask for something else than the plan.
 
     Most of their words are not those of the request, their verb is that of another tool, or they
-    make the request wider. After a clause that makes the request, half of the words are enough.
+    make the request wider: "the same for all my friends".
     """
     own, others = _own_words(plain, ask), _other_verbs(ask) - stems(plain)
-    enough = 1
+    is_made = False
+    for clause in _asking_clauses(rest, plain):
+        said = stems(clause)
+        is_other = stem(imperative(clause)) in others and not said & _name_words(ask)
+        is_wider = bool(added_cues("widenings", clause, plain))
+        if SLOT.search(clause):
+            is_made = True
+        elif is_other or is_wider or _is_foreign(said, own, is_made):
+            yield clause
+        elif said & own:
+            is_made = True
+
+
+def _asking_clauses(rest: str, plain: str) -> Iterator[str]:
+    """The clauses that ask for something. If the plan is a question, a question is not more."""
     for sentence in sentences(rest):
         is_question = sentence.endswith("?") and "?" not in plain
         for clause in clauses(sentence):
-            if not is_request(clause) and not is_question:
-                continue
-            if SLOT.search(clause):
-                enough = 0
-                continue
-            said = stems(clause)
-            foreign = said - own - courtesies()
-            is_foreign = foreign and len(foreign) >= len(said & own) + enough
-            is_other = stem(imperative(clause)) in others and not said & _name_words(ask)
-            if is_foreign or is_other or added_cues("widenings", clause, plain):
+            if is_question or is_request(clause):
                 yield clause
+
+
+def _is_foreign(said: Set[str], own: Set[str], is_made: bool) -> bool:
+    """Whether words ask for something else. If the request is already made, half is too much."""
+    foreign, known = len(said - own - courtesies()), len(said & own)
+    return foreign > known or (is_made and foreign == known > 0)
 
 
 def _own_words(plain: str, ask: Ask) -> set[str]:
@@ -156,4 +176,3 @@ def _other_verbs(ask: Ask) -> set[str]:
     verbs = {name: stem(name.split("_")[0]) for name in (t.name for t in tools if t.writes)}
     own = {verbs[name] for name in planned if name in verbs}
     return {*verbs.values()} - own
-
