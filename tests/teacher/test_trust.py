@@ -3,7 +3,8 @@
 Two sets of texts. The first (rewrites.toml, hostile.toml) was written before the filters, its
 courtesies after them. The second (unseen.toml) was written later, before its author read the
 filters. It is split at random: the filters were improved with the first half, and the second half
-measures them. The same author wrote both and the filters, so this is no independent test. docs/teacher.md has a table of all figures, and a test compares it with what is measured.
+measures them. The same author wrote both and the filters, so this is no independent test.
+docs/teacher.md has a table of all figures, and a test compares it with what is measured.
 """
 
 import json
