@@ -1,6 +1,10 @@
 """The teacher with models that change what they are asked to say, and with honest ones.
 
-The rewrites and the hostile frames were written before the filters, the courtesies after them.
+Two sets of texts. The first (rewrites.toml, hostile.toml) was written before the filters, its
+courtesies after them. The second (unseen.toml) was written later, before its author read the
+filters. It is split at random: the filters were improved with the first half, and the second half
+measures them. The same author wrote both and the filters, so this is no independent test.
+docs/teacher.md has a table of all figures, and a test compares it with what is measured.
 """
 
 import json
@@ -9,6 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import anyio
@@ -27,7 +32,19 @@ from teacher.fake_endpoint import Answer, Body, fake_model
 HERE = Path(__file__).parent
 REWRITES = tomllib.loads((HERE / "rewrites.toml").read_text("utf-8"))
 HOSTILE = tomllib.loads((HERE / "hostile.toml").read_text("utf-8"))
+UNSEEN = tomllib.loads((HERE / "unseen.toml").read_text("utf-8"))
+DOCS = HERE.parents[1] / "docs" / "teacher.md"
+SEED = 2027
 LEAST = 40
+LEAST_UNSEEN = 20
+HALVES = ("built", "measured")
+# Where a clause of a text may be cut in two.
+JOINT = re.compile(r"(?<=[.!?,;:]) | (?=(?:and|from|to|for|in|on|with) )")
+# Parts of the first set's texts that make no request, so that a text without them is complete.
+ASIDES = {
+    *("Lovely.", "I see.", "On second thought", "I'm starving!", "We are all here.", "Also"),
+    *("All right", "Both are fine.", "please.", "I am in now", "My watch list is the place."),
+}
 Calls = list[dict[str, Any]]
 
 
@@ -118,21 +135,98 @@ def dropped_half() -> Iterator[Tried]:
             continue
         parts = re.split(r"(?<=[.!?]) |, and |; and | and |, ", text)
         for at in range(1, len(parts)):
-            yield Tried(ask, " ".join(parts[:at]), calls[:1])
-            yield Tried(ask, " ".join(parts[at:]), calls[1:])
+            if not ASIDES.issuperset(parts[at:]):
+                yield Tried(ask, " ".join(parts[:at]), calls[:1])
+            if not ASIDES.issuperset(parts[:at]):
+                yield Tried(ask, " ".join(parts[at:]), calls[1:])
 
 
-MODES: dict[str, Callable[[], Iterator[Tried]]] = {
+def half_of(kind: str, half: str) -> list[Any]:
+    """One half of a list of the second set, split at random."""
+    items = UNSEEN[kind]
+    shuffled = list(items.items() if isinstance(items, dict) else items)
+    Random(SEED).shuffle(shuffled)
+    middle = (len(shuffled) + 1) // 2
+    return shuffled[:middle] if half == "built" else shuffled[middle:]
+
+
+def unseen_frames(kind: str, means: Callable[[Ask, str], Calls], half: str) -> Iterator[Tried]:
+    """Each request in a hostile frame of the second set."""
+    frames = half_of(kind, half)
+    for number, (ask, text) in enumerate(base()):
+        head, tail = cut(text, kept(ask.example, ask.turn))
+        small, stopless = text[0].lower() + text[1:], text.rstrip(".!?")
+        frame = frames[number % len(frames)]
+        framed = frame.format(text=text, small=small, open=stopless, head=head, tail=tail)
+        yield Tried(ask, framed.strip(), means(ask, text))
+
+
+def cut(text: str, phrases: list[str]) -> tuple[str, str]:
+    """A text in two parts, cut at its first joint that is in no phrase and not at the start."""
+    inside = [range(at, at + len(p)) for p in phrases if (at := text.find(p)) >= 0]
+    for joint in JOINT.finditer(text, 9):
+        if not any(joint.start() in each for each in inside):
+            return text[: joint.start()], text[joint.end() :]
+    return text, ""
+
+
+def unseen_halves(half: str) -> Iterator[Tried]:
+    """Texts by hand that make one of two requests and only mention the other."""
+    for key, texts in half_of("half", half):
+        ask = asks()[key]
+        for text in texts:
+            yield Tried(ask, text, calls_of(ask, text)[:1])
+
+
+def unseen_honest(half: str) -> Iterator[Tried]:
+    """Rewrites by hand of the second set."""
+    for key, text in half_of("rewrites", half):
+        ask = asks()[key]
+        yield Tried(ask, text, calls_of(ask, text))
+
+
+Texts = Callable[[], Iterator[Tried]]
+FIRST_SET: dict[str, Texts] = {
     "negated": partial(framed, "negated", nothing),
-    "opposite": partial(framed, "opposite", nothing),
-    "injection": partial(framed, "injection", calls_of),
-    "blah": partial(framed, "blah", nothing),
-    "extra": partial(framed, "extra", more),
-    "number": changed_number,
-    "name": changed_name,
-    "dropped": dropped_half,
+    '"do the opposite"': partial(framed, "opposite", nothing),
+    "prompt injection": partial(framed, "injection", calls_of),
+    '"blah" and the slots': partial(framed, "blah", nothing),
+    "a further request": partial(framed, "extra", more),
+    "another number": changed_number,
+    "another name": changed_name,
+    "half of two requests": dropped_half,
 }
-OFFLINE = ("negated", "opposite", "injection", "blah", "number", "name")
+UNSEEN_SET: dict[str, Callable[[str], Iterator[Tried]]] = {
+    "a further request": partial(unseen_frames, "further", more),
+    "half of two requests": unseen_halves,
+    "unusual refusals": partial(unseen_frames, "refused", nothing),
+    "hypotheticals": partial(unseen_frames, "imagined", nothing),
+    "quoted, or reported": partial(unseen_frames, "quoted", nothing),
+}
+HOSTILE_TEXTS: dict[str, Texts] = FIRST_SET | {
+    f"{kind}, {half}": partial(texts, half) for kind, texts in UNSEEN_SET.items() for half in HALVES
+}
+HONEST_TEXTS: dict[str, Texts] = {"honest rewrites, with and without courtesies": honest} | {
+    f"honest rewrites, {half}": partial(unseen_honest, half) for half in HALVES
+}
+ALL_TEXTS = HONEST_TEXTS | HOSTILE_TEXTS
+# The offline checks alone keep more of these than 5 %.
+WEAK = {"half of two requests, measured": 0.15}
+
+
+class Figures(NamedTuple):
+    """The number of texts, and the share that is kept with each kind of reader."""
+
+    count: int
+    read: float
+    agrees: float
+
+
+@cache
+def figures(kind: str) -> Figures:
+    """The measured figures of a kind of texts."""
+    tried = list(ALL_TEXTS[kind]())
+    return Figures(len(tried), share_kept(tried), share_kept(tried, reader_agrees=True))
 
 
 def share_kept(tried: list[Tried], *, reader_agrees: bool = False) -> float:
@@ -161,19 +255,24 @@ def share_kept(tried: list[Tried], *, reader_agrees: bool = False) -> float:
         return anyio.run(count, server.url) / len(tried)
 
 
-def test_honest_rewrites_are_kept() -> None:
-    tried = list(honest())
-    assert len(tried) >= LEAST
-    assert share_kept(tried) >= 0.9
+@pytest.mark.parametrize("kind", HONEST_TEXTS)
+def test_honest_rewrites_are_kept(kind: str) -> None:
+    found = figures(kind)
+    assert found.count >= LEAST
+    assert found.read >= 0.9
+    assert found.agrees >= 0.9
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_texts_that_change_the_meaning_are_refused(mode: str) -> None:
-    tried = list(MODES[mode]())
-    assert len(tried) >= LEAST
-    assert share_kept(tried) <= 0.05
+@pytest.mark.parametrize("kind", HOSTILE_TEXTS)
+def test_texts_that_change_the_meaning_are_refused(kind: str) -> None:
+    found = figures(kind)
+    assert found.count >= (LEAST if kind in FIRST_SET else LEAST_UNSEEN)
+    assert found.read <= 0.05
+    assert found.agrees <= WEAK.get(kind, 0.05)
 
 
-@pytest.mark.parametrize("mode", OFFLINE)
-def test_a_reader_that_agrees_with_everything_is_not_needed_against(mode: str) -> None:
-    assert share_kept(list(MODES[mode]()), reader_agrees=True) <= 0.05
+@pytest.mark.parametrize("kind", ALL_TEXTS)
+def test_the_table_in_the_docs_is_what_is_measured(kind: str) -> None:
+    found = figures(kind)
+    row = f"| {kind} | {found.count} | {found.read:.1%} | {found.agrees:.1%} |"
+    assert row.replace("%", " %") in DOCS.read_text("utf-8").splitlines()

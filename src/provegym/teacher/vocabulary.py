@@ -88,15 +88,22 @@ def _content_words(server: str, tool: str) -> frozenset[str]:
     return frozenset(_said_of(servers.load(server), tool))
 
 
-def _said_of(server: AnyServer, tool: str) -> set[str]:
-    """All stems in what is written about a tool."""
-    table, shown = servers.asks(server.name), server.tools[tool]
+def spoken_words(server: AnyServer, tool: str) -> set[str]:
+    """The stems of a tool's name and of the ways to ask for it, without its description."""
+    table = servers.asks(server.name)
     own = [table.get("asks", {}).get(tool, ()), table.get("short", {}).get(tool, {})]
     own += [value for name, value in table.get("say", {}).items() if name.startswith(f"{tool}.")]
+    text = " ".join([tool.replace("_", " "), *texts(own)])
+    return stems(re.sub(r"\{\w+\}", " ", text))
+
+
+def _said_of(server: AnyServer, tool: str) -> set[str]:
+    """All stems in what is written about a tool."""
+    shown = server.tools[tool]
+    own = [shown.description]
     for name, part in shown.input_schema["properties"].items():
         own += [name.replace("_", " "), part.get("description", ""), part.get("enum", ())]
-    text = " ".join([tool.replace("_", " "), shown.description, *texts(own)])
-    return stems(re.sub(r"\{\w+\}", " ", text))
+    return spoken_words(server, tool) | stems(" ".join(texts(own)))
 
 
 @cache
