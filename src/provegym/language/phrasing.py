@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from provegym.kernel import AnyServer, Tool
 from provegym.language import dates
 from provegym.language.personas import expand, words
-from provegym.language.questions import GENERAL, Asked, Way, read_way
+from provegym.language.questions import GENERAL, AskedFields, Way, read_way
 from provegym.language.spoken import listed
 from provegym.language.things import Relation, Survey, Thing, fill, noun_of, relations
 from provegym.language.values import in_context, leaves, normal
@@ -58,7 +58,7 @@ class Said(NamedTuple):
     answer_names: tuple[tuple[str, str], ...] = ()
     again: bool = False
     relations: tuple[tuple[str, Relation], ...] = ()
-    asked: Asked = GENERAL
+    asked: AskedFields = GENERAL
 
 
 @dataclass(frozen=True)

@@ -27,21 +27,21 @@ MOST_PARTS = 40
 PAGING = ("total", "offset", "next_offset", "id", "key", "inode")
 
 
-class Asked(NamedTuple):
+class AskedFields(NamedTuple):
     """The fields that a question asks for; with `first`, of the first item of a list alone."""
 
     fields: tuple[str, ...] = ()
     first: bool = False
 
 
-GENERAL = Asked()
+GENERAL = AskedFields()
 
 
 class Way(NamedTuple):
     """A way to ask for a tool: the template of its words, and what it asks for."""
 
     words: str
-    asked: Asked
+    asked: AskedFields
 
 
 def read_way(way: str) -> Way:
@@ -49,11 +49,11 @@ def read_way(way: str) -> Way:
     text, _, fields = way.partition(ARROW)
     first = fields.startswith(FIRST)
     names = fields.removeprefix(FIRST).split(",") if fields else []
-    return Way(text, Asked(tuple(name.strip() for name in names), first))
+    return Way(text, AskedFields(tuple(name.strip() for name in names), first))
 
 
 @dataclass(frozen=True)
-class Heard:
+class AlreadySaid:
     """What was said before the answer: the words of the question, and the call's arguments."""
 
     question: str
@@ -72,7 +72,7 @@ class Heard:
 
 
 def answer_pointers(
-    result: Json, arguments: Json, question: str, asked: Asked = GENERAL
+    result: Json, arguments: Json, question: str, asked: AskedFields = GENERAL
 ) -> tuple[str, ...]:
     """JSON pointers to the answer in a result: to values that were not said before.
 
@@ -80,7 +80,7 @@ def answer_pointers(
     first fields of a record, and by one field of each item of a list. The total belongs to the
     answer if a list is too long to be told.
     """
-    heard = Heard(question, frozenset(normal(leaf) for leaf in leaves(arguments)))
+    heard = AlreadySaid(question, frozenset(normal(leaf) for leaf in leaves(arguments)))
     items = result.get("items")
     if not isinstance(items, list):
         fields = asked.fields or _general(result, heard)[:MOST_ANSWERS]
@@ -102,7 +102,7 @@ def answer_pointers(
     return ("/total", *shown) if shown and is_long else shown
 
 
-def _general(record: Json, heard: Heard) -> tuple[str, ...]:
+def _general(record: Json, heard: AlreadySaid) -> tuple[str, ...]:
     """The fields of a record that tell something new; those with a name come first."""
     told = [
         name
@@ -112,7 +112,7 @@ def _general(record: Json, heard: Heard) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*(name for name in NAMES if name in told), *told)))
 
 
-def _pointers(record: Any, path: str, heard: Heard, place: str = "") -> Iterator[str]:
+def _pointers(record: Any, path: str, heard: AlreadySaid, place: str = "") -> Iterator[str]:
     """Pointers to the values at a path of field names. A list of records is entered."""
     if isinstance(record, list):
         for at, part in enumerate(record[:MOST_ITEMS]):

@@ -152,18 +152,24 @@ def _takes(step: Step) -> set[int]:
 
 
 def necessary(gold: Replay) -> Iterator[str]:
-    """Every step is necessary: without it a value is unknown or the outcome differs."""
+    """Every step is necessary: without it a value is unknown or the outcome differs.
+
+    For a write, the outcome must differ: one that is undone later leaves no trace in the state.
+    """
     for at, step in enumerate(gold.path.steps):
         if step.answers:
             continue
         rest = gold.other({at})
+        is_same = same_outcome(rest.outcome, gold.outcome)
+        if step.writes and is_same and not rest.ok:
+            yield f"step {at} ({step.tool}) is undone later"
         unknown = any(
             not each.known.has(value)
             for each in rest.played
             if each.at > at
             for value in each.arguments.values()
         )
-        if rest.ok and not unknown and same_outcome(rest.outcome, gold.outcome):
+        if rest.ok and not unknown and is_same:
             yield f"step {at} ({step.tool}) is not needed"
 
 
