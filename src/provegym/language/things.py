@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from string import Formatter
 from typing import Any, NamedTuple
 
@@ -26,6 +26,8 @@ CLOSER_LOOKS = 8
 SURVEYS = 64
 # A foreign server has no tables that tell kinds of records apart: all are of one kind.
 FOREIGN_KEY, FOREIGN_NOUN = "id", "record"
+COUNTED = re.compile(r"[a-z]+_\d+")
+SNAKE = re.compile(r"[a-z]+(_[a-z]+)+")
 CODE = re.compile(r"(?:\S+@\S+\.\w+|(?=.*\d)(?=.*[A-Z])[A-Z0-9]+(-[A-Z0-9]+)*|\d{3}-\d{3,4})")
 
 
@@ -71,7 +73,7 @@ def kinds(server: AnyServer) -> Kinds:
 
 def noun_of(server: AnyServer, key: object) -> str | None:
     """The kind of thing an id belongs to, or None if it is not an id of this server."""
-    if not isinstance(key, str) or not re.fullmatch(r"[a-z]+_\d+", key):
+    if not isinstance(key, str) or not COUNTED.fullmatch(key):
         return None
     return kinds(server).prefixes.get(key.partition("_")[0])
 
@@ -251,8 +253,14 @@ def _name_all(server: AnyServer, seen: dict[str, dict[str, Json]]) -> dict[str, 
 
 def _marks(way: str, fields: Json) -> frozenset[str]:
     """The normal forms of the values that fill a template."""
-    slots = [slot for _, slot, _, _ in Formatter().parse(way) if slot is not None]
-    return frozenset(normal(fields[slot]) for slot in slots)
+    return frozenset(normal(fields[slot]) for _, slot, _ in _parsed(way) if slot is not None)
+
+
+@lru_cache(maxsize=4_096)
+def _parsed(way: str) -> tuple[tuple[str, str | None, str], ...]:
+    """The parts of a template: a text, the slot after it, and the slot's format."""
+    parts = Formatter().parse(way)
+    return tuple((before, slot, form or "") for before, slot, form, _ in parts)
 
 
 def fill(way: str, fields: Json) -> str | None:
@@ -261,11 +269,11 @@ def fill(way: str, fields: Json) -> str | None:
     `{at:date}` becomes a day and `{at:time}` a time of day.
     """
     said = ""
-    for before, slot, form, _ in Formatter().parse(way):
+    for before, slot, form in _parsed(way):
         said += before
         if slot is None:
             continue
-        text = _said(fields.get(slot), form or "")
+        text = _said(fields.get(slot), form)
         if text is None:
             return None
         said += text
@@ -282,6 +290,6 @@ def _said(value: object, form: str) -> str | None:
             return None
         return f"{moment.day} {moment:%B}" if form == "date" else f"{moment:%H:%M}"
     text = f"{value:.2f}" if isinstance(value, float) else str(value)
-    if re.fullmatch(r"[a-z]+(_[a-z]+)+", text):
+    if "_" in text and SNAKE.fullmatch(text):
         text = text.replace("_", " ")
     return text if 0 < len(text) <= MOST_VALUE else None
