@@ -34,20 +34,27 @@ CODE = re.compile(r"(?:\S+@\S+\.\w+|(?=.*\d)(?=.*[A-Z])[A-Z0-9]+(-[A-Z0-9]+)*|\d
 class Thing(NamedTuple):
     """A record that a user can mention: its kind, its key, its fields and its unique names.
 
-    `marks` holds, for each name, the normal forms of the field values that make it up. Who sees a
-    record with the key and all these values knows what the name means.
+    `ways` holds, for each name, the template that it was made from.
     """
 
     noun: str
     key: str
     fields: Json
     names: tuple[str, ...]
-    marks: Mapping[str, frozenset[str]]
+    ways: Mapping[str, str]
+
+    def marks(self, name: str) -> frozenset[str]:
+        """The normal forms of the field values that make up a name.
+
+        Who sees a record with the key and all these values knows what the name means.
+        """
+        slots = (slot for _, slot, _ in _parsed(self.ways[name]) if slot is not None)
+        return frozenset(normal(self.fields[slot]) for slot in slots)
 
     def known_names(self, shown: Iterable[frozenset[str]]) -> list[str]:
         """The names that are understood from one of these records, each given by its values."""
         held = list(shown)
-        return [name for name in self.names if any(self.marks[name] <= each for each in held)]
+        return [name for name in self.names if any(map(self.marks(name).issubset, held))]
 
 
 class Kinds(NamedTuple):
@@ -245,15 +252,9 @@ def _name_all(server: AnyServer, seen: dict[str, dict[str, Json]]) -> dict[str, 
         own = [each for each in named if counts[each[0], each[1].casefold()] == 1]
         if own:
             noun = own[0][0]
-            fields = seen[key][noun]
-            marks = {text: _marks(way, fields) for each, text, way in own if each == noun}
-            things[key] = Thing(noun, key, fields, tuple(marks), marks)
+            made_from = {text: way for each, text, way in own if each == noun}
+            things[key] = Thing(noun, key, seen[key][noun], tuple(made_from), made_from)
     return things
-
-
-def _marks(way: str, fields: Json) -> frozenset[str]:
-    """The normal forms of the values that fill a template."""
-    return frozenset(normal(fields[slot]) for _, slot, _ in _parsed(way) if slot is not None)
 
 
 @lru_cache(maxsize=4_096)

@@ -178,7 +178,7 @@ def spoken_values(session: Session, text: str) -> list[Scalar]:
         state = session.state(server)
         seeded = _words_of(state)
         changed = _index(ENCODE([change.after for change in state.diff(server.name)]))
-        for word in re.findall(r"\w+", folded):
+        for word in dict.fromkeys(re.findall(r"\w+", folded)):
             for form, leaf in (*seeded.get(word, ()), *changed.get(word, ())):
                 if form not in found and form in folded and is_said(leaf, text):
                     found[form] = leaf
