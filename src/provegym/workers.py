@@ -47,6 +47,11 @@ class Workers:
         return iter(work(items))
 
     @property
+    def count(self) -> int:
+        """How many batches are worked on at the same time."""
+        return 1
+
+    @property
     def where(self) -> str:
         """A note for the progress bar on where the work is done; empty for this machine."""
         return ""
@@ -64,6 +69,12 @@ class Processes(Workers):
     def __init__(self, count: int) -> None:
         quiet = (signal.SIGINT, signal.SIG_IGN)  # the parent process handles an interrupt
         self.pool = get_context("spawn").Pool(count, signal.signal, quiet)
+        self.processes = count
+
+    @property
+    def count(self) -> int:
+        """The number of processes."""
+        return self.processes
 
     def map(self, work: Work[A, B], items: Sequence[A], batch: int = BATCH) -> Iterator[B]:
         """What the work gives for each item, in the order of the items."""
@@ -115,6 +126,11 @@ class Cluster(Workers):
             raise ClusterError("the Ray cluster has no cores; start a node that has some")
 
     @property
+    def count(self) -> int:
+        """The number of cores, as counted a moment ago."""
+        return max(1, sum(self.cores))
+
+    @property
     def where(self) -> str:
         """The number of cores and of their nodes, as counted a moment ago."""
         return f" (cores: {sum(self.cores)}, nodes: {len(self.cores)})"
@@ -123,7 +139,7 @@ class Cluster(Workers):
         """What the work gives for each item, in the order of the items."""
         running: deque[Any] = deque()
         for some in cut(items, batch):
-            if len(running) >= AHEAD * max(1, sum(self.cores)):
+            if len(running) >= AHEAD * self.count:
                 yield from self._result(running.popleft())
             pickled = self.ray.cloudpickle.dumps((work, some))
             running.append(self.run.remote(__version__, pickled))

@@ -192,11 +192,14 @@ class Planner:
         if not all(hidden.values()):
             return None
         wanted = [Wanted(Fact(about=(key,))) for key in hidden]
-        seeker = Seeker(session.fork(), toolbox, wanted)
         known = said + [key for _, result in self.results for key in key_leaves(result, forms)]
-        roads = seeker.roads(known, min(MOST_LOOKUPS, len(hidden) + 1))
-        plain = [r for r in roads if all(_is_plain(read, toolbox, forms) for read in r)]
-        plain = [road for road in plain if self._tells(session, road, hidden)]
+        plain: list[Road] = []
+        # One read is enough most of the time. The search for more reads takes much longer.
+        for length in (1, min(MOST_LOOKUPS, len(hidden) + 1)):
+            if not plain:
+                roads = Seeker(session.fork(), toolbox, wanted).roads(known, length)
+                plain = [r for r in roads if all(_is_plain(read, toolbox, forms) for read in r)]
+                plain = [road for road in plain if self._tells(session, road, hidden)]
         shortest = [road for road in plain if len(road) == len(plain[0])]
         ranked = [(*self._oddity(session, road, hidden), road) for road in shortest]
         ranked.sort(key=lambda each: (*each[:2], -sum(read.tool in likes for read in each[2])))

@@ -32,6 +32,8 @@ from provegym.verify.contract import verify
 from provegym.workers import Workers, local
 
 PER_ROUND, PIECE = 8, 2
+# With so many jobs for each worker, a job is one batch: its world is drawn by one worker only.
+JOBS_PER_WORKER = 4
 SHAPES = 4_000
 # A larger corpus uses more worlds per server and round, so that more cores can work:
 # one world per WIDE examples.
@@ -272,10 +274,14 @@ class Corpus:
         self._save()
 
     def _draw(self, jobs: list[DrawJob], workers: Workers) -> Iterator[Drawn]:
-        """Run the jobs. Few jobs are cut into small batches, to keep all workers busy."""
+        """Run the jobs. Few jobs are cut into small batches, to keep all workers busy.
+
+        A small batch costs CPU time: each worker that gets one draws and surveys the world again.
+        """
         aimed = list(workers.map(partial(map, aim), jobs, batch=1))
         aims = [each for some, _ in aimed for each in some]
-        pieces = PIECE if len(jobs) <= len(self.part.servers) else PER_ROUND
+        many = min(len(self.part.servers) + 1, JOBS_PER_WORKER * workers.count)
+        pieces = PIECE if len(jobs) < many else PER_ROUND
         made = workers.map(partial(map, attempt), aims, batch=pieces)
         for some, number in aimed:
             yield list(islice(made, len(some))), number

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast
 
@@ -68,7 +68,7 @@ class Spec(NamedTuple):
     @property
     def noun(self) -> str:
         """The record type in plain words: MenuItem becomes "menu item"."""
-        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.record.__name__).lower()
+        return _spaced(self.record.__name__)
 
     def missing(self, key: str) -> NotFound:
         """The error for an unknown key; it names the tool that lists the known ones."""
@@ -76,6 +76,11 @@ class Spec(NamedTuple):
         if self.prefix and not key.startswith(f"{self.prefix}_"):
             hint = f": {self.noun} ids start with '{self.prefix}_'{hint}"
         return NotFound(f"no {self.noun} {quote(key)}{hint}")
+
+
+@lru_cache(maxsize=1_024)
+def _spaced(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
 def table(

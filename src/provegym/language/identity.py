@@ -27,9 +27,9 @@ def marks_of(
         thing = survey.things.get(key)
         if thing is None:
             continue
-        marks = {normal(name): marks for name, marks in thing.marks.items()}.get(normal(phrase))
-        if marks is not None and (key == value or value in set(leaves(thing.fields))):
-            yield marks
+        name = {normal(name): name for name in thing.names}.get(normal(phrase))
+        if name is not None and (key == value or value in set(leaves(thing.fields))):
+            yield thing.marks(name)
 
 
 def is_understood(

@@ -172,8 +172,24 @@ def _mask(text: str, kept: Sequence[str]) -> tuple[str, dict[str, str]]:
 def _whole(phrase: str, text: str) -> str:
     """A pattern for a phrase: quoted or as whole words, else also inside other words."""
     words = re.escape(phrase)
-    bounded = rf'"{words}"|(?<!\w){words}(?!\w)'
-    return bounded if re.search(bounded, text) else words
+    if f'"{phrase}"' in text or _has_words(text, phrase):
+        return rf'"{words}"|(?<!\w){words}(?!\w)'
+    return words
+
+
+def _has_words(text: str, phrase: str) -> bool:
+    """Whether a text has a phrase as whole words. To compile a pattern for this takes longer."""
+    at = text.find(phrase)
+    while at >= 0:
+        end = at + len(phrase)
+        if not (_is_in_word(text[at - 1 : at]) or _is_in_word(text[end : end + 1])):
+            return True
+        at = text.find(phrase, at + 1)
+    return False
+
+
+def _is_in_word(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
 
 
 def _unmask(text: str, hidden: Mapping[str, str]) -> str:

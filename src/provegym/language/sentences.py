@@ -35,8 +35,10 @@ def sentences(text: str, slots: Sequence[str]) -> tuple[str, list[str]]:
     """Begin each sentence with a capital, also if a slot begins it; return text and slots."""
     said = []
     for slot in slots:
-        begins = rf"(?:(?<=^)|(?<=[.!?] )){re.escape(slot)}"
+        if not (text.startswith(slot) or any(f"{end} {slot}" in text for end in ".!?")):
+            said.append(slot)
+            continue
         large = capital(slot)
-        said.append(large if re.search(begins, text) else slot)
-        text = large.join(re.split(begins, text))
+        said.append(large)
+        text = large.join(re.split(rf"(?:(?<=^)|(?<=[.!?] )){re.escape(slot)}", text))
     return capital(text), said

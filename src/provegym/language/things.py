@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import MAXYEAR, datetime
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from string import Formatter
 from typing import Any, NamedTuple
 
@@ -26,26 +26,35 @@ CLOSER_LOOKS = 8
 SURVEYS = 64
 # A foreign server has no tables that tell kinds of records apart: all are of one kind.
 FOREIGN_KEY, FOREIGN_NOUN = "id", "record"
+COUNTED = re.compile(r"[a-z]+_\d+")
+SNAKE = re.compile(r"[a-z]+(_[a-z]+)+")
 CODE = re.compile(r"(?:\S+@\S+\.\w+|(?=.*\d)(?=.*[A-Z])[A-Z0-9]+(-[A-Z0-9]+)*|\d{3}-\d{3,4})")
 
 
 class Thing(NamedTuple):
     """A record that a user can mention: its kind, its key, its fields and its unique names.
 
-    `marks` holds, for each name, the normal forms of the field values that make it up. Who sees a
-    record with the key and all these values knows what the name means.
+    `ways` holds, for each name, the template that it was made from.
     """
 
     noun: str
     key: str
     fields: Json
     names: tuple[str, ...]
-    marks: Mapping[str, frozenset[str]]
+    ways: Mapping[str, str]
+
+    def marks(self, name: str) -> frozenset[str]:
+        """The normal forms of the field values that make up a name.
+
+        Who sees a record with the key and all these values knows what the name means.
+        """
+        slots = (slot for _, slot, _ in _parsed(self.ways[name]) if slot is not None)
+        return frozenset(normal(self.fields[slot]) for slot in slots)
 
     def known_names(self, shown: Iterable[frozenset[str]]) -> list[str]:
         """The names that are understood from one of these records, each given by its values."""
         held = list(shown)
-        return [name for name in self.names if any(self.marks[name] <= each for each in held)]
+        return [name for name in self.names if any(map(self.marks(name).issubset, held))]
 
 
 class Kinds(NamedTuple):
@@ -71,7 +80,7 @@ def kinds(server: AnyServer) -> Kinds:
 
 def noun_of(server: AnyServer, key: object) -> str | None:
     """The kind of thing an id belongs to, or None if it is not an id of this server."""
-    if not isinstance(key, str) or not re.fullmatch(r"[a-z]+_\d+", key):
+    if not isinstance(key, str) or not COUNTED.fullmatch(key):
         return None
     return kinds(server).prefixes.get(key.partition("_")[0])
 
@@ -247,16 +256,16 @@ def _name_all(server: AnyServer, seen: dict[str, dict[str, Json]], user: str) ->
         own = [each for each in named if counts[each[0], each[1].casefold()] == 1]
         if own:
             noun = own[0][0]
-            fields = seen[key][noun]
-            marks = {text: _marks(way, fields) for each, text, way in own if each == noun}
-            things[key] = Thing(noun, key, fields, tuple(marks), marks)
+            made_from = {text: way for each, text, way in own if each == noun}
+            things[key] = Thing(noun, key, seen[key][noun], tuple(made_from), made_from)
     return things
 
 
-def _marks(way: str, fields: Json) -> frozenset[str]:
-    """The normal forms of the values that fill a template."""
-    slots = [slot for _, slot, _, _ in Formatter().parse(way) if slot is not None]
-    return frozenset(normal(fields[slot]) for slot in slots)
+@lru_cache(maxsize=4_096)
+def _parsed(way: str) -> tuple[tuple[str, str | None, str], ...]:
+    """The parts of a template: a text, the slot after it, and the slot's format."""
+    parts = Formatter().parse(way)
+    return tuple((before, slot, form or "") for before, slot, form, _ in parts)
 
 
 def fill(way: str, fields: Json) -> str | None:
@@ -265,11 +274,11 @@ def fill(way: str, fields: Json) -> str | None:
     `{at:date}` becomes a day and `{at:time}` a time of day.
     """
     said = ""
-    for before, slot, form, _ in Formatter().parse(way):
+    for before, slot, form in _parsed(way):
         said += before
         if slot is None:
             continue
-        text = _said(fields.get(slot), form or "")
+        text = _said(fields.get(slot), form)
         if text is None:
             return None
         said += text
@@ -288,6 +297,6 @@ def _said(value: object, form: str) -> str | None:
             return None
         return f"{moment.day} {moment:%B}" if form == "date" else f"{moment:%H:%M}"
     text = f"{value:.2f}" if isinstance(value, float) else str(value)
-    if re.fullmatch(r"[a-z]+(_[a-z]+)+", text):
+    if "_" in text and SNAKE.fullmatch(text):
         text = text.replace("_", " ")
     return text if 0 < len(text) <= MOST_VALUE else None

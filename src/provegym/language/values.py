@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -20,6 +20,8 @@ InContext = tuple[dict[str, Any], frozenset[str]]
 
 WORLDS = 64
 SHORTEST = 3
+RESULTS = 1_024
+TEXTS = 1_024
 
 
 def leaves(value: Any) -> Iterator[Scalar]:
@@ -39,6 +41,15 @@ def normal(value: Scalar) -> str:
     if isinstance(value, str):
         return fold(value)
     return str(value).lower() if isinstance(value, bool) else f"{value:.10g}"
+
+
+@lru_cache(maxsize=RESULTS)
+def forms(result: str) -> Mapping[str, Scalar]:
+    """The scalars of a result, given as JSON text, by their normal form."""
+    found: dict[str, Scalar] = {}
+    for leaf in leaves(msgspec.json.decode(result)):
+        found.setdefault(normal(leaf), leaf)
+    return found
 
 
 @lru_cache(maxsize=100_000)
@@ -117,6 +128,7 @@ def is_code(leaf: Scalar) -> bool:
     return " " not in leaf and (leaf.isupper() or any(mark.isdigit() for mark in leaf))
 
 
+@lru_cache(maxsize=TEXTS)
 def with_dates(text: str, now: datetime) -> str:
     """The text, followed by the ISO form of each date and time in it, such as "tomorrow"."""
     return "\n".join([text, *(moment for _, moment in dates.find(text, now))])
@@ -142,8 +154,8 @@ class Knowledge:
 
     def learn(self, result: str) -> None:
         """Add the JSON result of a call."""
-        for leaf in leaves(msgspec.json.decode(result)):
-            self.values.setdefault(normal(leaf), leaf)
+        for form, leaf in forms(result).items():
+            self.values.setdefault(form, leaf)
 
     def has(self, value: Any) -> bool:
         """Whether every scalar of a value was said or returned."""
@@ -166,7 +178,7 @@ def spoken_values(session: Session, text: str) -> list[Scalar]:
         state = session.state(server)
         seeded = _words_of(state)
         changed = _index(ENCODE([change.after for change in state.diff(server.name)]))
-        for word in re.findall(r"\w+", folded):
+        for word in dict.fromkeys(re.findall(r"\w+", folded)):
             for form, leaf in (*seeded.get(word, ()), *changed.get(word, ())):
                 if form not in found and form in folded and is_said(leaf, text):
                     found[form] = leaf

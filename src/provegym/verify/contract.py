@@ -11,7 +11,7 @@ from provegym import servers
 from provegym.fuzz import Fuzzer
 from provegym.kernel import Session
 from provegym.players.plan import by_turn
-from provegym.players.scripted import Script, eager, guesser, noop, shuffler, spammer
+from provegym.players.scripted import Script, eager, guesser, shuffler, spammer
 from provegym.rewards import BEST, score
 from provegym.rewards.equality import equal
 from provegym.rollout import MakePolicy, Player, run_now
@@ -152,7 +152,7 @@ def without_world(example: Example) -> Iterator[str]:
 
 def abstains(example: Example) -> Iterator[str]:
     """Where no call is right, making no call earns 1 and any call earns 0."""
-    if total(example, noop) != 1:
+    if score(example, []).total != 1:
         yield "doing nothing is not paid one"
     call = Call(turn=0, message=1, tool="x", arguments={}, checks=Checks())
     if score(example, [call]).total != 0:
@@ -164,7 +164,7 @@ def pays(example: Example) -> Iterator[str]:
     best = total(example, right_calls)
     if abs(best - BEST) > 1e-9:
         yield f"the right calls are paid {best:.3f}, not {BEST}"
-    if total(example, noop) != 0:
+    if score(example, []).total != 0:
         yield "doing nothing is paid"
     if total(example, spammer) > best:
         yield "padding pays"
@@ -188,9 +188,7 @@ def asking(example: Example, gold: Replay) -> Iterator[str]:
         for played in later:
             if turn.asks in played.arguments and not _has_choice(example, played, turn.asks):
                 yield f"no other {turn.asks} would work, so there is nothing to ask about"
-    if any(turn.asks for turn in example.turns) and total(example, eager) >= total(
-        example, right_calls
-    ):
+    if any(turn.asks for turn in example.turns) and total(example, eager) >= BEST - 1e-9:
         yield "guessing is paid as well as asking"
 
 

@@ -13,7 +13,7 @@ from provegym.kernel import AnyServer
 from provegym.language.identity import direct, marks_of, own_key
 from provegym.language.things import noun_of, survey
 from provegym.language.values import InContext, Scalar, in_context, is_said, leaves, made_up, normal
-from provegym.rewards.evidence import holds, is_in
+from provegym.rewards.evidence import holds, is_in, shown
 from provegym.trace import Evidence, Fact, Json, Step, point
 from provegym.verify.replay import Played, Replay
 
@@ -59,7 +59,7 @@ def lookup_fact(gold: Replay, at: int, leaf: Scalar) -> Fact:
     played = gold.played[at]
     if leaf in generated(gold, at):
         return Fact()
-    holding = [r for r in in_context(played.outcome.value) if _holds(r[0], leaf)]
+    holding = [r for r in shown(played.outcome.text) if _holds(r[0], leaf)]
     marks = list(naming_marks(gold, leaf, len(gold.worlds) - 1))
     for each in marks:
         if any(each <= about for _, about in holding):

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from provegym import servers
 from provegym.language import dates
-from provegym.language.values import Scalar, is_said, leaves, normal, with_dates
+from provegym.language.values import Scalar, forms, is_said, leaves, normal, with_dates
 from provegym.rewards.equality import equal
 from provegym.rewards.outcome import same_outcome
 from provegym.trace import Example, Path, Step, literals, point
@@ -72,7 +72,7 @@ def taken_values(at: int, played: Sequence[Played], said: str) -> Iterator[tuple
             continue
         form = normal(leaf)
         for number, earlier in enumerate(played[:at]):
-            if form in {normal(part) for part in leaves(earlier.outcome.value)}:
+            if form in forms(earlier.outcome.text):
                 yield number, leaf
                 break
 
@@ -121,7 +121,7 @@ def needs_state(gold: Replay, earlier: int, later: int) -> bool:
     if left is None or not left.outcome.ok:
         return True
     if not steps[later].writes:
-        held = {normal(leaf) for leaf in leaves(left.outcome.value)}
+        held = forms(left.outcome.text)
         return any(normal(v) not in held for v in taken_from(later, gold.example, gold.played))
     return swaps_badly(gold, earlier, later)
 

@@ -1,5 +1,6 @@
 """Draws a market and an investor's portfolios, and lets two weeks of trading happen."""
 
+from collections import Counter
 from datetime import timedelta
 from decimal import Decimal
 from random import Random
@@ -135,7 +136,12 @@ def _order(broker: Broker, chance: Random) -> None:
 
 def _sellable(broker: Broker) -> list[Holding]:
     """The holdings with shares that no open order has set aside."""
-    return [row for row in broker.holdings if broker.free_shares(row.portfolio_id, row.symbol)]
+    free: Counter[tuple[str, str]] = Counter()
+    for row in broker.holdings:
+        free[row.portfolio_id, row.symbol] += row.quantity
+    for order in broker.orders.where(status="open", side="sell"):
+        free[order.portfolio_id, order.symbol] -= order.unfilled
+    return [row for row in broker.holdings if free[row.portfolio_id, row.symbol]]
 
 
 def _draw_price(chance: Random, stock: Stock, side: Side, kind: OrderKind) -> Decimal:

@@ -48,13 +48,14 @@ class Stock(Record, frozen=True):
         swing = self._noise(day) * (24 - hour) + self._noise(day + 1) * hour
         value = self.fair_value * (2_400_000 + SWING_PERCENT * swing) / 2_400_000
         price = money(value // self.tick_size * self.tick_size)
-        bids = tuple(self._level(at, price, -ticks) for ticks in BOOK_TICKS)
-        asks = tuple(self._level(at, price, ticks) for ticks in BOOK_TICKS)
+        moment = str(at)
+        bids = tuple(self._level(moment, price, -ticks) for ticks in BOOK_TICKS)
+        asks = tuple(self._level(moment, price, ticks) for ticks in BOOK_TICKS)
         return replace(self, price=price, bids=bids, asks=asks, halted_until=None)
 
-    def _level(self, at: datetime, price: Decimal, ticks: int) -> tuple[Decimal, int]:
+    def _level(self, moment: str, price: Decimal, ticks: int) -> tuple[Decimal, int]:
         """Price and quantity so many ticks above the price, or below it where negative."""
-        lots = 3 + self._noise(f"{at} {ticks}") % 30
+        lots = 3 + self._noise(f"{moment} {ticks}") % 30
         return price + ticks * self.tick_size, lots * self.lot_size
 
     def _noise(self, key: object) -> int:
