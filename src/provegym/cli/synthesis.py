@@ -84,11 +84,20 @@ def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | Non
     if lessons:
         _teach(lessons)
     for part, counts in funnel.items():
-        print(f"{part}: " + ", ".join(f"{count} {what}" for what, count in counts.most_common()))
+        print(f"{part}: {_summary(counts)}")
     total = sum(funnel.values(), Counter[str]())
     (out / "README.md").write_text(card(out, total, corpus.order), "utf-8")
     if missing := corpus.missing():
         fail(missing)
+
+
+def _summary(counts: Counter[str]) -> str:
+    """How many examples were written, and why the other candidates were dropped."""
+    from provegym.corpus.card import KEPT
+
+    dropped = [f"{count} {why}" for why, count in counts.most_common() if why != KEPT]
+    why = f" Dropped: {', '.join(dropped)}." if dropped else ""
+    return f"{counts[KEPT]} examples written, of {counts.total()} candidates.{why}"
 
 
 def _teach(lessons: "Lessons") -> None:

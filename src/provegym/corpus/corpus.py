@@ -291,7 +291,7 @@ class Corpus:
         if example is None:
             return made.reason
         if self.kept == self.part.size or not self.quotas.wants(server, made.shape):
-            return "enough of its kind"
+            return "of a kind that was complete"
         objection = self.keeper.objection(example, self.quotas.of_server[server])
         if not objection:
             self.keeper.keep(example)
