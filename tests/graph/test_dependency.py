@@ -11,7 +11,7 @@ from graph.graphs import NAMES, graph, truth
 from provegym import servers
 from provegym.fuzz import pool
 from provegym.graph import dependency
-from provegym.graph.dependency import Dependency, Graph, Trial, build, cached, graph_key
+from provegym.graph.dependency import Dependency, Graph, Trial, build, cached, graph_key, lasting
 from provegym.graph.slots import spots, taken
 from provegym.kernel import Session
 from provegym.language.values import leaves
@@ -169,3 +169,10 @@ def test_spoilt_cache_is_built_anew(
 def test_key_follows_schemas_and_seed() -> None:
     bank, food = servers.load("banking"), servers.load("food_delivery")
     assert len({graph_key(bank, 0), graph_key(bank, 1), graph_key(food, 0)}) == 3
+
+
+def test_edges_whose_second_call_undoes_the_first_are_left_out_of_conversations() -> None:
+    left_out = graph("email").pairs() - lasting(servers.load("email")).pairs()
+    assert ("create_email_label", "delete_email_label") in left_out
+    assert ("search_emails", "update_email") not in left_out
+    assert len(left_out) < 0.2 * len(graph("email").pairs())

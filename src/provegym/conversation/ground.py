@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from provegym import servers
 from provegym.fuzz.pool import Pool, state_rows
-from provegym.graph.dependency import Dependency, cached
+from provegym.graph.dependency import Dependency, cached, lasting
 from provegym.graph.observe import Observer
 from provegym.kernel import AnyServer, Session
 from provegym.language.things import Survey, survey
@@ -37,7 +37,7 @@ def _scene(server: AnyServer, world: int) -> Scene:
     session = Session([server], world)
     seen = survey(session)
     state = session.state(server)
-    edges = cached(server).edges
+    edges = lasting(server).edges
     if server.foreign:
         return Scene(server, world, seen, explored(server).pool, edges, "", frozenset())
     pool = Pool(state.now, state_rows(state))

@@ -18,7 +18,7 @@ from provegym.conversation.machine import converse
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
 from provegym.conversation.perturb import strangers
 from provegym.graph.chains import Chain, ChainSampler
-from provegym.graph.dependency import cached
+from provegym.graph.dependency import lasting
 from provegym.language.personas import draw as draw_aside
 from provegym.language.personas import styled
 from provegym.trace import Example, Path, Provenance, Turn
@@ -93,7 +93,7 @@ def chain_of(name: str, index: int) -> Chain:
 @cache
 def _chains(name: str) -> tuple[ChainSampler, list[Chain]]:
     """The sampler of a server's chains, and the chains drawn so far."""
-    return ChainSampler(cached(servers.load(name)), 0), []
+    return ChainSampler(lasting(servers.load(name)), 0), []
 
 
 def multi_turn(place: Place, shape: Shape) -> Example | None:

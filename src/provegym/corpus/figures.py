@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from provegym import servers
-from provegym.graph.dependency import cached
+from provegym.graph.dependency import lasting
 from provegym.kernel import Session
 from provegym.language.values import leaves
 from provegym.players.plan import together
@@ -44,8 +44,8 @@ def figures(
 
 
 def proven_pairs(name: str) -> Pairs:
-    """The edges of a server that were proven by running it."""
-    return cached(servers.load(name)).pairs()
+    """The edges of a server that were proven by running it, and that can be in an example."""
+    return lasting(servers.load(name)).pairs()
 
 
 class Tally:

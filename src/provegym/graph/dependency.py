@@ -18,7 +18,7 @@ from provegym.graph.observe import THRIFTY, Effort, Observer, Tried
 from provegym.graph.prove import Proof, Prover
 from provegym.graph.slots import Json
 from provegym.graph.unblock import Lift, Unblocker
-from provegym.kernel import AnyServer
+from provegym.kernel import AnyServer, Session
 
 SHOWN = 400
 ENOUGH, LARGE = 2, 30
@@ -103,6 +103,35 @@ def _kept(server: AnyServer, seed: int, folder: Path) -> Graph:
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, msgspec.json.encode(graph))
     return graph
+
+
+@lru_cache(maxsize=GRAPHS_KEPT)
+def lasting(server: AnyServer) -> Graph:
+    """The cached graph without the pairs of writes of which the second undoes the first.
+
+    Such a pair cannot be in an example: the final state would not tell whether it was carried out.
+    A foreign server has no state to compare, so its graph stays as it is.
+    """
+    graph = cached(server)
+    if server.foreign:
+        return graph
+    kept = {(edge.source, edge.target) for edge in graph.edges if not _undoes(server, edge)}
+    edges = tuple(edge for edge in graph.edges if (edge.source, edge.target) in kept)
+    return msgspec.structs.replace(graph, edges=edges)
+
+
+def _undoes(server: AnyServer, edge: Dependency) -> bool:
+    """Whether the calls that prove an edge leave the same state without the call of its source."""
+    tools = server.tools
+    if not (tools[edge.source].writes and tools[edge.target].writes):
+        return False
+    whole, rest = Session([server], edge.seed), Session([server], edge.seed)
+    source = max(at for at, trial in enumerate(edge.with_source) if trial.tool == edge.source)
+    for at, trial in enumerate(edge.with_source):
+        whole.call(trial.tool, trial.arguments)
+        if at != source:
+            rest.call(trial.tool, trial.arguments)
+    return whole.diff() == rest.diff()
 
 
 def prove_edges(server: AnyServer, seed: int) -> tuple[list[Dependency], set[str]]:
