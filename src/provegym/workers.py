@@ -4,6 +4,7 @@ Work is a function that maps a batch of items to one result per item, in order. 
 batches are also returned in order, so the output has the same bytes with any kind of workers.
 """
 
+import gc
 import importlib
 import os
 import pickle
@@ -63,12 +64,20 @@ class Workers:
 HERE = Workers()
 
 
+def _prepare() -> None:
+    """Set up a worker process: the parent handles an interrupt, garbage is collected less often.
+
+    Candidates make few reference cycles. The default thresholds cost a tenth of the CPU time.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.set_threshold(100_000, 50, 50)
+
+
 class Processes(Workers):
     """A process pool on this machine."""
 
     def __init__(self, count: int) -> None:
-        quiet = (signal.SIGINT, signal.SIG_IGN)  # the parent process handles an interrupt
-        self.pool = get_context("spawn").Pool(count, signal.signal, quiet)
+        self.pool = get_context("spawn").Pool(count, _prepare)
         self.processes = count
 
     @property

@@ -28,7 +28,7 @@ from provegym.files import Append, appending, write_atomically
 from provegym.graph.dependency import cached
 from provegym.trace import BadFile, Example, line, read
 from provegym.verify.complete import complete_and_replay
-from provegym.verify.contract import verify
+from provegym.verify.contract import problems
 from provegym.workers import Workers, local
 
 PER_ROUND, PIECE = 8, 2
@@ -141,8 +141,9 @@ def judge(wanted: Shape, example: Example | None) -> Made:
     example, gold = complete_and_replay(example)
     if gold is not None and _error_rate(example) > ERROR_RATE:
         return Made(wanted, None, "too many errors")
-    problems = verify(example, gold)
-    return Made(wanted, None, "breaks the contract") if problems else Made(wanted, example, "")
+    if next(problems(example, gold), None) is not None:
+        return Made(wanted, None, "breaks the contract")
+    return Made(wanted, example, "")
 
 
 def _error_rate(example: Example) -> float:

@@ -86,6 +86,8 @@ def find(text: str, now: datetime) -> list[tuple[str, str]]:
 
 def placed(text: str, phrase: str) -> str:
     """Correct "on" and "at" before a date: "on Tuesday", "at 3 pm", but plain "tomorrow"."""
+    if f"on {phrase}" not in text and f"at {phrase}" not in text:
+        return text
     if re.fullmatch(_ISO, phrase) or not (_PHRASE.match(phrase) or re.match(_TIME, phrase)):
         return text
     takes = "on " if _TAKES_ON.match(phrase) else ""

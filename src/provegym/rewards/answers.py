@@ -34,6 +34,7 @@ CLOCK = re.compile(r"[01]\d:[0-5]\d|2[0-3]:[0-5]\d")
 SHORT_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 ZERO = re.compile(r"\b(no|none|nothing|free|empty|sold out|out of stock)\b", re.I)
 DENIED = r"(?:\b(?:not|never|no longer)|\w+n't)(?: \w+)? "
+DENIES = re.compile(r"\b(?:not|never|no longer)\b|n['\u2019]t\b", re.I)
 MOST_NUMBERS = 24
 DAYS = 31
 
@@ -56,7 +57,7 @@ def states(text: str, value: Any) -> bool:
         return is_said(value, text) or _states_clock(text, time.fromisoformat(value))
     if value in SHORT_DAYS:
         return re.search(rf"\b{value}([a-z]*day)?\b", text, re.I) is not None
-    if value.islower():
+    if value.islower() and DENIES.search(text):
         denial = rf"{DENIED}{re.escape(value.replace('_', ' '))}\b"
         text = re.sub(denial, " ", text.replace("\u2019", "'"), flags=re.I)
     if "_" in value:

@@ -10,6 +10,7 @@ from typing import Any
 from provegym import servers
 from provegym.fuzz import Fuzzer
 from provegym.kernel import Session
+from provegym.language.things import noun_of, survey
 from provegym.players.plan import by_turn
 from provegym.players.scripted import Script, eager, guesser, shuffler, spammer
 from provegym.rewards import BEST, score
@@ -33,45 +34,59 @@ def verify(example: Example, gold: Replay | None = None) -> list[str]:
 
     `gold` is the replay of its first path, if there is one already. It saves time.
     """
-    problems = list(shape(example)) or list(world(example))
-    if problems:
-        return problems
-    if not example.server:
-        return list(abstains(example))
-    gold = gold or replay(example, example.paths[0])
-    if not any(path.steps for path in example.paths):
-        problems += abstains(example)
-        problems += claims.names(example, gold)
-        problems += claims.unserved(example, gold)
-        problems += sense.transcript_holds(example)
-        return problems
+    return list(problems(example, gold))
+
+
+def problems(example: Example, gold: Replay | None = None) -> Iterator[str]:
+    """The problems of an example one by one: who needs only one does not pay for all checks."""
+    wrong = list(shape(example)) or list(world(example))
+    if wrong:
+        yield from wrong
+    elif not example.server:
+        yield from abstains(example)
+    else:
+        gold = gold or replay(example, example.paths[0])
+        has_steps = any(path.steps for path in example.paths)
+        yield from _of_calls(example, gold) if has_steps else _of_no_calls(example, gold)
+
+
+def _of_no_calls(example: Example, gold: Replay) -> Iterator[str]:
+    """The problems of an example in which no call is right."""
+    yield from abstains(example)
+    yield from claims.names(example, gold)
+    yield from claims.unserved(example, gold)
+    yield from sense.transcript_holds(example)
+
+
+def _of_calls(example: Example, gold: Replay) -> Iterator[str]:
+    """The problems of an example with right calls; the checks that play least come first."""
     for at, played in enumerate(gold.played):
         if not played.outcome.ok:
-            return [f"step {at} ({played.step.tool}) fails: {played.outcome.text}"]
-    problems += pays(example)
-    problems += proofs.derivable(example, gold)
-    problems += proofs.edges(gold)
-    problems += proofs.necessary(gold)
-    problems += proofs.effective(gold)
-    problems += proofs.answers(gold)
-    problems += proofs.paths(example, gold)
-    problems += evidence_holds(gold, proofs.taken(gold))
-    problems += claims.names(example, gold)
-    problems += claims.relations_hold(example, gold)
-    problems += claims.aside(example)
-    problems += claims.attempts(example, gold)
-    problems += claims.infeasible(example, gold)
-    problems += claims.unserved(example, gold)
-    problems += asking(example, gold)
-    problems += sense.ids_are_understood(example, gold)
-    problems += sense.answers_last(gold)
-    problems += sense.nothing_ends_at_once(gold)
-    problems += sense.nothing_meets_itself(gold)
-    problems += sense.nothing_is_foreseen(example, gold)
-    problems += sense.new_ones_are_one(example, gold)
-    problems += sense.transcript_holds(example)
-    problems += other_roads(example, gold)
-    return problems
+            yield f"step {at} ({played.step.tool}) fails: {played.outcome.text}"
+            return
+    yield from proofs.necessary(gold)
+    yield from sense.answers_last(gold)
+    yield from sense.nothing_ends_at_once(gold)
+    yield from sense.nothing_meets_itself(gold)
+    yield from sense.nothing_is_foreseen(example, gold)
+    yield from sense.new_ones_are_one(example, gold)
+    yield from asking(example, gold)
+    yield from proofs.derivable(example, gold)
+    yield from proofs.edges(gold)
+    yield from proofs.effective(gold)
+    yield from proofs.answers(gold)
+    yield from proofs.paths(example, gold)
+    yield from evidence_holds(gold, proofs.taken(gold))
+    yield from claims.names(example, gold)
+    yield from claims.relations_hold(example, gold)
+    yield from claims.aside(example)
+    yield from claims.attempts(example, gold)
+    yield from claims.infeasible(example, gold)
+    yield from claims.unserved(example, gold)
+    yield from sense.ids_are_understood(example, gold)
+    yield from sense.transcript_holds(example)
+    yield from pays(example)
+    yield from other_roads(example, gold)
 
 
 def shape(example: Example) -> Iterator[str]:
@@ -217,15 +232,22 @@ def _breaks_order(example: Example) -> bool:
 
 def _has_choice(example: Example, played: Played, argument: str) -> bool:
     """Whether another value of an argument would work in the world at that step."""
+    given, tool = played.arguments[argument], played.step.tool
+    return any(
+        not equal(given, other)
+        and played.before.fork().call(tool, {**played.arguments, argument: other}).ok
+        for other in _choices(example, played, argument)
+    )
+
+
+def _choices(example: Example, played: Played, argument: str) -> Iterator[Any]:
+    """Values for an argument: first the other things of its kind, then random ones."""
     server = servers.load(example.server)
+    noun = noun_of(server, played.arguments[argument])
+    if noun is not None:
+        yield from survey(played.before, example.server).named.get(noun, ())
     fuzzer = Fuzzer(server, f"choice {example.id}")
     fuzzer.look(played.before.state(server))
-    tool = played.step.tool
-    schema = server.tools[tool].input_schema["properties"][argument]
+    schema = server.tools[played.step.tool].input_schema["properties"][argument]
     for _ in range(CHOICES):
-        other = fuzzer.value(argument, schema)
-        if not equal(played.arguments[argument], other):
-            arguments = {**played.arguments, argument: other}
-            if played.before.fork().call(tool, arguments).ok:
-                return True
-    return False
+        yield fuzzer.value(argument, schema)
