@@ -189,7 +189,7 @@ def test_small_talk_is_answered() -> None:
     assert transcript(example).messages[-1]["content"] == "The capital of Peru is Lima."
 
 
-def test_a_refusal_is_explained_with_names_and_without_the_call() -> None:
+def test_a_refusal_is_tried_not_learnt_and_explained_with_names() -> None:
     steps = pay_example().paths[0].steps
     read_only = Path(steps=(msgspec.structs.replace(steps[0], answers=("/items/0/balance",)),))
     infeasible = Claim(turn=0, tool="pay_payee", arguments=too_much().arguments)
@@ -198,8 +198,10 @@ def test_a_refusal_is_explained_with_names_and_without_the_call() -> None:
         paths=(read_only,),
         provenance=Provenance(infeasible=infeasible),
     )
-    messages, _ = transcript(example)
-    assert sum("tool_calls" in message for message in messages) == 1
+    messages, learnt = transcript(example)
+    read_first, tried = [at for at, message in enumerate(messages) if "tool_calls" in message]
+    assert learnt[read_first]
+    assert not learnt[tried]
     refused = Session([load("banking")], example.seed).call(infeasible.tool, infeasible.arguments)
     assert refused.error == "rejected"
     told = messages[-1]["content"]
@@ -304,7 +306,8 @@ def test_a_server_has_words_for_its_own_tools_arguments_and_fields_only() -> Non
         ("acc_8", None),
         ([], None),
         (["a", "b", "c"], "a, b and c"),
-        ([str(number) for number in range(9)], "0, 1, 2 and 6 others"),
+        ([str(number) for number in range(9)], "0, 1, 2, 3, 4, 5, 6, 7 and 8"),
+        ([f"{n:09}" for n in range(12)], "000000000, 000000001, 000000002 and 9 others"),
         ({"name": "Bea"}, "Bea"),
         ({"km": 3}, "km 3"),
     ],

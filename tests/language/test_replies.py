@@ -214,17 +214,24 @@ def accounts(count: int) -> Json:
     return {"items": items, "total": count}
 
 
-@pytest.mark.parametrize(("count", "told"), [(0, 0), (1, 1), (FEW, FEW), (FEW + 1, 3)])
-def test_short_lists_are_told_whole_and_long_ones_by_their_first_three(
+@pytest.mark.parametrize(("count", "told"), [(0, 0), (1, 1), (FEW, FEW), (FEW + 1, 5)])
+def test_short_lists_are_told_whole_and_long_ones_by_their_first_five(
     count: int, told: int
 ) -> None:
-    step = Step(turn=0, tool="list_accounts", answers=("/total",))
+    step = Step(turn=0, tool="list_accounts", answers=("/total", "/items/0/balance"))
     speech = Speech("banking", Session([load("banking")], 7).now, {})
     for seed in range(8):
         reply = report(Done(step, {}, accounts(count)), speech).tell(Random(seed))
         assert reply.count("Pot ") == told
         assert ("no accounts" if count == 0 else f"{count} account") in reply.lower()
-        assert ("three" in reply or "top" in reply) == (count > FEW)
+        assert ("five" in reply) == (count > FEW)
+
+
+def test_how_many_is_answered_by_the_number() -> None:
+    step = Step(turn=0, tool="list_accounts", answers=("/total",))
+    speech = Speech("banking", Session([load("banking")], 7).now, {})
+    told = {report(Done(step, {}, accounts(4)), speech).tell(Random(seed)) for seed in range(40)}
+    assert all("4 accounts" in reply and "Pot" not in reply for reply in told)
 
 
 def told_of_accounts(*answers: str) -> str:

@@ -102,7 +102,7 @@ def refusal(draft: Draft) -> tuple[Literal["response", "dropped"], Draft]:
     """A rule refuses the goal. A lookup shows why, and the assistant gives up and explains."""
     refused = draft.refused
     assert refused is not None
-    if len(draft.steps) + len(refused.road) + len(draft.turns) + 1 > MOST_LENGTH:
+    if len(draft.steps) + len(refused.road) + len(draft.turns) + 2 > MOST_LENGTH:
         return "dropped", draft
     goal = refused.goal
     draft = replace(draft, level="minimal", refused=None).say([goal.said])

@@ -99,7 +99,7 @@ def words(scene: TurnEnd, toolbox: Toolbox) -> str:
         return _without_calls(scene, chance)
     told = ""
     for part in _told(scene, chance):
-        told += f"{part}\n" if "\n" in part else f"{part} "
+        told += f"{part}\n\n" if "\n" in part else f"{part} "
     return told.rstrip()
 
 

@@ -12,12 +12,14 @@ from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
-from provegym.language.spoken import FEW, ID, SIZE_OF, SOME, Speech, name_of, sentence
+from provegym.language.spoken import FEW, ID, SIZE_OF, Speech, name_of, sentence
 from provegym.language.templates import Entry, choose, chooses_by, fill_slots, kept, slots
 from provegym.language.vocabulary import field_name, phrases, plural, told_of
 from provegym.trace import Json
 
-MANY = 3
+MANY, FIRST = 3, 5
+COUNTS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
+PLAIN_START = re.compile(r"(?:the|it|its|you|your|they|a|an|no|there|nobody|nothing)\b")
 AND = ", and "
 
 
@@ -51,31 +53,35 @@ class ReadReport:
         return sentence(f"the result is {self.speech.say(self.result) or 'empty'}")
 
     def _items(self, items: list[Any], total: int | None, chance: Random) -> str:
-        """A short list whole, a long one by its number and its first three.
+        """A short list whole, a long one by its number and its first five.
 
-        Only the first item if the question is about it alone: "When is my next meeting?"
+        Only the first item if the question is about it alone: "When is my next meeting?" Only the
+        number if that is asked.
         """
         total = len(items) if total is None else total
         words = told_of(self.tool, self.speech.server)
         noun, most = words.get("each", "result"), words.get("most", FEW)
+        told_as = {"counted": f"{total} {noun if total == 1 else plural(noun)}"}
         if not items:
             return sentence(chance.choice(phrases()["none"]).format(noun=plural(noun)))
+        if self.answers == ("/total",):
+            return sentence(chance.choice(phrases()["count"]).format(**told_as))
         asked = [p.split("/") for p in self.answers if re.fullmatch(r"/items/\d+/\w+", p)]
         fields = [field for *_, field in asked]
         pointed = {int(place) for _, _, place, _ in asked}
         if pointed == {0} and len(items) > 1 and "/total" not in self.answers:
             return sentence(self._item(items[0], fields))
         is_whole = total <= most and len(items) == total
-        places = [] if 0 in pointed else sorted(place for place in pointed if place >= SOME)
-        shown = items if is_whole else [items[at] for at in places] or items[:SOME]
+        places = [] if 0 in pointed else sorted(place for place in pointed if place >= FIRST)
+        shown = items if is_whole else [items[at] for at in places] or items[:FIRST]
         told = [self._item(item, fields) for item in shown]
-        counted = f"{total} {noun if total == 1 else plural(noun)}"
         kind = "some" if is_whole else "among" if places else "many"
         frames = phrases()["one" if total == 1 else kind]
-        head = chance.choice(frames).format(counted=counted, noun=plural(noun))
+        head = chance.choice(frames).format(**told_as, shown=COUNTS.get(len(shown), len(shown)))
         if len(told) < MANY and not any(AND in each for each in told):
             return sentence(f"{head}: {AND.join(told)}")
-        return "\n".join([sentence(head).rstrip(".") + ":", *(f"- {each}" for each in told)])
+        lines = [sentence(head).rstrip(".") + ":", *(f"- {_capital(each)}" for each in told)]
+        return "\n".join([*lines, chance.choice(phrases()["rest"])] if kind == "many" else lines)
 
     def _item(self, item: Any, asked: list[str]) -> str:
         if not isinstance(item, dict):
@@ -110,6 +116,11 @@ class ReadReport:
         if isinstance(value, int) and re.fullmatch(r"\w+[^s]s", plain):
             plain = f"number of {plain}"
         return f"the {plain} {'are' if isinstance(value, list) else 'is'} {values[field]}"
+
+
+def _capital(clause: str) -> str:
+    """A clause with a capital if it begins with a plain word; a file's name stays as it is."""
+    return clause[0].upper() + clause[1:] if PLAIN_START.match(clause) else clause
 
 
 def _field(pointer: str) -> str:

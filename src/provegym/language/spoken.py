@@ -28,7 +28,7 @@ LONGEST = 80
 NEVER = "9999-"
 SIZE_OF = "size_of_"
 GROUPED = 10_000
-FEW, SOME = 8, 3
+FEW, SOME = 10, 3
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -29,7 +29,10 @@ def by_turn(example: Example, order: Callable[[list[int]], Sequence[int]] = list
 
 
 def with_attempts(example: Example) -> Plan:
-    """The messages of the first path per user turn. A failed attempt stands before its step."""
+    """The messages of the first path per user turn. A failed attempt stands before its step.
+
+    A request that a rule refuses is tried after its lookups, so that the reply may tell the reason.
+    """
     attempts: dict[int, list[ToolCall]] = defaultdict(list)
     for attempt in example.provenance.attempts:
         attempts[attempt.before].append(tool_call(attempt.tool, attempt.arguments))
@@ -39,6 +42,9 @@ def with_attempts(example: Example) -> Plan:
         for group in together(example.paths[0].steps, turn):
             planned[-1] += [[call] for at in group for call in attempts[at]]
             planned[-1].append([*group])
+        refused = example.provenance.infeasible
+        if refused is not None and refused.turn == turn:
+            planned[-1].append([tool_call(refused.tool, refused.arguments)])
     return planned
 
 
