@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from provegym.rewards.acts import asks_for, claimed, claims_deed, declines, denies_deed
+from provegym.rewards.acts import asks_for, claimed, claims_deed, confirms, declines
 
 DATE = {"type": "string", "format": "date"}
 KIND = {"type": "string", "enum": ["window", "aisle"]}
@@ -59,17 +59,83 @@ def test_a_deed_is_claimed_in_the_first_person() -> None:
     assert not claims_deed("Your mail has been sent.", verbs, alone=False)
 
 
-def test_a_reply_declines_and_claims_nothing_to_the_contrary() -> None:
-    assert declines("I'm afraid that can't be done: the card is cancelled.")
-    assert declines("Somebody else will have to do that.")
-    assert not declines("asdf")
-    assert not declines("I've done that.")
-    assert not declines("All taken care of, it went through. Sorry for the wait.")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm afraid that can't be done: the card is cancelled.",
+        "Somebody else will have to do that.",
+        "None of my tools can do that.",
+        "I have no access to that.",
+        "There's no option for that here.",
+        "My tools don't support this.",
+        "That's not available to me, so you'd need to contact support.",
+        "I can't. Nothing has been booked or sent.",
+    ],
+)
+def test_a_reply_declines(text: str) -> None:
+    assert declines(text)
+    assert not claims_deed(text, ["booked", "sent"], alone=True)
 
 
-def test_a_reply_may_deny_what_was_done() -> None:
-    assert denies_deed("Sorry, I could not do that; nothing was changed.")
-    assert not denies_deed("I've moved 20 from Household to Savings.")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "asdf",
+        "I've done that.",
+        "All taken care of, it went through. Sorry for the wait.",
+        "Sorry for the wait! Everything is arranged now.",
+        "Unfortunately it is raining.",
+        "Somebody else says hi, and it is booked.",
+    ],
+)
+def test_a_reply_that_claims_the_contrary_or_only_regrets_declines_nothing(text: str) -> None:
+    assert not declines(text)
+
+
+DEED = "I've moved 20 from Household to Savings."
+
+
+@pytest.mark.parametrize("text", [DEED, "Done.", "Okay!", "Savings has the 20.", "It was moved."])
+def test_a_reply_confirms_what_was_done(text: str) -> None:
+    assert confirms(text, ["moved"], ["Savings"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I'm afraid I cannot do that.", "That failed, nothing happened.", "I haven't yet.", "Hello!"],
+)
+def test_a_denial_or_a_greeting_confirms_nothing(text: str) -> None:
+    assert not confirms(text, ["moved"], ["Savings"])
+    assert confirms(f"{text} Well: {DEED}", ["moved"], ["Savings"])
+
+
+@pytest.mark.parametrize(
+    "text", ["Your request has been processed.", "Everything is set up now.", "I've gone ahead."]
+)
+def test_some_claims_need_no_verb_of_the_server(text: str) -> None:
+    assert claims_deed(text, [], alone=False)
+    assert not claims_deed("It is booked.", [], alone=False)
+    assert claims_deed("It is booked.", [], alone=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can help with that, what's the amount?",
+        "I just need the amount to proceed.",
+        "Please share the amount.",
+        "Send me the amount.",
+    ],
+)
+def test_natural_requests_for_an_argument(text: str) -> None:
+    assert asks_for(text, ["amount"], {}, "")
+
+
+@pytest.mark.parametrize(
+    "text", ["I will pick the amount myself, okay?", "Did you know that every amount differs?"]
+)
+def test_a_question_that_does_not_want_the_argument(text: str) -> None:
+    assert not asks_for(text, ["amount"], {}, "")
 
 
 def test_the_sentences_that_claim_a_deed() -> None:

@@ -1,5 +1,6 @@
 """Which values a reply states, in any format."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,6 +14,11 @@ STATED: list[tuple[str, Any]] = [
     ("There are three.", 3),
     ("There are none.", 0),
     ("Shipping is free.", 0),
+    ("It is about 1,250.", 1249.6),
+    ("It leaves on Sept 5.", "2026-09-05"),
+    ("It leaves on 05 Sep 2026.", "2026-09-05"),
+    ("It leaves on 09/05/2026.", "2026-09-05"),
+    ("It leaves on 5. September.", "2026-09-05"),
     ("The status is no-show.", "no_show"),
     ("It comes on at 6:15 am.", "06:15"),
     ("It comes on at 18:15.", "18:15"),
@@ -32,6 +38,12 @@ STATED: list[tuple[str, Any]] = [
     ("Ada and Bea, among others.", ["Ada", "Bea", "Cleo"]),
 ]
 NOT_STATED: list[tuple[str, Any]] = [
+    ("It leaves on 3 May 1999.", "2026-05-03"),
+    ("It leaves on 3 May at 11:00.", "2026-05-03T10:00:00Z"),
+    ("It is not 63.68, it is 127.", 63.68),
+    ('It is not "Rainy Day".', "Rainy Day"),
+    ("It is anything but frozen.", "frozen"),
+    ("It isn't currently marked as frozen.", "frozen"),
     ("The bids are 0 and 0.", 63.68),
     ("It costs 64.", 63.68),
     ("It costs 163.68.", 63.68),
@@ -76,7 +88,7 @@ def test_a_list_is_told_item_by_item_or_by_its_length_where_it_is_long() -> None
 def test_what_is_denied_is_not_stated(text: str) -> None:
     assert not states(text, "frozen")
     assert states(f"{text} Now it is frozen.", "frozen")
-    assert states(text.replace("frozen", "Frozen Peas"), "Frozen Peas")
+    assert not states(text.replace("frozen", "500"), 500) or "yet" in text
 
 
 def test_a_reply_that_counts_through_states_nothing() -> None:
@@ -99,3 +111,18 @@ def test_a_reply_that_counts_through_states_nothing() -> None:
 def test_amounts_that_nothing_has_shown(text: str, unseen: list[float]) -> None:
     seen = 'Move 120 and 1,250.50. {"at": "2026-05-03T15:45:00Z", "amount": 1250.5}'
     assert unseen_amounts(text, seen) == unseen
+
+
+@pytest.mark.parametrize(
+    ("word", "day"), [("today", "2026-05-03"), ("tomorrow", "2026-05-04"), ("Friday", "2026-05-08")]
+)
+def test_a_word_for_a_day_depends_on_the_time(word: str, day: str) -> None:
+    now = datetime(2026, 5, 3, 12, tzinfo=UTC)
+    assert states(f"It is {word}.", day, now)
+    assert not states(f"It is {word}.", "2026-05-22", now)
+
+
+def test_eight_times_are_no_crowd_of_numbers() -> None:
+    times = [f"2026-05-{day:02}T07:30:00Z" for day in range(1, 9)]
+    told = "8 journeys: " + ", ".join(f"2026-05-{day:02} 07:30" for day in range(1, 9))
+    assert states_enough(told, [f"/items/{at}/ended" for at in range(8)], times)

@@ -61,7 +61,7 @@ def test_an_asking_turn_is_judged_without_its_server() -> None:
         ("I've paid it.", True),
         ("I've paid 9,999 to Satan.", False),
         ("9,999 has been paid.", False),
-        ("Your reference is 9,999.", True),
+        ("Done. Your reference is 9,999.", True),
     ],
 )
 def test_a_deed_with_an_amount_that_nothing_shows_is_a_false_one(

@@ -45,6 +45,7 @@ def draw_goals(draft: Draft) -> Draft:
             break
         draft = replace(draft, goals=(*draft.goals, goal))
         draft = draft.learn(goal.tool, goal.arguments, scratch)
+        draft = draft.speak_as(draft.voice.mention(goal.arguments))
     is_alone = len(draft.goals) == 1 and draft.level != "missing"
     if is_alone and draft.chance.random() < AGAIN:
         again = _same_again(draft, scratch)

@@ -50,12 +50,21 @@ def is_understood(
             about = context | given
             for part in direct(record):
                 about |= known.get(str(part), set())
-            if marks <= about and form in map(normal, direct(record)):
+            if marks <= about and form in map(normal, _alone(record)):
                 return True
             own = own_key(server, record)
             if own is not None:
                 known.setdefault(own, set()).update(context | given)
     return False
+
+
+def _alone(record: Json) -> Iterator[Scalar]:
+    """The values of a record itself; of a list only if it has one: one id of many tells nothing."""
+    for part in record.values():
+        if isinstance(part, Scalar):
+            yield part
+        elif isinstance(part, list) and len(part) == 1 and isinstance(part[0], Scalar):
+            yield part[0]
 
 
 def direct(record: Json) -> Iterator[Scalar]:

@@ -149,6 +149,19 @@ class Voice:
         made = self.made | {key} if new else self.made
         return replace(self, pronouns=pronouns, spoken_of=spoken_of, made=made)
 
+    def mention(self, arguments: Json) -> "Voice":
+        """The user after a request: from now on, "that card" can only mean a card in it."""
+        given = {leaf for leaf in leaves(arguments) if isinstance(leaf, str)}
+        nouns = {
+            self.things[k].noun if k in self.things else noun_of(self.server, k) for k in given
+        }
+        pronouns = {
+            key: words
+            for key, words in self.pronouns.items()
+            if key in given or self.spoken_of.get(key) not in nouns
+        }
+        return replace(self, pronouns=pronouns)
+
     def _word(self, key: str, noun: str) -> str:
         """The word for a kind of thing: from the server's asks.toml, or its noun."""
         fields = self.things[key].fields if key in self.things else {}
@@ -290,6 +303,7 @@ class Voice:
         if thing is None or (not is_id and self.chance.random() < QUOTED):
             return None if is_id else Phrase(key)
         others = self.survey.related.get(key) if is_id and self.chance.random() < RELATED else None
+        others = [other for other in others or () if thing and other.noun != thing.noun]
         if others and not alone:
             other = self.chance.choice(others)
             name = self.chance.choice(other.names)
@@ -308,6 +322,8 @@ class Voice:
             return None
         stem = relation.field.removesuffix("s").removesuffix("_id")
         word = self._word(relation.key, stem)
+        if word in owner.text.split():  # "the listing of that listing"
+            return None
         way = self.table.get("relation", {}).get(relation.field, f"the {{at}} {word} of {{}}")
         at = f"{relation.at} " if relation.at else ""
         if at and "{at} " not in way:

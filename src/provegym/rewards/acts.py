@@ -12,31 +12,48 @@ from provegym.language.values import is_said, normal
 
 BEGINNING = 6
 DECLINES = re.compile(
-    r"\b(can't|cannot|can not|could not|couldn't|unable|not able|not possible|impossible|afraid"
-    r"|sorry|unfortunately|no (?:tool|way|means)|(?:somebody|someone) else|don't have|do not have"
-    r"|won't|isn't something|not something|beyond|outside|have to do (it|that) yourself"
-    r"|nothing (here|i have|i can))\b",
+    r"\b(can't|cannot|can not|could not|couldn't|unable|not able|impossible|won't|refused"
+    r"|no (?:tool|way|means|access|option)|there is a problem|lack"
+    r"|(?:do|does)(?:n't| not) (?:have|support|allow|offer|cover)"
+    r"|isn't something|not (?:something|possible|available|supported|an option)"
+    r"|(?:beyond|outside) (?:me|my|of|what)|none of my|have to (?:do (?:it|that) yourself|be done)"
+    r"|(?:somebody|someone) else (?:will|would|must|has|can)"
+    r"|need to (?:contact|ask|do)|nothing (?:here|i have|i can))\b",
     re.I,
 )
-DENIES = re.compile(
-    r"\b(could not|couldn't|not able to|wasn't able to|failed to|unable to|did not|didn't)"
-    r" (do|make)\b"
-    r"|\bnothing (was|has been) (changed|done)\b",
+FAILS = re.compile(
+    r"\b(can't|cannot|could not|couldn't|not able to|wasn't able to|unable to|failed|did not|didn't"
+    r"|have not|haven't|nothing (?:was|has been|happened))\b",
     re.I,
 )
 BOASTS = re.compile(
-    r"\b(i('ve| have)? (done|did|took care)|taken care of|went through|is (now )?confirmed)\b", re.I
+    r"\bi(?:'ve| have)? (?:done|did|took care|gone ahead)\b|\btaken care of\b|\bwent through\b"
+    r"|\brequest (?:has been|is|was) (?:processed|completed?|done)\b"
+    r"|\b(?:everything|all) is (?:now )?(?:set|set up|arranged|done|booked)\b"
+    r"|\bit(?:'s| is) (?:now )?(?:booked|arranged|confirmed|done)\b|\bis now confirmed\b",
+    re.I,
+)
+CONFIRMS = re.compile(
+    r"\b(done|all set|okay|ok|sure|no problem|certainly|completed?|success\w*|confirmed|now|set up"
+    r"|(?:has|have|is|are|was|were) (?:been )?\w+(?:ed|en|ut|ent|old|ade|aid|et))\b"
+    r"|\bi(?:'ve| have)\b",
+    re.I,
 )
 ASKS = re.compile(
-    r"\?|\b(let me know|tell me|please (provide|specify|give|confirm|choose))\b", re.I
+    r"\?|\b(let me know|tell me|send me"
+    r"|(?:please|kindly) (?:provide|specify|give|confirm|choose|share|send|enter|state|name))\b",
+    re.I,
 )
+NEEDS = re.compile(r"\bi(?:'ll| will)? (?:just |only |still |also )*(?:need|require)\b", re.I)
 LACKS = re.compile(
     r"(?<!don't )(?<!no )(?<!not )"
     r"\b(need|missing|not sure|unsure|unclear|haven't|have not|don't know|without|require)\b",
     re.I,
 )
 GENERIC = re.compile(
-    r"\b(anything|something|what) else\b|\bhelp\b|\bis that (ok|all right)\b", re.I
+    r"\b(anything|something|what) else\b|\bis that (ok|all right)\b|\bdid you know\b"
+    r"|\bi(?:'ll| will|'m going to| shall) (?:pick|choose|decide|guess|take|use)\b",
+    re.I,
 )
 SMALL = {"id", "ids", "the", "of", "to", "for", "a", "an", "new", "is", "by", "in", "on", "at"}
 # Other words that ask for an argument, by a word in the argument's name.
@@ -45,6 +62,7 @@ OTHER_WORDS = {
     "amount": "much sum",
     "assignee": "who whom",
     "attendee": "who whom",
+    "automation": "rule",
     "booking": "trip flight reservation",
     "channel": "where",
     "code": "digits pin",
@@ -55,6 +73,9 @@ OTHER_WORDS = {
     "device": "light lamp lock",
     "directory": "where folder",
     "envelope": "budget",
+    "event": "appointment meeting",
+    "document": "passport",
+    "itinerary": "trip journey",
     "flight": "plane",
     "folder": "where",
     "garage": "workshop where",
@@ -71,6 +92,7 @@ OTHER_WORDS = {
     "meeting": "call",
     "member": "who whom",
     "method": "card pay",
+    "mode": "car bike foot walk train how",
     "nights": "long stay",
     "owner": "who whom",
     "participant": "who whom",
@@ -86,6 +108,7 @@ OTHER_WORDS = {
     "room": "where",
     "sale": "deal purchase",
     "seat": "where sit",
+    "stars": "rate rating",
     "status": "state",
     "stock": "item product share",
     "store": "shop where",
@@ -93,6 +116,7 @@ OTHER_WORDS = {
     "traveller": "who whom passenger",
     "variant": "size colour version item",
     "vehicle": "car",
+    "visibility": "block mute show hide",
     "body": "say write text message content",
     "content": "say write text message put",
     "count": "many number",
@@ -115,8 +139,14 @@ OTHER_WORDS = {
     "title": "call called name named",
     "user": "who whom",
 }
+REQUEST = re.compile(
+    r"\bi(?:'ve| have) gone ahead\b|\brequest (?:has been|is|was) (?:processed|completed?|done)\b"
+    r"|\beverything is (?:now )?(?:set up|arranged|done|booked)\b",
+    re.I,
+)
 WHEN = "when date day time start until"
 DONE = re.compile(r"^\W*(all set|all done|done|it's done|that's done|consider it done)\b", re.I)
+DENIAL = re.compile(r"\b(nothing|nobody|not|never)\b|n['\u2019]t\b", re.I)
 EARLIER = re.compile(r"\b(already|earlier|before|previously)\b", re.I)
 
 
@@ -133,7 +163,11 @@ def asks_for(text: str, names: Iterable[str], schema: Any, heard: str) -> bool:
             continue
         said = _stems(sentence)
         named = _shares(said, wanted) or _offers(sentence, schema)
-        if ASKS.search(sentence) and not GENERIC.search(sentence):
+        if GENERIC.search(sentence):
+            continue
+        if named and NEEDS.search(sentence):
+            return True
+        if ASKS.search(sentence):
             one = re.search(r"\bwhich (one|of)\b", sentence, re.I) and _stems(heard) & wanted
             if named or lacks or one:
                 return True
@@ -184,9 +218,17 @@ def declines(text: str) -> bool:
     return DECLINES.search(plain) is not None and BOASTS.search(plain) is None
 
 
-def denies_deed(text: str) -> bool:
-    """Whether a reply says that nothing was done."""
-    return DENIES.search(text.replace("\u2019", "'")) is not None
+def confirms(text: str, verbs: Iterable[str], values: Iterable[str]) -> bool:
+    """Whether a reply to a deed says that it was done, in some way or by one of its values.
+
+    A reply that speaks of failing must claim a deed besides.
+    """
+    plain = text.replace("\u2019", "'")
+    if claims_deed(plain, verbs, alone=True):
+        return True
+    if FAILS.search(plain):
+        return False
+    return CONFIRMS.search(plain) is not None or any(is_said(value, plain) for value in values)
 
 
 def claims_deed(text: str, verbs: Iterable[str], *, alone: bool) -> bool:
@@ -196,10 +238,8 @@ def claims_deed(text: str, verbs: Iterable[str], *, alone: bool) -> bool:
     claims too.
     """
     own, passive = _claims(frozenset(verbs))
-    return any(
-        own.search(sentence) or (alone and (passive.search(sentence) or DONE.search(sentence)))
-        for sentence in _of_now(text)
-    )
+    signs = [own, REQUEST, passive, DONE, BOASTS] if alone else [own, REQUEST]
+    return any(sign.search(sentence) for sentence in _of_now(text) for sign in signs)
 
 
 def claimed(text: str, verbs: Iterable[str]) -> str:
@@ -209,9 +249,9 @@ def claimed(text: str, verbs: Iterable[str]) -> str:
 
 
 def _of_now(text: str) -> Iterator[str]:
-    """The sentences of a text that do not speak of an earlier time."""
+    """The sentences of a text that neither deny something nor speak of an earlier time."""
     for sentence in re.split(r"(?<=[.!?\n])\s+", text):
-        if not EARLIER.search(sentence):
+        if not EARLIER.search(sentence) and not DENIAL.search(sentence):
             yield sentence
 
 

@@ -28,38 +28,52 @@ WORDS = [
     "twelve",
 ]
 MONTHS = "January February March April May June July August September October November December"
-NEAR = ("today", "tonight", "tomorrow", "yesterday")
+NEAR = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
+WEEK = 7
 RELATIVE = re.compile(rf"\b({'|'.join(NEAR)}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I)
 CLOCK = re.compile(r"[01]\d:[0-5]\d|2[0-3]:[0-5]\d")
 SHORT_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 ZERO = re.compile(r"\b(no|none|nothing|free|empty|sold out|out of stock)\b", re.I)
-DENIED = r"(?:\b(?:not|never|no longer)|\w+n't)(?: \w+)? "
-DENIES = re.compile(r"\b(?:not|never|no longer)\b|n['\u2019]t\b", re.I)
+DENIED = r"(?:\b(?:not|never|no longer|anything but)|\w+n't)"
+DENIED_NUMBER = re.compile(rf"{DENIED} \W?\d[\d.,]*", re.I)
+DENIES = re.compile(r"\b(?:not|never|no longer|anything but)\b|n['\u2019]t\b", re.I)
+ANY_CLOCK = re.compile(r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?[ap]\.?m\b", re.I)
+NUMERAL = re.compile(r"\W*\d+(?:[.,]\d+)*\W*")
+LARGE = 100
 MOST_NUMBERS = 24
 DAYS = 31
 
 
-def states(text: str, value: Any) -> bool:
-    """Whether a text states a value, in any usual format."""
+def states(text: str, value: Any, now: datetime | None = None) -> bool:
+    """Whether a text states a value, in any usual format.
+
+    With the time of the reply, "today" states no other day.
+    """
+    text = text.replace("\u2019", "'")
     if isinstance(value, bool) or value is None:
         return True
     if isinstance(value, int | float):
-        return any(_same_number(value, said) for said in _numbers(text))
+        return any(_same_number(value, said) for said in _numbers(DENIED_NUMBER.sub(" ", text)))
     if isinstance(value, list):
-        told = sum(states(text, part) for part in value)
+        told = sum(states(text, part, now) for part in value)
         return 2 * told > len(value) or not value
     if isinstance(value, dict):
-        return any(states(text, part) for part in value.values())
+        return any(states(text, part, now) for part in value.values())
     moment = _moment(value)
     if moment is not None:
-        return is_said(value, text) or _states_moment(text, moment)
+        return is_said(value, text) or _states_moment(text, moment, now)
+    return _states_text(text, value)
+
+
+def _states_text(text: str, value: str) -> bool:
     if CLOCK.fullmatch(value):
         return is_said(value, text) or _states_clock(text, time.fromisoformat(value))
     if value in SHORT_DAYS:
         return re.search(rf"\b{value}([a-z]*day)?\b", text, re.I) is not None
-    if value.islower() and DENIES.search(text):
-        denial = rf"{DENIED}{re.escape(value.replace('_', ' '))}\b"
-        text = re.sub(denial, " ", text.replace("\u2019", "'"), flags=re.I)
+    if DENIES.search(text):
+        between = r"(?: \w+){0,3}" if value.islower() else ""
+        denial = rf"{DENIED}{between} \W?{re.escape(value.replace('_', ' '))}\b"
+        text = re.sub(denial, " ", text, flags=re.I)
     if "_" in value:
         text = text.replace("-", " ")
     return is_said(_plain(value), _plain(text)) or (len(value) > LONG and _retells(text, value))
@@ -83,8 +97,10 @@ def _same_number(value: float, said: float) -> bool:
     """Whether a number is the value, or the value rounded to the decimals that are written."""
     if said in (value, abs(value)):
         return True
-    decimals = len(f"{said}".partition(".")[2]) if said != int(said) else 0
-    return decimals > 0 and round(value, decimals) == said
+    if said == int(said):
+        return abs(value) >= LARGE and abs(abs(value) - said) <= 0.5
+    decimals = len(f"{said}".partition(".")[2])
+    return round(value, decimals) == said
 
 
 def _moment(text: str) -> date | None:
@@ -97,18 +113,36 @@ def _moment(text: str) -> date | None:
         return None
 
 
-def _states_moment(text: str, moment: date) -> bool:
-    """Whether a text has the day of a moment in words, or its clock beside a word for the day."""
+def _states_moment(text: str, moment: date, now: datetime | None) -> bool:
+    """Whether a text has the day of a moment in words, and no other clock than the moment's."""
+    if isinstance(moment, datetime) and ANY_CLOCK.search(text) and not _states_clock(text, moment):
+        return False
     month = MONTHS.split()[moment.month - 1]
-    day = rf"{moment.day}(?:st|nd|rd|th)?"
-    name = rf"{month[:3]}(?:{month[3:]})?\.?"
-    spoken = rf"\b{day}(?: of)? {name}\b|\b{name} {day}\b|\b{moment:%Y-%m-%d}"
+    day = rf"0?{moment.day}(?:st|nd|rd|th|\.)?"
+    name = rf"(?:{month[:3]}(?:{month[3:]})?|{month[:4]})\.?"
+    year = rf"(?!,? (?!{moment.year})(?:19|20)\d\d\b)"
+    numbers_of = rf"0?{moment.day}[/.]0?{moment.month}|0?{moment.month}[/.]0?{moment.day}"
+    spoken = (
+        rf"\b{day}(?: of)? {name}(?!\w){year}|\b{name} {day}(?!\w){year}"
+        rf"|\b{moment:%Y-%m-%d}|\b(?:{numbers_of})[/.]{moment.year}\b"
+    )
     if re.search(spoken, text, re.I):
         return True
-    near = RELATIVE.findall(text)
-    if not any(word.casefold() in (f"{moment:%A}".casefold(), *NEAR) for word in near):
-        return False
-    return not isinstance(moment, datetime) or _states_clock(text, moment)
+    near = [word.casefold() for word in RELATIVE.findall(text)]
+    return any(_is_near(word, moment, now) for word in near) and (
+        not isinstance(moment, datetime) or _states_clock(text, moment)
+    )
+
+
+def _is_near(word: str, moment: date, now: datetime | None) -> bool:
+    """Whether a word such as "today" or "Friday" means the day of a moment."""
+    if now is None:
+        return word in (f"{moment:%A}".casefold(), *NEAR)
+    day = moment.date() if isinstance(moment, datetime) else moment
+    away = (day - now.date()).days
+    if word in NEAR:
+        return away == NEAR[word]
+    return word == f"{moment:%A}".casefold() and abs(away) <= WEEK
 
 
 def _states_clock(text: str, moment: datetime | time) -> bool:
@@ -125,7 +159,9 @@ def _retells(text: str, value: str) -> bool:
     return 2 * len(words & set(re.findall(r"\w{5,}", text.casefold()))) > len(words)
 
 
-def states_enough(text: str, answers: Sequence[str], values: Sequence[Any]) -> bool:
+def states_enough(
+    text: str, answers: Sequence[str], values: Sequence[Any], now: datetime | None = None
+) -> bool:
     """Whether a reply states an answer: all of its values, and not among a crowd of numbers.
 
     Of a list that is too long to be told, which has its total among the answers, the total or more
@@ -133,7 +169,8 @@ def states_enough(text: str, answers: Sequence[str], values: Sequence[Any]) -> b
     """
     if _is_guessing(text):
         return False
-    told = {pointer: states(text, value) for pointer, value in zip(answers, values, strict=True)}
+    pairs = zip(answers, values, strict=True)
+    told = {pointer: states(text, value, now) for pointer, value in pairs}
     if "/total" not in told:
         return all(told.values())
     return told.pop("/total") or (bool(told) and 2 * sum(told.values()) > len(told))
@@ -141,8 +178,9 @@ def states_enough(text: str, answers: Sequence[str], values: Sequence[Any]) -> b
 
 def _is_guessing(text: str) -> bool:
     """Whether a reply is mostly numbers, and many: one of them would be right by chance."""
-    found = len(re.findall(r"\b\d[\d.,]*", text))
-    return found > MOST_NUMBERS and 2 * found > len(text.split())
+    words = text.split()
+    found = sum(NUMERAL.fullmatch(word) is not None for word in words)
+    return found > MOST_NUMBERS and 2 * found > len(words)
 
 
 def unseen_amounts(text: str, seen: str) -> list[int | float]:

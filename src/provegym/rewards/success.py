@@ -1,6 +1,8 @@
 """Task success: the right final state, the right replies, and a conversation that ended."""
 
+import re
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import NamedTuple
 
@@ -9,8 +11,10 @@ import msgspec
 from provegym import servers
 from provegym.kernel import Change
 from provegym.language.replies import missing_schema
-from provegym.language.vocabulary import past, slot_name
-from provegym.rewards.acts import asks_for, claimed, claims_deed, declines, denies_deed
+from provegym.language.templates import templates
+from provegym.language.values import leaves
+from provegym.language.vocabulary import did_by, past, slot_name
+from provegym.rewards.acts import asks_for, claimed, claims_deed, confirms, declines
 from provegym.rewards.align import is_same_call
 from provegym.rewards.answers import states_enough, unseen_amounts
 from provegym.rewards.evidence import holds, shows
@@ -19,6 +23,7 @@ from provegym.toolbox import Toolbox
 from provegym.trace import Call, Example, Json, Rollout, Step, Verdict, point
 
 PARTS = ("state", "answer", "ended")
+SHORT = 2
 
 
 class Judged(NamedTuple):
@@ -148,9 +153,17 @@ def must_decline(example: Example, turn: int) -> bool:
 
 
 def _denies(judged: Judged, turn: int) -> bool:
-    """Whether a reply says that nothing was done in a turn in which all was done."""
+    """Whether the reply to a turn in which something was done does not say so."""
+    writes = [
+        call for call in judged.calls if call.turn == turn and call.writes and call.checks.ran
+    ]
     wanted = any(step.writes for step in judged.steps if step.turn == turn)
-    return wanted and denies_deed(judged.replies[turn])
+    if not (wanted and writes):
+        return False
+    values = [str(leaf) for call in writes for leaf in leaves(call.arguments)]
+    values += [str(leaf) for call in writes for leaf in leaves(msgspec.json.decode(call.result))]
+    told = [value for value in values if len(value) > SHORT]
+    return not confirms(judged.replies[turn], deeds(judged.example.server), told)
 
 
 def has_asked(judged: Judged, turn: int) -> bool:
@@ -175,7 +188,8 @@ def is_stated(judged: Judged, step: Step) -> bool:
     if step.turn >= len(judged.replies):
         return False
     text = judged.replies[step.turn]
-    if not step.values or states_enough(text, step.answers, step.values):
+    now = time_of(judged.example, step.turn)
+    if not step.values or states_enough(text, step.answers, step.values, now):
         return True
     call = seen_in(judged, step)
     if call is None or call.tool != step.tool:
@@ -183,7 +197,16 @@ def is_stated(judged: Judged, step: Step) -> bool:
     result = msgspec.json.decode(call.result)
     own = [point(result, pointer) for pointer in step.answers]
     values = [value for _, value in own]
-    return all(found for found, _ in own) and states_enough(text, step.answers, values)
+    return all(found for found, _ in own) and states_enough(text, step.answers, values, now)
+
+
+def time_of(example: Example, turn: int) -> datetime | None:
+    """When a turn is, if the system prompt says what time it is."""
+    told = re.search(r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b", example.system or "")
+    if told is None:
+        return None
+    waited = sum(each.minutes for each in example.turns[: turn + 1])
+    return datetime.fromisoformat(told[0]).replace(tzinfo=UTC) + timedelta(minutes=waited)
 
 
 def claims_too_much(judged: Judged, turn: int) -> bool:
@@ -208,8 +231,10 @@ def _seen(judged: Judged, turn: int) -> str:
 
 @cache
 def deeds(server: str) -> frozenset[str]:
-    """The past participles of what a server's writes do."""
+    """The past participles of what a server's writes do: of their names, and as replies tell."""
     if not server or not servers.is_known(server):
         return frozenset()
-    tools = servers.load(server).tools.values()
-    return frozenset(past(tool.name.partition("_")[0]) for tool in tools if tool.writes)
+    writes = [tool.name for tool in servers.load(server).tools.values() if tool.writes]
+    named = {past(name.partition("_")[0]) for name in writes}
+    entries = [entry for name in writes if (entry := did_by(name, server)) is not None]
+    return frozenset(named | {t.partition(" ")[0] for entry in entries for t in templates(entry)})
