@@ -10,14 +10,14 @@ import jsonschema_rs
 import pytest
 
 from conversation.talks import Drawn, every_goal, goals, planner
-from provegym.kernel import Session, Tool
+from provegym.kernel import Seed, Session, Tool
 from provegym.language import dates
 from provegym.language.phrasing import CHOICE, Voice, fit, listed, vary
 from provegym.language.questions import read_way
 from provegym.language.things import noun_of, survey
 from provegym.language.values import is_said, leaves, normal
 from provegym.rewards.equality import equal
-from provegym.servers import asks, load, names
+from provegym.servers import asks, load, names, people
 
 LEVELS = ("complete", "missing", "minimal")
 INTERNAL = re.compile(r"\b[a-z]+_\d+\b")
@@ -246,6 +246,33 @@ def test_that_account_is_dropped_once_there_are_two() -> None:
     assert user.pronouns[three] == ("the new account",)
     user = user.call_it(one, "account", new=False)
     assert user.pronouns.keys() == {payee}
+
+
+def test_that_account_is_dropped_once_another_is_named_in_the_same_turn() -> None:
+    user = voice("banking")
+    one, two = user.survey.named["account"][:2]
+    payee = user.survey.named["payee"][0]
+    user = user.call_it(one, "account", new=False).call_it(payee, "payee", new=False)
+    assert user.mention({"account_id": one}).pronouns.keys() == {one, payee}
+    assert user.mention({"account_id": two, "amount": 5}).pronouns.keys() == {payee}
+    assert user.mention({"from": one, "to": two}).pronouns.keys() == {one, payee}
+
+
+def test_nothing_is_left_out_beside_a_thing_of_its_kind() -> None:
+    drawn = next(d for d in goals("banking", 0) if d.goal.tool == "close_account")
+    (key,) = drawn.goal.arguments.values()
+    user = voice("banking", 0)
+    other = next(each for each in user.survey.named["account"] if each != key)
+    assert user.ask_short(drawn.tool, drawn.goal.arguments) is not None
+    user = user.call_it(other, "account", new=False)
+    assert user.ask_short(drawn.tool, drawn.goal.arguments) is None
+
+
+def test_nobody_calls_themselves_by_name() -> None:
+    for world in range(5):
+        me = people.acting_user(Seed(world)).name
+        seen = survey(Session([load("calendar")], world))
+        assert not any(me in name for thing in seen.things.values() for name in thing.names)
 
 
 def test_a_pronoun_stands_in_the_place_of_the_name() -> None:
