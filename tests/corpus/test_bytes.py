@@ -15,8 +15,8 @@ from provegym.rollout import play_script
 from provegym.trace import Example, line, read
 
 SERVERS = ("banking", "crm", "filesystem", "maps", "payments", "vehicle")
-CORPUS = "c1a2327d7e991350d9598a3d7f1751bcc50ae1807336fd148f59ef9c2f7a4446"
-ROLLOUTS = "19eab0f4b36fec87071ff45ad7a14b4aa3e5d6485088ce0a7c1eefdad8f2ef6c"
+CORPUS = "e7b6b2eabc56694f389f92bbfc46bb52140de2920f919c8bcab114553e8a8fc5"
+ROLLOUTS = "5949c40a171238d978e9b6afbd77586a80f7b9f3561478ef81b74aa0924e9b26"
 
 
 def test_a_corpus_and_the_rollouts_on_it_are_the_same_to_the_last_byte(tmp_path: Path) -> None:
