@@ -66,6 +66,8 @@ def test_a_deed_is_claimed_in_the_first_person() -> None:
         "Somebody else will have to do that.",
         "None of my tools can do that.",
         "I have no access to that.",
+        "You'd need somebody else to clean the gutters, I'm afraid.",
+        "I'm afraid it isn't in my power to test your hearing.",
         "There's no option for that here.",
         "My tools don't support this.",
         "That's not available to me, so you'd need to contact support.",

@@ -215,7 +215,7 @@ def test_hostile_text_is_only_data(tmp_path: Path, text: str) -> None:
 
 
 def test_an_older_rollout_is_judged_where_it_can_be(tmp_path: Path) -> None:
-    old = replace(played("spammer"), verdict=None)
+    old = replace(played("oracle"), verdict=None)
     assert shown(tmp_path, old)["verdict"] == {"state": True, "answer": True, "ended": True}
     silent = replace(old, messages=({"content": "who said this"},))
     assert shown(tmp_path, silent)["verdict"] is None

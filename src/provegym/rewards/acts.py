@@ -17,7 +17,8 @@ DECLINES = re.compile(
     r"|(?:do|does)(?:n't| not) (?:have|support|allow|offer|cover)"
     r"|isn't something|not (?:something|possible|available|supported|an option)"
     r"|(?:beyond|outside) (?:me|my|of|what)|none of my|have to (?:do (?:it|that) yourself|be done)"
-    r"|(?:somebody|someone) else (?:will|would|must|has|can)"
+    r"|(?:somebody|someone) else (?:will|would|must|has|can)|need (?:somebody|someone) else"
+    r"|(?:not|isn't) in my power"
     r"|need to (?:contact|ask|do)|nothing (?:here|i have|i can))\b",
     re.I,
 )
