@@ -15,10 +15,9 @@ DECLINES = re.compile(
     r"\b(can't|cannot|can not|could not|couldn't|unable|not able|impossible|won't|refused"
     r"|no (?:tool|way|means|access|option)|there is a problem|lack"
     r"|(?:do|does)(?:n't| not) (?:have|support|allow|offer|cover)"
-    r"|isn't something|not (?:something|possible|available|supported|an option)"
+    r"|(?:not|isn't) (?:something|possible|available|supported|an option|in my power)"
     r"|(?:beyond|outside) (?:me|my|of|what)|none of my|have to (?:do (?:it|that) yourself|be done)"
     r"|(?:somebody|someone) else (?:will|would|must|has|can)|need (?:somebody|someone) else"
-    r"|(?:not|isn't) in my power"
     r"|need to (?:contact|ask|do)|nothing (?:here|i have|i can))\b",
     re.I,
 )
