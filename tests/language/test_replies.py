@@ -21,6 +21,7 @@ from provegym.language.spoken import FEW, Speech, names_in
 from provegym.language.templates import PART, SLOT, chooses_by, slots, templates
 from provegym.language.vocabulary import did_by, phrases, told_of
 from provegym.players import gold
+from provegym.rewards.acts import claims_deed, confirms, declines
 from provegym.rewards.answers import states_enough
 from provegym.servers import load, load_all, names
 from provegym.trace import Example, Json, Step, read
@@ -278,3 +279,17 @@ def test_there_are_enough_ways_to_say_it() -> None:
     lists.pop("prepositions")
     for name, ways in (lists | phrases()["ask"]).items():
         assert len(set(ways)) >= 8, name
+
+
+@pytest.mark.parametrize("purpose", ["missing", "elsewhere", "refused"])
+def test_every_refusal_is_read_as_one(purpose: str) -> None:
+    for frame in phrases()[purpose]:
+        assert declines(frame.format(helps="your accounts", why="it is closed")), frame
+
+
+@pytest.mark.parametrize("purpose", ["done", "also"])
+def test_every_confirmation_is_read_as_one(purpose: str) -> None:
+    for frame in phrases()[purpose]:
+        text = frame.format(did="moved 120 to Savings")
+        assert confirms(text, ["moved"], []), frame
+        assert claims_deed(text, ["moved"], alone=False), frame
