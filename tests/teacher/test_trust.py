@@ -211,7 +211,7 @@ HONEST_TEXTS: dict[str, Texts] = {"honest rewrites, with and without courtesies"
 }
 ALL_TEXTS = HONEST_TEXTS | HOSTILE_TEXTS
 # The offline checks alone keep more of these than 5 %.
-WEAK = {"half of two requests, measured": 0.15, "a further request, built": 0.06}
+WEAK = {"half of two requests, measured": 0.15}
 
 
 class Figures(NamedTuple):

@@ -123,9 +123,9 @@ def mean_reward(model: Any, codec: Codec) -> float:
 @pytest.mark.long
 def test_the_loop_learns(codec: Codec, tokenizer: Any, tmp_path: Path) -> None:
     model = build_model(tokenizer)
-    warm_up(model, half_right(codec), 260, 5e-3)
+    warm_up(model, half_right(codec), 320, 5e-3)
     before = mean_reward(model, codec)
-    assert 0.2 * 1.3 <= before <= 0.8 * 1.3
+    assert 0.3 * 1.3 <= before <= 0.7 * 1.3
     settings = recipe(steps=20, lr=2e-4, beta=0.0, save_every=100)
     trl.train(settings, Run(tmp_path, settings), EXAMPLES, model, tokenizer)
     after = mean_reward(model, codec)

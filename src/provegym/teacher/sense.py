@@ -28,6 +28,7 @@ FEW = 2
 CUES = {
     "negations": "it negates something, where the plan does not",
     "reversals": "it turns the request round, or only talks about it",
+    "additions": "it asks for more than the plan, or for it more often",
     "meta": "it gives instructions to the assistant's model",
 }
 
