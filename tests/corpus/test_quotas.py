@@ -47,11 +47,11 @@ def filled(part: CorpusPart, seed: int) -> tuple[Quotas, list[tuple[str, Shape]]
     """The shapes that are kept if every candidate turns out well."""
     quotas, kept = Quotas(part), []
     spots = dict.fromkeys(part.servers, 0)
-    while any(quotas.open(name) for name in part.servers):
+    while any(quotas.owed(name) for name in part.servers):
         before = len(kept)
         for name in part.servers:
             for number in range(spots[name], spots[name] + 400):
-                if not quotas.open(name):
+                if not quotas.owed(name):
                     break
                 wanted = shape(Place(name, 0, seed, number, part.servers))
                 if quotas.wants(name, wanted):

@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from provegym.rewards.acts import asks_for, claimed, claims_deed, confirms, declines
+from provegym.rewards.acts import (
+    claimed,
+    claimed_deeds,
+    claims_deed,
+    confirms,
+    declines,
+    unseen_names,
+)
+from provegym.rewards.asking import asks_for
 
 DATE = {"type": "string", "format": "date"}
 KIND = {"type": "string", "enum": ["window", "aisle"]}
@@ -22,6 +30,10 @@ ASKED: list[tuple[str, str, Any, str]] = [
     ("Where should it be delivered?", "delivery_address_id", {}, ""),
     ("Which workshop?", "garage_id", {}, ""),
     ("What type of issue is it?", "kind", {}, ""),
+    ("Should it go from checking or from savings?", "source_id", {}, "which account"),
+    ("Which account should I take it from?", "source_account_id", {}, ""),
+    ("Which account would you like to use?", "source_account_id", {}, ""),
+    ("When does it end?", "ends_at", DATE, ""),
 ]
 NOT_ASKED: list[tuple[str, str, Any, str]] = [
     ("I did that. Anything else?", "account_id", {}, ""),
@@ -32,6 +44,11 @@ NOT_ASKED: list[tuple[str, str, Any, str]] = [
     ("Is there anything else I can help with?", "title", {}, ""),
     ("Shall I send it?", "first_date", DATE, ""),
     ("I don't need the title. Sounds good?", "title", {}, ""),
+    ("Shall I send you an email?", "email", {}, ""),
+    ("Would you like me to describe it?", "description", {}, ""),
+    ("When does it end?", "starts_at", DATE, ""),
+    ("Which account should it go to?", "source_account_id", {}, ""),
+    ("Which account should it come from?", "target_account_id", {}, ""),
 ]
 
 
@@ -144,3 +161,20 @@ def test_the_sentences_that_claim_a_deed() -> None:
     text = "Sure. I've moved 120 to Savings. It now holds 500. I had moved 7 earlier."
     assert claimed(text, ["moved"]) == "I've moved 120 to Savings."
     assert claimed("It has been moved.", ["moved"]) == "It has been moved."
+
+
+def test_each_clause_may_claim_a_deed() -> None:
+    verbs = ["frozen", "ordered", "moved"]
+    text = "Done! I've frozen the card and ordered a new one. The money has been moved."
+    assert list(claimed_deeds(text, verbs)) == [
+        ("frozen", "the card"),
+        ("ordered", "a new one."),
+        ("moved", "The money has been moved."),
+    ]
+    assert not list(claimed_deeds("I've not frozen it. It was ordered in May.", verbs))
+
+
+def test_a_name_that_nothing_has_shown() -> None:
+    seen = "send 20 to Ada Stone on 2026-05-04"
+    assert unseen_names("I've sent 20 to Bob Stone on Monday, 4 May.", seen) == ["Bob"]
+    assert not unseen_names("Great. Your 20 went to Ada. Enjoy!", seen)

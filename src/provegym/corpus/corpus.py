@@ -7,12 +7,12 @@ to keep. So one seed always gives the same bytes, whatever the number of workers
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,9 +29,11 @@ from provegym.graph.dependency import cached
 from provegym.trace import BadFile, Example, line, read
 from provegym.verify.complete import complete_and_replay
 from provegym.verify.contract import problems
-from provegym.workers import Workers, local
+from provegym.workers import Workers, cut, local
 
-PER_ROUND, PIECE = 8, 2
+# Candidates of one server in a round: on average, and at least and at most.
+PER_ROUND, LEAST, MOST = 8, 2, 16
+PIECE = 2
 # With so many jobs for each worker, a job is one batch: its world is drawn by one worker only.
 JOBS_PER_WORKER = 4
 SHAPES = 4_000
@@ -90,6 +92,7 @@ class DrawJob(NamedTuple):
     seed: int
     round: int
     first: int
+    candidates: int
     quotas: Quotas
 
 
@@ -105,12 +108,6 @@ Aim = tuple[Place, Shape]
 Drawn = tuple[list[Made], int]
 
 
-def draw(job: DrawJob) -> Drawn:
-    """Draw and verify candidates; return them and the number of the next candidate."""
-    aims, number = aim(job)
-    return [attempt(each) for each in aims], number
-
-
 def aim(job: DrawJob) -> tuple[list[Aim], int]:
     """Find the next places whose shapes are wanted, and the number of the next candidate."""
     held_out = job.part.name == "heldout"
@@ -119,7 +116,7 @@ def aim(job: DrawJob) -> tuple[list[Aim], int]:
     others = job.part.others or servers.names()
     aims: list[Aim] = []
     number = job.first
-    while len(aims) < PER_ROUND and number < job.first + SHAPES:
+    while len(aims) < job.candidates and number < job.first + SHAPES:
         place = Place(job.server, world, job.seed, number, others, held_out)
         wanted = shape(place)
         number += 1
@@ -132,6 +129,11 @@ def attempt(aim: Aim) -> Made:
     """Make one candidate and check it."""
     place, wanted = aim
     return judge(wanted, candidate(place, wanted))
+
+
+def attempt_all(aims: Sequence[Aim]) -> list[Made]:
+    """Make some candidates and check them."""
+    return [attempt(aim) for aim in aims]
 
 
 def judge(wanted: Shape, example: Example | None) -> Made:
@@ -246,21 +248,7 @@ class Corpus:
 
     def _run(self, workers: Workers) -> None:
         """Run one round: draw some candidates from every server whose quota is not full."""
-        wanted = deepcopy(self.quotas)  # an example kept in this round must not change its draws
-        wide = max(1, self.part.size // WIDE)
-        jobs = [
-            DrawJob(
-                self.part,
-                name,
-                self.order.seed,
-                self.round * wide + at,
-                self.next[name] + at * SHAPES,
-                wanted,
-            )
-            for name in self.part.servers
-            if self.quotas.open(name)
-            for at in range(wide)
-        ]
+        jobs = self._jobs()
         before, funnel = self.kept, self.funnel[self.part.name]
         with appending(self._shard()) as append:
             drawn = self._draw(jobs, workers)
@@ -274,18 +262,41 @@ class Corpus:
         self.idle = 0 if self.kept > before else self.idle + 1
         self._save()
 
+    def _jobs(self) -> list[DrawJob]:
+        """The jobs of a round. A server gets candidates in proportion to what it still lacks.
+
+        So all servers are complete at about the same time, and rounds stay large to the end.
+        """
+        wanted = deepcopy(self.quotas)  # an example kept in this round must not change its draws
+        wide = max(1, self.part.size // WIDE)
+        owed = {name: n for name in self.part.servers if (n := wanted.owed(name))}
+        usual = PER_ROUND * len(owed) / max(1, sum(owed.values()))
+        return [
+            DrawJob(
+                self.part,
+                name,
+                self.order.seed,
+                self.round * wide + at,
+                self.next[name] + at * SHAPES,
+                min(MOST, LEAST + 2 * owed[name], max(LEAST, round(usual * owed[name]))),
+                wanted,
+            )
+            for name in owed
+            for at in range(wide)
+        ]
+
     def _draw(self, jobs: list[DrawJob], workers: Workers) -> Iterator[Drawn]:
         """Run the jobs. Few jobs are cut into small batches, to keep all workers busy.
 
         A small batch costs CPU time: each worker that gets one draws and surveys the world again.
         """
         aimed = list(workers.map(partial(map, aim), jobs, batch=1))
-        aims = [each for some, _ in aimed for each in some]
         many = min(len(self.part.servers) + 1, JOBS_PER_WORKER * workers.count)
-        pieces = PIECE if len(jobs) < many else PER_ROUND
-        made = workers.map(partial(map, attempt), aims, batch=pieces)
-        for some, number in aimed:
-            yield list(islice(made, len(some))), number
+        size = PIECE if len(jobs) < many else MOST
+        batches = [batch for aims, _ in aimed for batch in cut(aims, size)]
+        made = chain.from_iterable(workers.map(partial(map, attempt_all), batches, batch=1))
+        for aims, number in aimed:
+            yield list(islice(made, len(aims))), number
 
     def _take(self, server: str, made: Made, append: Append) -> str:
         example = made.example

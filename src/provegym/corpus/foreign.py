@@ -69,7 +69,7 @@ def draw(job: DrawJob) -> Drawn:
     """Draw and verify a few candidates; return them and the number of the next candidate."""
     made: list[Made] = []
     number = job.first
-    while len(made) < PER_ROUND and job.quotas.open(job.server):
+    while len(made) < PER_ROUND and job.quotas.owed(job.server):
         place = Place(job.server, WORLD, job.seed, number, ())
         wanted = shape(place)
         number += 1

@@ -60,19 +60,19 @@ class Quotas:
     def wants(self, server: str, shape: Shape) -> bool:
         """Whether another example of this shape is wanted."""
         _, *others = labels(server, shape)
-        return self._owed(server, shape.kind) and all(self.left[label] > 0 for label in others)
+        return self._of_kind(server, shape.kind) > 0 and all(self.left[each] > 0 for each in others)
 
     def take(self, server: str, shape: Shape) -> None:
         """Count an example that is kept."""
         self.left.subtract(labels(server, shape))
 
-    def open(self, server: str) -> bool:
-        """Whether more examples of a server are wanted."""
-        return any(self._owed(server, kind) for kind in SHARES)
+    def owed(self, server: str) -> int:
+        """How many more examples a server may give."""
+        return sum(max(0, self._of_kind(server, kind)) for kind in SHARES)
 
-    def _owed(self, server: str, kind: str) -> bool:
+    def _of_kind(self, server: str, kind: str) -> int:
         whose = self.of_server if self.free else (server,)
-        return sum(self.left[name, kind] for name in whose) > 0
+        return sum(self.left[name, kind] for name in whose)
 
 
 def spread(part: CorpusPart) -> list[str]:

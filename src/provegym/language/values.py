@@ -95,6 +95,13 @@ def is_said(value: Scalar, text: str) -> bool:
     return any(normal(number) == wanted for number in numbers(text))
 
 
+def stem(word: str) -> str:
+    """A word without the ending of a plural."""
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+
+
 def _has_phrase(wanted: str, text: str) -> bool:
     """Whether a text has a phrase that is not part of a longer word, number or name."""
     at = text.find(wanted)

@@ -1,4 +1,4 @@
-"""Speech acts of a reply: whether it asks for an argument, declines, or claims a deed.
+"""Speech acts of a reply: whether it declines, confirms or claims a deed.
 
 The checks read text without a model.
 """
@@ -6,11 +6,10 @@ The checks read text without a model.
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
 
-from provegym.language.values import is_said, normal
+from provegym.language.values import is_said
+from provegym.rewards.answers import MONTHS, RELATIVE
 
-BEGINNING = 6
 DECLINES = re.compile(
     r"\b(can't|cannot|can not|could not|couldn't|unable|not able|impossible|won't|refused"
     r"|no (?:tool|way|means|access|option)|there is a problem|lack"
@@ -39,177 +38,22 @@ CONFIRMS = re.compile(
     r"|\bi(?:'ve| have)\b",
     re.I,
 )
-ASKS = re.compile(
-    r"\?|\b(let me know|tell me|send me"
-    r"|(?:please|kindly) (?:provide|specify|give|confirm|choose|share|send|enter|state|name))\b",
-    re.I,
-)
-NEEDS = re.compile(r"\bi(?:'ll| will)? (?:just |only |still |also )*(?:need|require)\b", re.I)
-LACKS = re.compile(
-    r"(?<!don't )(?<!no )(?<!not )"
-    r"\b(need|missing|not sure|unsure|unclear|haven't|have not|don't know|without|require)\b",
-    re.I,
-)
-GENERIC = re.compile(
-    r"\b(anything|something|what) else\b|\bis that (ok|all right)\b|\bdid you know\b"
-    r"|\bi(?:'ll| will|'m going to| shall) (?:pick|choose|decide|guess|take|use)\b",
-    re.I,
-)
-SMALL = {"id", "ids", "the", "of", "to", "for", "a", "an", "new", "is", "by", "in", "on", "at"}
-# Other words that ask for an argument, by a word in the argument's name.
-OTHER_WORDS = {
-    "address": "where address street",
-    "amount": "much sum",
-    "assignee": "who whom",
-    "attendee": "who whom",
-    "automation": "rule",
-    "booking": "trip flight reservation",
-    "channel": "where",
-    "code": "digits pin",
-    "colleague": "who whom",
-    "contact": "who whom",
-    "customer": "who whom bill client",
-    "destination": "where place",
-    "device": "light lamp lock",
-    "directory": "where folder",
-    "envelope": "budget",
-    "event": "appointment meeting",
-    "document": "passport",
-    "itinerary": "trip journey",
-    "flight": "plane",
-    "folder": "where",
-    "garage": "workshop where",
-    "host": "who whom",
-    "hotel": "where",
-    "invoice": "bill",
-    "issue": "ticket bug task",
-    "item": "dish thing product",
-    "kind": "type sort",
-    "lead": "who whom",
-    "level": "bright high warm",
-    "listing": "item",
-    "location": "where",
-    "meeting": "call",
-    "member": "who whom",
-    "method": "card pay",
-    "mode": "car bike foot walk train how",
-    "nights": "long stay",
-    "owner": "who whom",
-    "participant": "who whom",
-    "path": "file folder where",
-    "payee": "who whom",
-    "place": "where",
-    "product": "item",
-    "profile": "who whom account",
-    "reference": "booking code",
-    "release": "version",
-    "rep": "who whom",
-    "restaurant": "where",
-    "room": "where",
-    "sale": "deal purchase",
-    "seat": "where sit",
-    "stars": "rate rating",
-    "status": "state",
-    "stock": "item product share",
-    "store": "shop where",
-    "symbol": "stock share company",
-    "traveller": "who whom passenger",
-    "variant": "size colour version item",
-    "vehicle": "car",
-    "visibility": "block mute show hide",
-    "body": "say write text message content",
-    "content": "say write text message put",
-    "count": "many number",
-    "description": "describe say",
-    "email": "who whom address",
-    "limit": "much many maximum",
-    "message": "say write text",
-    "minutes": "long",
-    "name": "call called named title",
-    "note": "say write",
-    "people": "who whom many",
-    "person": "who whom",
-    "price": "much cost",
-    "quantity": "many much",
-    "query": "look search find",
-    "reason": "why",
-    "recipient": "who whom",
-    "subject": "title about",
-    "text": "say write message",
-    "title": "call called name named",
-    "user": "who whom",
-}
 REQUEST = re.compile(
     r"\bi(?:'ve| have) gone ahead\b|\brequest (?:has been|is|was) (?:processed|completed?|done)\b"
     r"|\beverything is (?:now )?(?:set up|arranged|done|booked)\b",
     re.I,
 )
-WHEN = "when date day time start until"
 DONE = re.compile(r"^\W*(all set|all done|done|it's done|that's done|consider it done)\b", re.I)
 DENIAL = re.compile(r"\b(nothing|nobody|not|never)\b|n['\u2019]t\b", re.I)
 EARLIER = re.compile(r"\b(already|earlier|before|previously)\b", re.I)
-
-
-def asks_for(text: str, names: Iterable[str], schema: Any, heard: str) -> bool:
-    """Whether a reply asks for an argument, known by these names and its JSON schema.
-
-    The question names it, or follows a sentence that says it is missing. `heard` is what the user
-    said: "which one" asks for a thing that the user has named.
-    """
-    wanted = _words(names, schema)
-    lacks = False
-    for sentence in re.split(r"(?<=[.!?])\s+|\n+", text):
-        if not (ASKS.search(sentence) or LACKS.search(sentence)):
-            continue
-        said = _stems(sentence)
-        named = _shares(said, wanted) or _offers(sentence, schema)
-        if GENERIC.search(sentence):
-            continue
-        if named and NEEDS.search(sentence):
-            return True
-        if ASKS.search(sentence):
-            one = re.search(r"\bwhich (one|of)\b", sentence, re.I) and _stems(heard) & wanted
-            if named or lacks or one:
-                return True
-        lacks = lacks or bool(named)
-    return False
-
-
-def _shares(said: set[str], wanted: set[str]) -> bool:
-    """Whether two sets of words share one, or two words that begin alike: travelling, traveller."""
-    if said & wanted:
-        return True
-    begins = {word[:BEGINNING] for word in wanted if len(word) >= BEGINNING}
-    return any(word[:BEGINNING] in begins for word in said if len(word) >= BEGINNING)
-
-
-def _stems(text: str) -> set[str]:
-    return {_stem(word) for word in re.findall(r"[a-z]+", text.casefold())}
-
-
-def _words(names: Iterable[str], schema: Any) -> set[str]:
-    """The stems of the words that ask for an argument."""
-    found = {word for name in names for word in re.findall(r"[a-z]+", name.casefold())}
-    more = {other for word in found for other in OTHER_WORDS.get(word, "").split()}
-    kinds = [schema, *schema.get("anyOf", ())]
-    if any(kind.get("format") in ("date", "date-time") for kind in kinds):
-        more |= set(WHEN.split())
-    if any(kind.get("type") in ("number", "integer") for kind in kinds):
-        more |= {"much", "many"}
-    return {_stem(word) for word in (found | more) - SMALL}
-
-
-def _stem(word: str) -> str:
-    """A word without the ending of a plural."""
-    if word.endswith("ies") and len(word) > 4:
-        return f"{word[:-3]}y"
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
-
-
-def _offers(asked: str, schema: Any) -> bool:
-    """Whether a question names two or more values of an enum."""
-    values = [value for value in schema.get("enum", ()) if isinstance(value, str)]
-    return sum(is_said(value, normal(asked)) for value in values) > 1
+SENTENCES = re.compile(r"(?<=[.!?\n])\s+")
+CLAUSES = re.compile(r",|;|\band\b|\bthen\b", re.I)
+HELPING = re.compile(
+    r"^\W*(?:(?:i|we|have|also|then|now|just|done|okay|sure|successfully)\b(?:['\u2019]ve)?\W*)*",
+    re.I,
+)
+# A word with a capital that neither begins a sentence nor follows a quote or a colon.
+NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b")
 
 
 def declines(text: str) -> bool:
@@ -248,9 +92,37 @@ def claimed(text: str, verbs: Iterable[str]) -> str:
     return "\n".join(s for s in _of_now(text) if own.search(s) or passive.search(s))
 
 
+def claimed_deeds(text: str, verbs: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each claimed deed: its past participle, and the words after it or before "has been".
+
+    "I've frozen the card and ordered a new one" claims two: the verb of each clause counts.
+    """
+    known = frozenset(verbs)
+    _, passive = _claims(known)
+    for sentence in claimed(text, known).splitlines():
+        for clause in CLAUSES.split(sentence):
+            words = HELPING.sub("", clause).split()
+            verb = words[0].casefold().strip(",.!") if words else ""
+            if verb in known:
+                yield verb, " ".join(words[1:])
+            elif found := passive.search(clause):
+                yield found[0].split()[-1].casefold(), clause
+
+
+def unseen_names(text: str, seen: str) -> list[str]:
+    """The names in the sentences of a text that nothing seen has: capitals inside a sentence."""
+    known = seen.casefold()
+    found = [name for sentence in SENTENCES.split(text) for name in NAME.findall(sentence)]
+    return [name for name in found if name.casefold() not in known and not _is_day(name)]
+
+
+def _is_day(name: str) -> bool:
+    return name in MONTHS.split() or RELATIVE.fullmatch(name) is not None
+
+
 def _of_now(text: str) -> Iterator[str]:
     """The sentences of a text that neither deny something nor speak of an earlier time."""
-    for sentence in re.split(r"(?<=[.!?\n])\s+", text):
+    for sentence in SENTENCES.split(text):
         if not EARLIER.search(sentence) and not DENIAL.search(sentence):
             yield sentence
 

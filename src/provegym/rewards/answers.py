@@ -10,6 +10,7 @@ from datetime import date, datetime, time
 from typing import Any
 
 from provegym.language.values import is_said, numbers
+from provegym.rewards.binding import is_misplaced
 
 LONG = 80
 WORDS = [
@@ -162,18 +163,23 @@ def _retells(text: str, value: str) -> bool:
 def states_enough(
     text: str, answers: Sequence[str], values: Sequence[Any], now: datetime | None = None
 ) -> bool:
-    """Whether a reply states an answer: all of its values, and not among a crowd of numbers.
+    """Whether a reply states an answer: all of its values, each with its own name.
 
-    Of a list that is too long to be told, which has its total among the answers, the total or more
-    than half of the first items are enough.
+    Of a list that is too long to be told, which has its total among the answers, more than half of
+    the first items are enough, or the total and one of them.
     """
     if _is_guessing(text):
         return False
     pairs = zip(answers, values, strict=True)
     told = {pointer: states(text, value, now) for pointer, value in pairs}
-    if "/total" not in told:
-        return all(told.values())
-    return told.pop("/total") or (bool(told) and 2 * sum(told.values()) > len(told))
+    counted = told.pop("/total", None)
+    if counted is None:
+        enough = all(told.values())
+    else:
+        enough = 2 * sum(told.values()) > len(told) or (counted and any((not told, *told.values())))
+    return enough and not is_misplaced(
+        text, answers, values, lambda part, value: states(part, value, now)
+    )
 
 
 def _is_guessing(text: str) -> bool:

@@ -12,11 +12,19 @@ from provegym import servers
 from provegym.kernel import Change
 from provegym.language.replies import missing_schema
 from provegym.language.templates import templates
-from provegym.language.values import leaves
+from provegym.language.values import leaves, stem
 from provegym.language.vocabulary import did_by, past, slot_name
-from provegym.rewards.acts import asks_for, claimed, claims_deed, confirms, declines
+from provegym.rewards.acts import (
+    claimed,
+    claimed_deeds,
+    claims_deed,
+    confirms,
+    declines,
+    unseen_names,
+)
 from provegym.rewards.align import is_same_call
 from provegym.rewards.answers import states_enough, unseen_amounts
+from provegym.rewards.asking import asks_for
 from provegym.rewards.evidence import holds, shows
 from provegym.rewards.outcome import same_outcome
 from provegym.toolbox import Toolbox
@@ -24,6 +32,8 @@ from provegym.trace import Call, Example, Json, Rollout, Step, Verdict, point
 
 PARTS = ("state", "answer", "ended")
 SHORT = 2
+# Verbs that tell of many kinds of writes.
+VAGUE = {"added", "changed", "edited", "made", "saved", "set", "updated"}
 
 
 class Judged(NamedTuple):
@@ -212,13 +222,46 @@ def time_of(example: Example, turn: int) -> datetime | None:
 def claims_too_much(judged: Judged, turn: int) -> bool:
     """Whether a reply claims a deed that was not done.
 
-    It is claimed in a turn in which no write was made, or with an amount that nothing has shown.
+    It is claimed in a turn in which no write was made, or with an amount or a name that nothing has
+    shown, or it is the deed of a tool that was not called.
     """
     text, verbs = judged.replies[turn], deeds(judged.example.server)
     if any(call.writes and call.checks.ran for call in judged.calls if call.turn == turn):
-        return bool(unseen_amounts(claimed(text, verbs), _seen(judged, turn)))
+        told, seen = claimed(text, verbs), _seen(judged, turn)
+        return bool(unseen_amounts(told, seen) or unseen_names(told, seen)) or _invents(
+            judged, turn
+        )
     alone = not any(step.turn == turn for step in judged.steps)
     return claims_deed(text, verbs, alone=alone)
+
+
+def _invents(judged: Judged, turn: int) -> bool:
+    """Whether a reply claims the deed of a tool that was not called: its verb and its object.
+
+    A write of the turn that no claim fits may have been told in other words, so it excuses one.
+    """
+    server = judged.example.server
+    writes = [
+        call for call in judged.calls if call.turn <= turn and call.writes and call.checks.ran
+    ]
+    done = {verb for call in writes for verb in deeds_of(call.tool, server)}
+    told = list(claimed_deeds(judged.replies[turn], deeds(server)))
+    verbs = {verb for verb, _ in told}
+    invented = sum(
+        verb not in done and verb not in VAGUE and _is_deed(verb, words, server)
+        for verb, words in told
+    )
+    untold = [c for c in writes if c.turn == turn and not verbs & deeds_of(c.tool, server)]
+    return invented > len(untold)
+
+
+def _is_deed(verb: str, words: str, server: str) -> bool:
+    """Whether a server has a write with this verb, and the words name what it writes."""
+    stems = {stem(word) for word in re.findall(r"[a-z]+", words.casefold())}
+    writes = [tool.name for tool in servers.load(server).tools.values() if tool.writes]
+    return any(
+        verb in deeds_of(tool, server) and stem(tool.rpartition("_")[2]) in stems for tool in writes
+    )
 
 
 def _seen(judged: Judged, turn: int) -> str:
@@ -231,10 +274,16 @@ def _seen(judged: Judged, turn: int) -> str:
 
 @cache
 def deeds(server: str) -> frozenset[str]:
-    """The past participles of what a server's writes do: of their names, and as replies tell."""
+    """The past participles of what a server's writes do."""
     if not server or not servers.is_known(server):
         return frozenset()
     writes = [tool.name for tool in servers.load(server).tools.values() if tool.writes]
-    named = {past(name.partition("_")[0]) for name in writes}
-    entries = [entry for name in writes if (entry := did_by(name, server)) is not None]
-    return frozenset(named | {t.partition(" ")[0] for entry in entries for t in templates(entry)})
+    return frozenset(verb for tool in writes for verb in deeds_of(tool, server))
+
+
+@cache
+def deeds_of(tool: str, server: str) -> frozenset[str]:
+    """The past participles of what a write does: of its name, and as replies tell it."""
+    entry = did_by(tool, server)
+    told = templates(entry) if entry is not None else ()
+    return frozenset({past(tool.partition("_")[0]), *(each.partition(" ")[0] for each in told)})

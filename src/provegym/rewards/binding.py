@@ -1,0 +1,130 @@
+"""Whether the values in a reply stand with the names that they belong to.
+
+"Savings has 20 and Checking has 10" states both amounts, but on the wrong accounts. A value is
+misplaced if every part of the reply that states it has the label of another value instead of its
+own. A label is the name of a record in a list, or the words of a field of one record. The check is
+lenient: a part without labels, or with the values of all its labels, is right for every value.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from provegym.language.values import stem
+
+PARTS = re.compile(r";|,\s+(?:and\s+)?|\band\b(?! [A-Z])|\bwhile\b|\bbut\b|(?<=[.!?])\s")
+SMALL = 2
+MARK = "\u00a7"
+TOGETHER = re.compile(rf"{MARK}\d+{MARK}(?:\W|and|or)*{MARK}\d+{MARK}|\brespectively\b", re.I)
+ITEM = re.compile(r"(.*/\d+)/(\w+)")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d")
+
+States = Callable[[str, Any], bool]
+
+
+class Labelled(NamedTuple):
+    """A value of an answer, and the pattern of the words that it belongs to."""
+
+    label: re.Pattern[str]
+    value: Any
+
+
+def is_misplaced(text: str, answers: Sequence[str], values: Sequence[Any], states: States) -> bool:
+    """Whether a reply puts a value on the name of another record, or on another field."""
+    records = _records(answers, values)
+    if len(records) == 1:
+        (fields,) = records.values()
+        return _is_one_apart(text, _by_field(fields), states)
+    names = _names(list(records.values()))
+    text = _marked(text, names)
+    if not names or TOGETHER.search(text):
+        return False
+    labels = [re.compile(_mark(number)) for number, _ in enumerate(names)]
+    for field in {field for fields in records.values() for field in fields}:
+        owned = [
+            Labelled(label, fields[field])
+            for label, name, fields in zip(labels, names, records.values(), strict=True)
+            if fields.get(field) not in (None, name)
+        ]
+        if _is_one_apart(text, owned, states):
+            return True
+    return False
+
+
+def _records(answers: Sequence[str], values: Sequence[Any]) -> dict[str, dict[str, Any]]:
+    """The values of an answer by record and field."""
+    found: dict[str, dict[str, Any]] = {}
+    for pointer, value in zip(answers, values, strict=True):
+        item = ITEM.fullmatch(pointer)
+        place, field = item.groups() if item else ("", pointer.rpartition("/")[2])
+        if pointer != "/total":
+            found.setdefault(place, {})[field] = value
+    return found
+
+
+def _names(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names of records: the first text field that differs in all; empty if there is none."""
+    for field in records[0] if records else ():
+        found = [fields.get(field) for fields in records]
+        texts = [value for value in found if isinstance(value, str) and not MOMENT.match(value)]
+        if len(set(texts)) == len(records):
+            return texts
+    return []
+
+
+def _mark(number: int) -> str:
+    return f"{MARK}{number}{MARK}"
+
+
+def _marked(text: str, names: Sequence[str]) -> str:
+    """The text with marks for names, so that a name with "and" is not cut into two parts."""
+    for number in sorted(range(len(names)), key=lambda number: -len(names[number])):
+        name = rf"(?<!\w){re.escape(names[number])}(?!\w)"
+        text = re.sub(name, _mark(number), text, flags=re.I)
+    return text
+
+
+def _by_field(fields: Mapping[str, Any]) -> list[Labelled]:
+    """The numbers and dates of a record, each with the words that only its own field has."""
+    some = {
+        field: value
+        for field, value in fields.items()
+        if (isinstance(value, int | float) and not isinstance(value, bool))
+        or (isinstance(value, str) and MOMENT.match(value))
+    }
+    words = {f: {stem(word) for word in f.split("_") if len(word) > SMALL} for f in some}
+    labelled = []
+    for field, value in some.items():
+        others = {word for other in some if other != field for word in words[other]}
+        own = "|".join(sorted(words[field] - others)) or "(?!)"
+        labelled.append(Labelled(re.compile(rf"\b(?:{own})|^\W*(?i:{own})", re.M), value))
+    return labelled
+
+
+def _is_one_apart(text: str, owned: Sequence[Labelled], states: States) -> bool:
+    """Whether a value is stated only in parts that have another label instead of its own."""
+    owned = [each for each in owned if each.label.search(text)]
+    if len(owned) < 2:
+        return False
+    fits: dict[int, bool] = {}
+    for part, about in _parts(text, owned):
+        stated = {at for at, each in enumerate(owned) if states(part, each.value)}
+        labelled = {at for at, each in enumerate(owned) if each.label.search(about)}
+        for at in stated:
+            is_right = at in labelled or labelled <= stated
+            fits[at] = fits.get(at, False) or is_right
+    return not all(fits.values())
+
+
+def _parts(text: str, owned: Sequence[Labelled]) -> Iterator[tuple[str, str]]:
+    """The parts of a text, and the words that tell what each is about.
+
+    These are the part itself. A line without any label goes on about the line before it, up to an
+    empty line.
+    """
+    about = ""
+    for line in text.splitlines():
+        has_label = any(each.label.search(line) for each in owned)
+        for part in PARTS.split(line):
+            yield part, part if has_label else about
+        about = line if has_label or not line.strip() else about
