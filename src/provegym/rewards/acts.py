@@ -92,10 +92,13 @@ def claimed(text: str, verbs: Iterable[str]) -> str:
     return "\n".join(s for s in _of_now(text) if own.search(s) or passive.search(s))
 
 
-def claimed_deeds(text: str, verbs: Iterable[str]) -> Iterator[tuple[str, str]]:
+def claimed_deeds(
+    text: str, verbs: Iterable[str], *, reports: bool = False
+) -> Iterator[tuple[str, str]]:
     """Each claimed deed: its past participle, and the words after it or before "has been".
 
-    "I've frozen the card and ordered a new one" claims two: the verb of each clause counts.
+    "I've frozen the card and ordered a new one" claims two: the verb of each clause counts. In a
+    reply that reports what was read, "it has been ordered" may be such a report and is no claim.
     """
     known = frozenset(verbs)
     _, passive = _claims(known)
@@ -105,7 +108,7 @@ def claimed_deeds(text: str, verbs: Iterable[str]) -> Iterator[tuple[str, str]]:
             verb = words[0].casefold().strip(",.!") if words else ""
             if verb in known:
                 yield verb, " ".join(words[1:])
-            elif found := passive.search(clause):
+            elif not reports and (found := passive.search(clause)):
                 yield found[0].split()[-1].casefold(), clause
 
 

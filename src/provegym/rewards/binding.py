@@ -15,7 +15,7 @@ from provegym.language.values import stem
 PARTS = re.compile(r";|,\s+(?:and\s+)?|\band\b(?! [A-Z])|\bwhile\b|\bbut\b|(?<=[.!?])\s")
 SMALL = 2
 MARK = "\u00a7"
-TOGETHER = re.compile(rf"{MARK}\d+{MARK}(?:\W|and|or)*{MARK}\d+{MARK}|\brespectively\b", re.I)
+TOGETHER = re.compile(rf"{MARK}(?:[^\w\n]|and|or)*{MARK}|\brespectively\b", re.I)
 ITEM = re.compile(r"(.*/\d+)/(\w+)")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d")
 
@@ -73,7 +73,8 @@ def _names(records: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _mark(number: int) -> str:
-    return f"{MARK}{number}{MARK}"
+    """A mark without digits, which a value could be mistaken for."""
+    return MARK + "x" * (number + 1) + MARK
 
 
 def _marked(text: str, names: Sequence[str]) -> str:

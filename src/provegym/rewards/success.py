@@ -245,7 +245,8 @@ def _invents(judged: Judged, turn: int) -> bool:
         call for call in judged.calls if call.turn <= turn and call.writes and call.checks.ran
     ]
     done = {verb for call in writes for verb in deeds_of(call.tool, server)}
-    told = list(claimed_deeds(judged.replies[turn], deeds(server)))
+    reports = any(step.answers for step in judged.steps if step.turn == turn)
+    told = list(claimed_deeds(judged.replies[turn], deeds(server), reports=reports))
     verbs = {verb for verb, _ in told}
     invented = sum(
         verb not in done and verb not in VAGUE and _is_deed(verb, words, server)
