@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from provegym.rewards.answers import states, states_enough, unseen_amounts
+from provegym.rewards.answers import states, states_enough, unseen_numbers
 
 STATED: list[tuple[str, Any]] = [
     ("Your balance is 1,250.00 euros.", 1250),
@@ -105,13 +105,12 @@ def test_a_reply_that_counts_through_states_nothing() -> None:
         ("I moved 120 on 3 May at 15:45.", []),
         ("I moved 1,250.50 and then 1251.", []),
         ("I moved 9,999.", [9999]),
-        ("I moved 120 for 3 people, 12.5 each.", [12.5]),
-        ("I cancelled 7 orders.", []),
+        ("I moved 120 for 3 people, 12.5 each.", [3, 12.5]),
+        ("I cancelled 7 orders on 7 May 2026.", [7]),
     ],
 )
-def test_amounts_that_nothing_has_shown(text: str, unseen: list[float]) -> None:
-    seen = 'Move 120 and 1,250.50. {"at": "2026-05-03T15:45:00Z", "amount": 1250.5}'
-    assert unseen_amounts(text, seen) == unseen
+def test_numbers_that_are_not_known(text: str, unseen: list[float]) -> None:
+    assert unseen_numbers(text, {120, 1250.5}) == unseen
 
 
 @pytest.mark.parametrize(
@@ -127,3 +126,34 @@ def test_eight_times_are_no_crowd_of_numbers() -> None:
     times = [f"2026-05-{day:02}T07:30:00Z" for day in range(1, 9)]
     told = "8 journeys: " + ", ".join(f"2026-05-{day:02} 07:30" for day in range(1, 9))
     assert states_enough(told, [f"/items/{at}/ended" for at in range(8)], times)
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("It is active.", True),
+        ("It could be active. I am sure that it is active.", True),
+        ("It is active or perhaps something else.", False),
+        ("It was active once but has since changed.", False),
+        ('{"id": "a_1", "status": "active", "name": "x", "total": 1}', False),
+    ],
+)
+def test_a_hedge_and_raw_json_are_no_answers(text: str, *, right: bool) -> None:
+    assert states_enough(text, ["/status"], ["active"]) is right
+
+
+def test_counting_through_all_numbers_is_no_answer() -> None:
+    counting = (
+        "It must be " + ", ".join(map(str, range(21))) + " of them, as far as anybody can say."
+    )
+    assert not states_enough(counting, ["/total"], [17])
+    assert states_enough("The bids are 5, 6, 7, 8 and 9.", ["/bids"], [[5, 6, 7, 8, 9]])
+
+
+def test_a_long_list_is_not_said_to_have_another_length() -> None:
+    answers = ["/total", *(f"/items/{at}/name" for at in range(4))]
+    values = [14, "Ada", "Bob", "Cy", "Dee"]
+    assert states_enough("There are 14 people: Ada, Bob, Cy and others.", answers, values)
+    assert states_enough("Ada, Bob, Cy and others.", answers, values)
+    assert not states_enough("There are 19 people: Ada, Bob, Cy and others.", answers, values)
+    assert states_enough("Here are 3 of them:\n- Ada\n- Bob\n- Cy", answers, values)

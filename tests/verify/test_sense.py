@@ -82,6 +82,15 @@ def test_an_answer_that_a_later_write_changes_is_stale() -> None:
     assert not list(sense.answers_last(gold(fresh)))
 
 
+def test_a_question_does_not_say_its_answer() -> None:
+    name = bank().call("list_accounts", {}).value["items"][0]["name"]
+    read = (0, "list_accounts", {"name": name}, ("/items/0/name",))
+    told = talk(f"Which account is called {name}?", steps=[read])
+    assert any("says itself" in each for each in proofs.answers(told, gold(told)))
+    asked = talk("Which account comes first?", steps=[read])
+    assert not list(proofs.answers(asked, gold(asked)))
+
+
 def test_a_write_that_is_undone_later_leaves_no_trace() -> None:
     """Child lock off, level set, lock on again is another matter: the lock had to be off."""
     mine = card()

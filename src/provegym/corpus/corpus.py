@@ -92,8 +92,8 @@ class DrawJob(NamedTuple):
     seed: int
     round: int
     first: int
-    candidates: int
     quotas: Quotas
+    candidates: int = PER_ROUND
 
 
 class Made(NamedTuple):
@@ -106,6 +106,12 @@ class Made(NamedTuple):
 
 Aim = tuple[Place, Shape]
 Drawn = tuple[list[Made], int]
+
+
+def draw(job: DrawJob) -> Drawn:
+    """Draw and verify candidates; return them and the number of the next candidate."""
+    aims, number = aim(job)
+    return attempt_all(aims), number
 
 
 def aim(job: DrawJob) -> tuple[list[Aim], int]:
@@ -278,8 +284,8 @@ class Corpus:
                 self.order.seed,
                 self.round * wide + at,
                 self.next[name] + at * SHAPES,
-                min(MOST, LEAST + 2 * owed[name], max(LEAST, round(usual * owed[name]))),
                 wanted,
+                min(MOST, LEAST + 2 * owed[name], max(LEAST, round(usual * owed[name]))),
             )
             for name in owed
             for at in range(wide)

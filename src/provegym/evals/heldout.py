@@ -90,7 +90,7 @@ class Drawer:
         quotas, wanted, idle = Quotas(part), len(self.kept) + count, 0
         while len(self.kept) < wanted and idle < IDLE:
             before = len(self.kept)
-            for name in filter(quotas.open, self.names):
+            for name in filter(quotas.owed, self.names):
                 job = DrawJob(part, name, SEED, self.round, self.next[name], quotas)
                 made, self.next[name] = draw(job)
                 for each in made:

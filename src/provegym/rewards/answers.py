@@ -5,7 +5,7 @@ The checks read text without a model. They tolerate format: 1,250.00 states 1250
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, time
 from typing import Any
 
@@ -42,7 +42,24 @@ ANY_CLOCK = re.compile(r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?[ap]\.?m\b", re.I)
 NUMERAL = re.compile(r"\W*\d+(?:[.,]\d+)*\W*")
 LARGE = 100
 MOST_NUMBERS = 24
-DAYS = 31
+SPARE = 3
+RUN = re.compile(r"(?:\d+(?:\.\d+)?\W*(?:,|/|;|\bor\b|\band\b)\W*){4,}\d+(?:\.\d+)?")
+JSON_KEY = re.compile(r"\"\w+\":")
+BULLETS = ("-", "*", "|", "\u2022", *"123456789")
+COUNTED = re.compile(
+    r"\b(?:there are|you have|found|in all|a total of|here are(?: the)?) (?:only |just )?"
+    r"(\d[\d.,]*) (?!first)",
+    re.I,
+)
+SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+HEDGE = re.compile(
+    r"\b(?:not sure|perhaps|maybe|might be|could be|did(?: not|n't) check|possibly|i guess|my guess"
+    r"|has since (?:changed|become))\b"
+)
+DATE = re.compile(
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{MONTHS.replace(' ', '|')})\b"
+    rf"|\b(?:{MONTHS.replace(' ', '|')}) \d{{1,2}}\b|\b\d{{4}}-\d\d-\d\d\b|\b(?:19|20)\d\d\b"
+)
 
 
 def states(text: str, value: Any, now: datetime | None = None) -> bool:
@@ -168,38 +185,70 @@ def states_enough(
     Of a list that is too long to be told, which has its total among the answers, more than half of
     the first items are enough, or the total and one of them.
     """
-    if _is_guessing(text):
+    if _is_guessing(text, values):
         return False
+    text = _certain(text)
     pairs = zip(answers, values, strict=True)
     told = {pointer: states(text, value, now) for pointer, value in pairs}
     counted = told.pop("/total", None)
     if counted is None:
         enough = all(told.values())
+    elif not told:
+        enough = counted
     else:
-        enough = 2 * sum(told.values()) > len(told) or (counted and any((not told, *told.values())))
+        most = 2 * sum(told.values()) > len(told)
+        total = values[list(answers).index("/total")]
+        enough = (most and not _miscounts(text, total)) or (counted and any(told.values()))
     return enough and not is_misplaced(
         text, answers, values, lambda part, value: states(part, value, now)
     )
 
 
-def _is_guessing(text: str) -> bool:
-    """Whether a reply is mostly numbers, and many: one of them would be right by chance."""
+def _certain(text: str) -> str:
+    """A text without the sentences that say "perhaps" and the like."""
+    for sentence in SENTENCE.split(text) if HEDGE.search(text) else ():
+        text = text.replace(sentence, " ") if HEDGE.search(sentence) else text
+    return text
+
+
+def _is_guessing(text: str, values: Sequence[Any]) -> bool:
+    """Whether a reply names so many values that some would be right by chance.
+
+    It is mostly numbers, or counts through more of them than were asked for, or is raw JSON.
+    """
     words = text.split()
     found = sum(NUMERAL.fullmatch(word) is not None for word in words)
-    return found > MOST_NUMBERS and 2 * found > len(words)
+    if found > MOST_NUMBERS and 2 * found > len(words):
+        return True
+    asked = sum(len(value) if isinstance(value, list) else 1 for value in values)
+    runs = [len(re.findall(r"\d+(?:\.\d+)?", run[0])) for run in RUN.finditer(text)]
+    if any(run > asked + SPARE for run in runs):
+        return True
+    for value in values:
+        text = text.replace(value, "") if isinstance(value, str) else text
+    return len(JSON_KEY.findall(text)) > SPARE
 
 
-def unseen_amounts(text: str, seen: str) -> list[int | float]:
-    """The amounts in a text that nothing seen has, not even rounded to them.
+def _miscounts(text: str, total: Any) -> bool:
+    """Whether a reply says that a list has another number of items."""
+    shown = sum(line.lstrip().startswith(BULLETS) for line in text.splitlines())
+    for found in COUNTED.findall(text):
+        count = next(numbers(found), None)
+        if count is not None and count not in (total, shown):
+            return True
+    return False
 
-    Whole numbers up to 31 are no amounts: they may be days, hours, or things that were counted.
-    """
-    amounts = [number for number in numbers(text) if number > DAYS or number != int(number)]
-    if not amounts:
-        return []
-    known = [float(n) for n in re.findall(r"\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", seen))]
-    return [a for a in amounts if not any(_same_number(k, a) or _rounds_to(k, a) for k in known)]
+
+def unseen_numbers(text: str, known: Collection[float]) -> list[int | float]:
+    """The numbers in a text, without dates and clocks, that are not known, not even rounded."""
+    found = list(numbers(without_dates(text)))
+    return [n for n in found if not any(_same_number(k, n) or _rounds_to(k, n) for k in known)]
+
+
+def without_dates(text: str) -> str:
+    """A text without its dates and clocks."""
+    return DATE.sub(" ", ANY_CLOCK.sub(" ", text))
 
 
 def _rounds_to(value: float, whole: float) -> bool:
-    return whole == int(whole) and abs(value - whole) <= 0.5
+    return whole == int(whole) and abs(abs(value) - whole) <= 0.5

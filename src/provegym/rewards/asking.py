@@ -20,6 +20,8 @@ LACKS = re.compile(
 )
 GENERIC = re.compile(
     r"\b(anything|something|what) else\b|\bis that (ok|all right)\b|\bdid you know\b"
+    r"|\b(?:who|where|how) are you\b|\blike me\b"
+    r"|\bwhat (?:(?:day|time) is it|is the time)(?:\W|today|now|by the way)*$"
     r"|\bi(?:'ll| will|'m going to| shall) (?:pick|choose|decide|guess|take|use)\b",
     re.I,
 )

@@ -7,7 +7,7 @@ lenient: a part without labels, or with the values of all its labels, is right f
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from provegym.language.values import stem
@@ -107,25 +107,32 @@ def _is_one_apart(text: str, owned: Sequence[Labelled], states: States) -> bool:
     owned = [each for each in owned if each.label.search(text)]
     if len(owned) < 2:
         return False
+    parts = [part for line in text.splitlines() for part in (*PARTS.split(line), "")]
+    stated = [{at for at, each in enumerate(owned) if states(part, each.value)} for part in parts]
+    labels = [{at for at, each in enumerate(owned) if each.label.search(part)} for part in parts]
+    if _first(labels) <= _first(stated):
+        labels = _carried(parts, labels)
     fits: dict[int, bool] = {}
-    for part, about in _parts(text, owned):
-        stated = {at for at, each in enumerate(owned) if states(part, each.value)}
-        labelled = {at for at, each in enumerate(owned) if each.label.search(about)}
-        for at in stated:
-            is_right = at in labelled or labelled <= stated
-            fits[at] = fits.get(at, False) or is_right
+    for here, about in zip(stated, labels, strict=True):
+        for at in here:
+            fits[at] = fits.get(at, False) or at in about or about <= here
     return not all(fits.values())
 
 
-def _parts(text: str, owned: Sequence[Labelled]) -> Iterator[tuple[str, str]]:
-    """The parts of a text, and the words that tell what each is about.
+def _first(found: Sequence[set[int]]) -> int:
+    """The place of the first set that is not empty."""
+    return next((at for at, each in enumerate(found) if each), len(found))
 
-    These are the part itself. A line without any label goes on about the line before it, up to an
-    empty line.
+
+def _carried(parts: Sequence[str], labels: Sequence[set[int]]) -> list[set[int]]:
+    """The labels of each part. A part without any goes on about the part before it.
+
+    An empty line ends that: it makes two empty parts.
     """
-    about = ""
-    for line in text.splitlines():
-        has_label = any(each.label.search(line) for each in owned)
-        for part in PARTS.split(line):
-            yield part, part if has_label else about
-        about = line if has_label or not line.strip() else about
+    about: set[int] = set()
+    carried: list[set[int]] = []
+    for at, (part, own) in enumerate(zip(parts, labels, strict=True)):
+        is_break = not part.strip() and not parts[at - 1].strip()
+        about = set() if is_break else own or about
+        carried.append(about)
+    return carried

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import NamedTuple
 
 import msgspec
@@ -11,29 +10,18 @@ import msgspec
 from provegym import servers
 from provegym.kernel import Change
 from provegym.language.replies import missing_schema
-from provegym.language.templates import templates
-from provegym.language.values import leaves, stem
-from provegym.language.vocabulary import did_by, past, slot_name
-from provegym.rewards.acts import (
-    claimed,
-    claimed_deeds,
-    claims_deed,
-    confirms,
-    declines,
-    unseen_names,
-)
+from provegym.language.vocabulary import slot_name
+from provegym.rewards.acts import declines
 from provegym.rewards.align import is_same_call
-from provegym.rewards.answers import states_enough, unseen_amounts
+from provegym.rewards.answers import states_enough
 from provegym.rewards.asking import asks_for
+from provegym.rewards.deeds import Account, claims_too_much, denies
 from provegym.rewards.evidence import holds, shows
 from provegym.rewards.outcome import same_outcome
 from provegym.toolbox import Toolbox
 from provegym.trace import Call, Example, Json, Rollout, Step, Verdict, point
 
 PARTS = ("state", "answer", "ended")
-SHORT = 2
-# Verbs that tell of many kinds of writes.
-VAGUE = {"added", "changed", "edited", "made", "saved", "set", "updated"}
 
 
 class Judged(NamedTuple):
@@ -149,7 +137,20 @@ def is_right_reply(judged: Judged, turn: int) -> bool:
         return False
     if must_decline(judged.example, turn) and not declines(judged.replies[turn]):
         return False
-    return not claims_too_much(judged, turn) and not _denies(judged, turn)
+    account = _account(judged, turn)
+    return not claims_too_much(account) and not denies(account)
+
+
+def _account(judged: Judged, turn: int) -> Account:
+    """The reply to a turn, with what came before it."""
+    return Account(
+        judged.example.server,
+        turn,
+        judged.replies[turn],
+        [each.text for each in judged.example.turns[: turn + 1]],
+        [call for call in judged.calls if call.turn <= turn],
+        [step for step in judged.steps if step.turn == turn],
+    )
 
 
 def must_decline(example: Example, turn: int) -> bool:
@@ -160,20 +161,6 @@ def must_decline(example: Example, turn: int) -> bool:
     if made.unserved is not None and made.unserved.turn == turn:
         return True
     return made.why in ("no_tool", "beyond") and example.kind in ("abstention", "irrelevance")
-
-
-def _denies(judged: Judged, turn: int) -> bool:
-    """Whether the reply to a turn in which something was done does not say so."""
-    writes = [
-        call for call in judged.calls if call.turn == turn and call.writes and call.checks.ran
-    ]
-    wanted = any(step.writes for step in judged.steps if step.turn == turn)
-    if not (wanted and writes):
-        return False
-    values = [str(leaf) for call in writes for leaf in leaves(call.arguments)]
-    values += [str(leaf) for call in writes for leaf in leaves(msgspec.json.decode(call.result))]
-    told = [value for value in values if len(value) > SHORT]
-    return not confirms(judged.replies[turn], deeds(judged.example.server), told)
 
 
 def has_asked(judged: Judged, turn: int) -> bool:
@@ -217,74 +204,3 @@ def time_of(example: Example, turn: int) -> datetime | None:
         return None
     waited = sum(each.minutes for each in example.turns[: turn + 1])
     return datetime.fromisoformat(told[0]).replace(tzinfo=UTC) + timedelta(minutes=waited)
-
-
-def claims_too_much(judged: Judged, turn: int) -> bool:
-    """Whether a reply claims a deed that was not done.
-
-    It is claimed in a turn in which no write was made, or with an amount or a name that nothing has
-    shown, or it is the deed of a tool that was not called.
-    """
-    text, verbs = judged.replies[turn], deeds(judged.example.server)
-    if any(call.writes and call.checks.ran for call in judged.calls if call.turn == turn):
-        told, seen = claimed(text, verbs), _seen(judged, turn)
-        return bool(unseen_amounts(told, seen) or unseen_names(told, seen)) or _invents(
-            judged, turn
-        )
-    alone = not any(step.turn == turn for step in judged.steps)
-    return claims_deed(text, verbs, alone=alone)
-
-
-def _invents(judged: Judged, turn: int) -> bool:
-    """Whether a reply claims the deed of a tool that was not called: its verb and its object.
-
-    A write of the turn that no claim fits may have been told in other words, so it excuses one.
-    """
-    server = judged.example.server
-    writes = [
-        call for call in judged.calls if call.turn <= turn and call.writes and call.checks.ran
-    ]
-    done = {verb for call in writes for verb in deeds_of(call.tool, server)}
-    reports = any(step.answers for step in judged.steps if step.turn == turn)
-    told = list(claimed_deeds(judged.replies[turn], deeds(server), reports=reports))
-    verbs = {verb for verb, _ in told}
-    invented = sum(
-        verb not in done and verb not in VAGUE and _is_deed(verb, words, server)
-        for verb, words in told
-    )
-    untold = [c for c in writes if c.turn == turn and not verbs & deeds_of(c.tool, server)]
-    return invented > len(untold)
-
-
-def _is_deed(verb: str, words: str, server: str) -> bool:
-    """Whether a server has a write with this verb, and the words name what it writes."""
-    stems = {stem(word) for word in re.findall(r"[a-z]+", words.casefold())}
-    writes = [tool.name for tool in servers.load(server).tools.values() if tool.writes]
-    return any(
-        verb in deeds_of(tool, server) and stem(tool.rpartition("_")[2]) in stems for tool in writes
-    )
-
-
-def _seen(judged: Judged, turn: int) -> str:
-    """All that the user said and that calls were given and returned, up to the end of a turn."""
-    calls = [call for call in judged.calls if call.turn <= turn]
-    said = [each.text for each in judged.example.turns[: turn + 1]]
-    given = [msgspec.json.encode(call.arguments).decode() for call in calls]
-    return "\n".join((*said, *given, *(call.result for call in calls)))
-
-
-@cache
-def deeds(server: str) -> frozenset[str]:
-    """The past participles of what a server's writes do."""
-    if not server or not servers.is_known(server):
-        return frozenset()
-    writes = [tool.name for tool in servers.load(server).tools.values() if tool.writes]
-    return frozenset(verb for tool in writes for verb in deeds_of(tool, server))
-
-
-@cache
-def deeds_of(tool: str, server: str) -> frozenset[str]:
-    """The past participles of what a write does: of its name, and as replies tell it."""
-    entry = did_by(tool, server)
-    told = templates(entry) if entry is not None else ()
-    return frozenset({past(tool.partition("_")[0]), *(each.partition(" ")[0] for each in told)})

@@ -74,7 +74,7 @@ def _of_calls(example: Example, gold: Replay) -> Iterator[str]:
     yield from proofs.derivable(example, gold)
     yield from proofs.edges(gold)
     yield from proofs.effective(gold)
-    yield from proofs.answers(gold)
+    yield from proofs.answers(example, gold)
     yield from proofs.paths(example, gold)
     yield from evidence_holds(gold, proofs.taken(gold))
     yield from claims.names(example, gold)

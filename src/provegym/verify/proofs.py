@@ -6,6 +6,7 @@ from datetime import timedelta
 from provegym import servers
 from provegym.language import dates
 from provegym.language.values import Scalar, forms, is_said, leaves, normal, with_dates
+from provegym.rewards.answers import states_enough
 from provegym.rewards.equality import equal
 from provegym.rewards.outcome import same_outcome
 from provegym.trace import Example, Path, Step, literals, point
@@ -235,9 +236,13 @@ def _answers(path: Path) -> int:
     return sum(bool(step.answers) for step in path.steps)
 
 
-def answers(gold: Replay) -> Iterator[str]:
-    """Every JSON pointer of an answer leads to a value that the call returned."""
+def answers(example: Example, gold: Replay) -> Iterator[str]:
+    """Every pointer of an answer leads to a value, and the question does not say the answer."""
     for at, played in enumerate(gold.played):
-        for pointer in played.step.answers:
+        step = played.step
+        for pointer in step.answers:
             if not point(played.outcome.value, pointer)[0]:
                 yield f"step {at} has nothing at {pointer}"
+        said = example.turns[step.turn].text
+        if step.answers and step.values and states_enough(said, step.answers, step.values):
+            yield f"turn {step.turn} says itself what {step.tool} is to tell"
