@@ -132,6 +132,7 @@ def test_eight_times_are_no_crowd_of_numbers() -> None:
     ("text", "right"),
     [
         ("It is active.", True),
+        ("- It is active\n- Ada answered with a maybe\n- Perhaps you know", True),
         ("It could be active. I am sure that it is active.", True),
         ("It is active or perhaps something else.", False),
         ("It was active once but has since changed.", False),

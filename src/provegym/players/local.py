@@ -31,7 +31,10 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass
 class Trajectory:
-    """A rollout and its tokens; the loss mask is 1 for sampled tokens and 0 for all others."""
+    """A rollout and its tokens; the loss mask is 1 for sampled tokens and 0 for all others.
+
+    `starts` are the places in the completion where the sampled replies begin.
+    """
 
     example: Example
     prompt: list[int]
@@ -39,6 +42,7 @@ class Trajectory:
     mask: list[int]
     logprobs: list[float]
     rollout: Rollout
+    starts: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -51,6 +55,7 @@ class Seat:
     completion: list[int] = field(default_factory=list)
     mask: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
     heard: int = 0
     full: bool = False
 
@@ -68,6 +73,7 @@ class Seat:
         room = self.room
         sampled = await _sample(self)
         ids = sampled.ids[:room]
+        self.starts.append(len(self.completion))
         self._append(ids, 1, sampled.logprobs[:room])
         reply = self.codec.reply(ids)
         if not self.room and not self._ended():
@@ -100,7 +106,13 @@ class Seat:
         messages = rollout.messages[:-1] if self.full else rollout.messages
         rollout = replace(rollout, messages=messages, tokens=sum(self.mask))
         return Trajectory(
-            rollout.example, self.prompt, self.completion, self.mask, self.logprobs, rollout
+            rollout.example,
+            self.prompt,
+            self.completion,
+            self.mask,
+            self.logprobs,
+            rollout,
+            self.starts,
         )
 
 

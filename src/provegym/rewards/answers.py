@@ -51,9 +51,9 @@ COUNTED = re.compile(
     r"(\d[\d.,]*) (?!first)",
     re.I,
 )
-SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n+")
 HEDGE = re.compile(
-    r"\b(?:not sure|perhaps|maybe|might be|could be|did(?: not|n't) check|possibly|i guess|my guess"
+    r"\b(?:not sure|perhaps|(?<!a )maybe|might be|could be|did(?: not|n't) check|possibly|i guess|my guess"
     r"|has since (?:changed|become))\b"
 )
 DATE = re.compile(

@@ -111,7 +111,9 @@ class Grpo(Optimiser, frozen=True):
 
     New rollouts are made every `iterations` steps; `sample_every` and `patience` count these
     generations. `mask_truncated` masks the loss of a rollout that ran out of tokens. A rollout that
-    ended by the limit of turns or calls is not masked.
+    ended by the limit of turns or calls is not masked. `credit` says what an advantage belongs to:
+    the whole rollout, or each of its replies. `credit_reach` is then the weight of what can still
+    be reached against what is paid already.
     """
 
     steps: Count = 350
@@ -126,6 +128,8 @@ class Grpo(Optimiser, frozen=True):
     importance_level: Literal["token", "sequence"] = "token"
     unbiased_kl: bool = False
     mask_truncated: bool = False
+    credit: Literal["rollout", "turn"] = "rollout"
+    credit_reach: Share = 0.5
     temperature: Positive = 1.0
     top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
     top_k: Whole = 0

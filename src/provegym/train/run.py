@@ -86,16 +86,22 @@ class Run:
         return next((path for path in reversed(found) if _is_whole(path)), None)
 
     def note(
-        self, step: int, trajectories: "Sequence[Trajectory]", generation: float, world: float
+        self,
+        step: int,
+        trajectories: "Sequence[Trajectory]",
+        generation: float,
+        world: float,
+        more: Mapping[str, float] | None = None,
     ) -> dict[str, float]:
         """Record the rollouts of the step after this one; return their mean figures.
 
         `generation` and `world` are seconds: for sampling tokens, and for the rest of the rollouts.
+        `more` are further figures of the step.
         """
         rollouts = [trajectory.rollout for trajectory in trajectories]
         sampled = sum(sum(trajectory.mask) for trajectory in trajectories)
         told = sum(len(each.completion) for each in trajectories) - sampled
-        figures = summary(rollouts)
+        figures = {**summary(rollouts), **(more or {})}
         self._noted = {
             **figures,
             **tallies(rollouts),
@@ -112,6 +118,10 @@ class Run:
             path = self.folder / "rollouts" / f"step-{step + 1:06}.jsonl"
             write(path, rollouts[::apart][: grpo.samples])
         return figures
+
+    def last_figure(self, name: str) -> float:
+        """The last value of a figure, 0 before the first."""
+        return next((float(past[name]) for past in reversed(self.history) if name in past), 0.0)
 
     def begin(self) -> None:
         """Start the clock of a step."""

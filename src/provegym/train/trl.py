@@ -29,6 +29,7 @@ from provegym.players.gold import Unplayable
 from provegym.players.local import Trajectory, opening
 from provegym.trace import Example, Json
 from provegym.train import packed
+from provegym.train.credit import Prover, credit, per_token
 from provegym.train.data import spread
 from provegym.train.precision import Base, suit
 from provegym.train.prefetch import Prefetcher
@@ -54,6 +55,8 @@ def train(
     rows = choose(recipe, codec, examples)
     model = suit(model, recipe, grpo)
     make = packed.trainer() if grpo.packed else need("trl").GRPOTrainer
+    roller = Roller(recipe, run, codec, Base(model), Prefetcher(rows, examples))
+    make = _credited(make, roller) if grpo.credit == "turn" else make
     # TRL warns at every start that rollout_func may change.
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*rollout_func.*", UserWarning)
@@ -61,7 +64,7 @@ def train(
             model=model,
             args=arguments(recipe, run, model.device.type),
             reward_funcs=reward,
-            rollout_func=Roller(recipe, run, codec, Base(model), Prefetcher(rows, examples)),
+            rollout_func=roller,
             train_dataset=need("datasets").Dataset.from_dict({"prompt": rows}),
             processing_class=tokenizer,
             callbacks=[run.watch()],
@@ -95,6 +98,7 @@ class Roller:
         self, recipe: Recipe, run: Run, codec: Codec, base: Base, ahead: Prefetcher
     ) -> None:
         self.recipe, self.run, self.codec, self.base, self.ahead = recipe, run, codec, base, ahead
+        self.advantages: list[list[float]] = []
 
     # TRL reads the name of the function for its logs.
     __name__ = "rollouts"
@@ -114,13 +118,45 @@ class Roller:
             self.recipe.limits,
             self.recipe.reward,
         )
+        more = self._credit(trajectories)
         # The time for tokenising and decoding counts as generation.
         generation = watch.seconds + self.codec.seconds - read
         world = perf_counter() - began - generation
-        figures = self.run.note(step, trajectories, generation, world)
+        figures = self.run.note(step, trajectories, generation, world, more)
         self.ahead.draw(ids)
         masked = _settings(self.recipe).mask_truncated
         return {**columns(trajectories, self.codec.end, masked), "figures": figures}
+
+    def _credit(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
+        """Keep the advantages of the tokens, if each reply has its own; return their figures."""
+        grpo = _settings(self.recipe)
+        if grpo.credit == "rollout":
+            return {}
+        provers: dict[str, Prover] = {}
+        potentials = []
+        for each in trajectories:
+            key = each.example.id
+            if key not in provers:
+                provers[key] = Prover(each.example, self.recipe.reward, grpo.credit_reach)
+            found = provers[key].potentials(each.rollout)
+            potentials.append(found or [0.0] * len(each.starts))
+        rewards = [each.rollout.reward for each in trajectories]
+        made = credit(
+            [None if reward is None else reward.total for reward in rewards],
+            potentials,
+            grpo.rollouts,
+            self.run.last_figure("credit_slope"),
+            scaled=grpo.scale_rewards != "none",
+        )
+        self.advantages = [
+            per_token(each.starts, some, max(1, len(each.completion)))
+            for each, some in zip(trajectories, made.advantages, strict=True)
+        ]
+        return {
+            "credit_slope": made.slope,
+            "advantage_variance": made.variance,
+            "plain_advantage_variance": made.plain_variance,
+        }
 
     def _source(self, trainer: Any, step: int) -> Source:
         grpo = _settings(self.recipe)
@@ -136,6 +172,21 @@ class Roller:
         seed = seed * STRIDE + trainer.accelerator.process_index
         sampler = Sampler(model, trainer.processing_class, trainer.temperature, seed)
         return Rounds(sampler.generate)
+
+
+def _credited(base: Any, roller: Roller) -> Any:
+    """A trainer that gives each token the advantage of its reply."""
+
+    class Credited(base):  # type: ignore[misc]
+        def _generate_and_score_completions(self, inputs: Any) -> Any:
+            scored = super()._generate_and_score_completions(inputs)
+            plain, ids = scored["advantages"], scored["completion_ids"]
+            made = plain.new_zeros(ids.shape)
+            for at, row in enumerate(roller.advantages):
+                made[at, : len(row)] = plain.new_tensor(row)
+            return {**scored, "advantages": made}
+
+    return Credited
 
 
 class Stopwatch(Source):
