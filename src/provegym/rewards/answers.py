@@ -53,8 +53,8 @@ COUNTED = re.compile(
 )
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n+")
 HEDGE = re.compile(
-    r"\b(?:not sure|perhaps|(?<!a )maybe|might be|could be|did(?: not|n't) check|possibly|i guess|my guess"
-    r"|has since (?:changed|become))\b"
+    r"\b(?:not sure|perhaps|(?<!a )maybe|might be|could be|did(?: not|n't) check|possibly|i guess"
+    r"|my guess|has since (?:changed|become))\b"
 )
 DATE = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{MONTHS.replace(' ', '|')})\b"
