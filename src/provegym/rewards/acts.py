@@ -149,6 +149,6 @@ def _claims(verbs: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """The patterns of "I have sent it" and "it has been sent", for some past participles."""
     past = "|".join(map(re.escape, sorted(verbs))) or "(?!)"
     adverbs = r"(?:(?:now|just|also|already|successfully|gone ahead and) )*"
-    own = re.compile(rf"\b(?:i|we)(?:['\u2019]ve| have)? {adverbs}(?:{past})\b(?! and found)", re.I)
+    own = re.compile(rf"\b(?:i|we)(?:['\u2019]ve| have)? {adverbs}(?:{past})\b", re.I)
     passive = re.compile(rf"\b(?:has|have) (?:now )?been {adverbs}(?:{past})\b", re.I)
     return own, passive

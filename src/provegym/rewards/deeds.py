@@ -19,6 +19,8 @@ from provegym.trace import Call, Step
 SHORT = 2
 # Verbs that tell of many kinds of writes.
 VAGUE = {"added", "changed", "edited", "made", "saved", "set", "updated"}
+# "I checked, and there are three" tells of no deed.
+READING = {"checked"}
 # Deeds that no assistant may claim without having done them, whatever its tools are.
 COMMON = frozenset(
     {
@@ -237,8 +239,8 @@ def _writes(server: str) -> list[str]:
 
 @cache
 def deeds(server: str) -> frozenset[str]:
-    """The past participles of what a server's writes do."""
-    return frozenset(verb for tool in _writes(server) for verb in deeds_of(tool, server))
+    """The past participles of what a server's writes do, but for those that also tell of reads."""
+    return frozenset(v for tool in _writes(server) for v in deeds_of(tool, server)) - READING
 
 
 @cache
