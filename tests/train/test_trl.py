@@ -18,6 +18,7 @@ from provegym.players.local import Limits, Trajectory, opening, run
 from provegym.trace import Example, Json, read
 from provegym.train import trl
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe
+from provegym.train.roller import to_columns, vllm
 from provegym.train.run import Run, TrainError
 from provegym.train.sft import encode
 from provegym.train.start import check, policy
@@ -120,10 +121,18 @@ def mean_reward(model: Any, codec: Codec) -> float:
     return sum(each.rollout.reward.total for each in played if each.rollout.reward) / len(played)
 
 
-@pytest.mark.long
-def test_the_loop_learns(codec: Codec, tokenizer: Any, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def warm(codec: Codec, tokenizer: Any) -> Json:
+    """The weights of a model that is right about half of the time."""
     model = build_model(tokenizer)
     warm_up(model, half_right(codec), 320, 5e-3)
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+@pytest.mark.long
+def test_the_loop_learns(codec: Codec, tokenizer: Any, warm: Json, tmp_path: Path) -> None:
+    model = build_model(tokenizer)
+    model.load_state_dict(warm)
     before = mean_reward(model, codec)
     assert 0.3 * 1.3 <= before <= 0.7 * 1.3
     settings = recipe(steps=20, lr=2e-4, beta=0.0, save_every=100)
@@ -173,6 +182,66 @@ def test_trl_scores_the_tokens_that_were_sampled(
         [{CHOSEN[1]}, {CHOSEN[0]}],
     )
     assert all(len({tuple(each.prompt) for each in group}) == 1 for group in groups)
+
+
+@pytest.mark.long
+def test_each_reply_has_its_own_advantage(
+    tokenizer: Any, warm: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from trl import GRPOTrainer
+
+    seen: list[Json] = []
+    compute = GRPOTrainer._compute_loss
+
+    def spy(self: Any, model: Any, inputs: Json) -> Any:
+        seen.append(inputs)
+        return compute(self, model, inputs)
+
+    monkeypatch.setattr(GRPOTrainer, "_compute_loss", spy)
+    settings = recipe(
+        steps=2, rollouts=4, batch=8, temperature=0.8, beta=0.0, packed=True, credit="turn"
+    )
+    model = build_model(tokenizer)
+    model.load_state_dict(warm)
+    run = Run(tmp_path, settings)
+    trl.train(settings, run, EXAMPLES, model, tokenizer)
+    for batch in seen:
+        own = (batch["completion_mask"] * batch["tool_mask"]).bool()
+        assert batch["advantages"].shape == batch["completion_ids"].shape
+        assert batch["advantages"][own].abs().sum() > 0
+    assert all("credit_slope" in line for line in run.history)
+    assert run.last_figure("credit_slope") == run.history[-1]["credit_slope"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lag", [0, 1])
+def test_engines_play_in_processes_of_their_own(
+    tokenizer: Any, warm: Json, tmp_path: Path, lag: int
+) -> None:
+    model = build_model(tokenizer)
+    model.load_state_dict(warm)
+    model.save_pretrained(tmp_path / "tiny")
+    tokenizer.save_pretrained(tmp_path / "tiny")
+    settings = recipe(
+        steps=3,
+        rollouts=4,
+        batch=8,
+        lr=1e-3,
+        beta=0.0,
+        packed=True,
+        engines=2,
+        lag=lag,
+        loss_type="cispo",
+        epsilon_high=2.0,
+    )
+    settings = msgspec.structs.replace(settings, model=Model(name=str(tmp_path / "tiny")))
+    run = Run(tmp_path / "run", settings)
+    trl.train(settings, run, EXAMPLES, model, tokenizer)
+    shares = [line["effective_samples"] for line in run.history]
+    # The first batch is sampled with the weights that learn from it, the next ones if lag is 0.
+    assert shares[0] > 0.999
+    assert (min(shares[1:]) > 0.999) == (lag == 0)
+    assert all(0 < share <= 1.0001 for share in shares)
 
 
 def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
@@ -278,8 +347,8 @@ def test_what_ran_out_of_tokens_can_be_masked(codec: Codec) -> None:
     played = cut(codec)
     assert [each.rollout.ended for each in played] == ["done", "tokens", "tokens"]
     assert [each.completion[-1] == codec.end for each in played] == [True, True, False]
-    assert [any(mask) for mask in trl.columns(played, codec.end)["env_mask"]] == [True] * 3
-    masked = trl.columns(played, codec.end, masked=True)["env_mask"]
+    assert [any(mask) for mask in to_columns(played, codec.end)["env_mask"]] == [True] * 3
+    masked = to_columns(played, codec.end, masked=True)["env_mask"]
     assert [any(mask) for mask in masked] == [True, False, False]
     assert [len(mask) for mask in masked] == [len(each.completion) for each in played]
 
@@ -289,7 +358,7 @@ def test_trl_gets_what_it_can_take(codec: Codec) -> None:
     empty = Trajectory(
         good.example, [], [], [], [], msgspec.structs.replace(good.rollout, reward=None)
     )
-    given = trl.columns([good, empty], codec.end)
+    given = to_columns([good, empty], codec.end)
     assert given["prompt_ids"] == [good.prompt, [codec.end]]
     assert given["completion_ids"] == [good.completion, [codec.end]]
     assert given["env_mask"] == [good.mask, [0]]
@@ -307,7 +376,7 @@ def test_vllm_is_sampled_turn_by_turn() -> None:
             assert (images, num_generations, self.max_completion_length) == (None, 1, 7)
             return prompts, [(1, 2), (3,)], [[[-0.1], [None]], [[-0.3]]], None
 
-    first, second = trl.vllm(Backend())([[9], [8, 8]], 7)
+    first, second = vllm(Backend())([[9], [8, 8]], 7)
     assert first.ids == [1, 2]
     assert first.logprobs[0] == -0.1
     assert first.logprobs[1] != first.logprobs[1]

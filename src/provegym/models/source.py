@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import NamedTuple
 
 
@@ -43,3 +44,24 @@ class Rounds(Source):
         asked, self._asked = self._asked, {}
         contexts, mosts = zip(*asked.values(), strict=True)
         return dict(zip(asked, self._generate(list(contexts), max(mosts)), strict=True))
+
+
+class Timed(Source):
+    """A source that measures the seconds it takes."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.seconds = 0.0
+
+    def ask(self, seat: int, context: list[int], most: int) -> None:
+        """Pass a request on, and measure its time."""
+        began = perf_counter()
+        self._source.ask(seat, context, most)
+        self.seconds += perf_counter() - began
+
+    def take(self) -> Mapping[int, Sampled]:
+        """Take the finished replies, and measure the time."""
+        began = perf_counter()
+        given = self._source.take()
+        self.seconds += perf_counter() - began
+        return given

@@ -62,23 +62,35 @@ def _sampled(output: Any) -> Sampled:
 class Vllm:
     """A vLLM engine for one model, whose weights can be replaced; `source` samples from it."""
 
-    def __init__(self, name: str, longest: int, temperature: float, seed: int = 0) -> None:
-        # `wear` writes new weights into the model, so the model must run in this process.
+    def __init__(
+        self,
+        name: str,
+        longest: int,
+        temperature: float,
+        seed: int = 0,
+        memory: float = MEMORY,
+        **settings: Any,
+    ) -> None:
+        """Start an engine with a share of the GPU's memory; `settings` are for sampling."""
+        # `load` writes new weights into the model, so the model must run in this process.
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
         self.name = name
         self.engine: Any = need("vllm").LLM(
             model=str(embedded() if name == "embedded" else name),
             dtype="bfloat16",
             max_model_len=longest,
-            gpu_memory_utilization=MEMORY,
+            gpu_memory_utilization=memory,
             seed=seed,
         )
-        self.source = Continuous(self.engine, temperature=temperature)
+        self.source = Continuous(self.engine, temperature=temperature, **settings)
 
     def wear(self, adapter: Path) -> None:
         """Replace the weights by those of the base model with a LoRA adapter merged in."""
         merged = load(self.name, adapter, "cpu")[0].merge_and_unload()
-        weights = [(name, value.data.bfloat16()) for name, value in merged.named_parameters()]
+        self.load([(name, value.data.bfloat16()) for name, value in merged.named_parameters()])
+
+    def load(self, weights: list[tuple[str, Any]]) -> None:
+        """Replace the weights."""
 
         def put(model: Any) -> None:
             model.load_weights(weights)

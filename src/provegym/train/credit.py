@@ -22,12 +22,14 @@ import msgspec
 
 from provegym.corpus.transcript import transcript
 from provegym.kernel import Bug, Session
+from provegym.players.local import Trajectory
 from provegym.rewards import Scheme, score
 from provegym.rewards.align import resolve
 from provegym.rewards.success import last_words
 from provegym.rewards.total import Finish
 from provegym.toolbox import Toolbox
 from provegym.trace import Call, Checks, Example, Json, Reward, Rollout
+from provegym.train.recipe import Grpo, Recipe
 
 STOPPED = "turns"
 
@@ -147,6 +149,19 @@ def _mark(before: Before) -> bytes:
     """What tells two beginnings apart: the turn, the calls, and the words that ended turns."""
     calls = [(call.turn, call.tool, call.arguments) for call in before.calls]
     return msgspec.json.encode((before.turn, calls, last_words(before.messages)[: before.turn]))
+
+
+def prove(played: Sequence[Trajectory], recipe: Recipe) -> list[list[float]]:
+    """The potential before each reply of some rollouts; 0 where a server has a bug."""
+    reach = (recipe.grpo or Grpo()).credit_reach
+    provers: dict[str, Prover] = {}
+    found = []
+    for each in played:
+        key = each.example.id
+        if key not in provers:
+            provers[key] = Prover(each.example, recipe.reward, reach)
+        found.append(provers[key].potentials(each.rollout) or [0.0] * len(each.starts))
+    return found
 
 
 class Credit(NamedTuple):

@@ -21,11 +21,14 @@ class Prefetcher:
 
     def draw(self, ids: Sequence[str]) -> None:
         """Start a thread that draws the worlds of as many examples after these."""
+        self.thread = Thread(target=self._draw, args=(self.after(ids),), daemon=True)
+        self.thread.start()
+
+    def after(self, ids: Sequence[str]) -> list[str]:
+        """As many different examples as these, in the order in which they come next."""
         distinct = list(dict.fromkeys(ids))
         first = self.places[distinct[-1]] + 1
-        coming = [self.order[at % len(self.order)] for at in range(first, first + len(distinct))]
-        self.thread = Thread(target=self._draw, args=(coming,), daemon=True)
-        self.thread.start()
+        return [self.order[at % len(self.order)] for at in range(first, first + len(distinct))]
 
     def wait(self) -> None:
         """Wait for the thread, so that no world is drawn twice."""

@@ -114,6 +114,10 @@ class Grpo(Optimiser, frozen=True):
     ended by the limit of turns or calls is not masked. `credit` says what an advantage belongs to:
     the whole rollout, or each of its replies. `credit_reach` is then the weight of what can still
     be reached against what is paid already.
+
+    With `engines`, rollouts are played in as many processes, for models whose weights are all
+    trained. With a `lag` of 1 they play the next batch while this one is learnt from; take the loss
+    `cispo` then, which truncates importance weights at `epsilon_high`.
     """
 
     steps: Count = 350
@@ -138,6 +142,8 @@ class Grpo(Optimiser, frozen=True):
     vllm_server: str = ""
     vllm_memory: Annotated[float, Meta(gt=0, lt=1)] = 0.3
     vllm_parallel: Count = 1
+    engines: Whole = 0
+    lag: Literal[0, 1] = 0
     vllm_correction: Literal["none", "token_truncate", "sequence_mask"] = "token_truncate"
     sample_every: Count = 10
     samples: Count = 16

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from provegym.players.local import Trajectory
 
 PACKAGES = ("provegym", "torch", "transformers", "trl", "peft", "datasets", "accelerate", "vllm")
-LOGGED = ("loss", "grad_norm", "learning_rate", "kl", "entropy", "mean_token_accuracy", "epoch")
+LOGGED = (
+    *("loss", "grad_norm", "learning_rate", "kl", "entropy", "mean_token_accuracy", "epoch"),
+    "effective_samples",
+)
 # Success is reported over all rollouts, so not as a component, which some rollouts lack.
 PAID = tuple(part for part in COMPONENTS if part != "success")
 CHECKPOINT = "checkpoint-"

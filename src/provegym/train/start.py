@@ -48,6 +48,7 @@ def check(recipe: Recipe) -> None:
             )
     if recipe.grpo:
         _check_grpo(recipe.grpo, recipe.model.lora)
+        _check_engines(recipe)
     _check_adapter(recipe)
 
 
@@ -86,6 +87,20 @@ def _check_grpo(grpo: Grpo, lora: Lora | None) -> None:
                 f"grpo.{name} ({value}) must be a multiple of grpo.iterations ({grpo.iterations}),"
                 " because a checkpoint does not hold the rollouts of an unfinished iteration"
             )
+
+
+def _check_engines(recipe: Recipe) -> None:
+    """Refuse settings of engines that do not fit together."""
+    grpo = recipe.grpo or Grpo()
+    if grpo.lag and not grpo.engines:
+        raise TrainError("grpo.lag needs grpo.engines, which play while the trainer learns; set it")
+    if grpo.engines and (recipe.model.lora or recipe.model.adapter):
+        raise TrainError(
+            "grpo.engines takes models whose weights are all trained; leave out model.lora and"
+            " model.adapter, or set grpo.engines=0"
+        )
+    if grpo.engines and grpo.iterations > 1:
+        raise TrainError("grpo.engines plays new rollouts for every step; set grpo.iterations=1")
 
 
 def _check_adapter(recipe: Recipe) -> None:

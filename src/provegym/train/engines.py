@@ -1,0 +1,219 @@
+"""Rollout engines in processes of their own, so that playing and learning run at the same time.
+
+Each process has a sampler (vLLM on a GPU), its own worlds and its own Python interpreter lock. The
+trainer writes its weights to a file in memory, and every engine loads them before it plays. With a
+lag of one step, the engines play the next batch while the trainer learns from this one.
+"""
+
+import os
+import traceback
+from collections.abc import Mapping, Sequence
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from provegym.models.codec import Codec
+from provegym.models.local import load, load_tokenizer
+from provegym.models.optional import need
+from provegym.models.sampler import Sampler
+from provegym.models.source import Rounds, Source, Timed
+from provegym.players.local import Trajectory, run
+from provegym.trace import Example
+from provegym.train.credit import prove
+from provegym.train.recipe import Grpo, Recipe
+from provegym.train.run import TrainError
+
+MEMORY = Path("/dev/shm")
+PATIENCE = 600.0
+
+
+class PlayJob(NamedTuple):
+    """Rollouts to play: one for each id, with the weights of a file and a seed for the sampler."""
+
+    ids: Sequence[str]
+    weights: str
+    seed: int
+
+
+class Batch(NamedTuple):
+    """Played rollouts, the potentials before their replies, and the seconds that it took."""
+
+    trajectories: list[Trajectory]
+    potentials: list[list[float]]
+    seconds: float
+    generation: float
+
+
+class Engines:
+    """Some engines, each a process. Groups of rollouts are dealt out to them in turn."""
+
+    def __init__(self, recipe: Recipe, examples: Mapping[str, Example], count: int) -> None:
+        self.recipe = recipe
+        context = get_context("spawn")
+        self.folder = TemporaryDirectory(dir=MEMORY if MEMORY.exists() else None)
+        self.version = 0
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        self.pipes, self.processes = [], []
+        for number in range(count):
+            here, there = context.Pipe()
+            own = cores[1 + number :: count] if len(cores) > 2 * count else []
+            args = (there, recipe, examples, count, own)
+            process = context.Process(target=_serve, args=args)
+            process.start()
+            there.close()
+            self.pipes.append(here)
+            self.processes.append(process)
+        self.dealt: list[list[int]] = []
+        try:
+            for pipe in self.pipes:
+                self._hear(pipe)
+        except TrainError:
+            self.close()
+            raise
+
+    def load(self, weights: Mapping[str, Any]) -> None:
+        """Write the weights that the next rollouts are sampled with."""
+        self.version += 1
+        small = {
+            name: value.detach().to("cpu", need("torch").bfloat16).contiguous()
+            for name, value in weights.items()
+        }
+        need("safetensors.torch").save_file(small, self._file(self.version))
+        self._file(self.version - 2).unlink(missing_ok=True)
+
+    def _file(self, version: int) -> Path:
+        return Path(self.folder.name) / f"{version}.safetensors"
+
+    def submit(self, ids: Sequence[str], seed: int) -> None:
+        """Start to play one rollout for each id, with the weights that were loaded last."""
+        group = self.recipe.grpo.rollouts if self.recipe.grpo else 1
+        count = len(self.pipes)
+        self.dealt = [
+            [at for at in range(len(ids)) if at // group % count == number]
+            for number in range(count)
+        ]
+        for number, (pipe, mine) in enumerate(zip(self.pipes, self.dealt, strict=True)):
+            some = [ids[at] for at in mine]
+            pipe.send(PlayJob(some, str(self._file(self.version)), seed * count + number))
+
+    def collect(self) -> Batch:
+        """Wait for the rollouts, in the order of the ids."""
+        batches = [self._hear(pipe) for pipe in self.pipes]
+        found: dict[int, tuple[Trajectory, list[float]]] = {}
+        for mine, batch in zip(self.dealt, batches, strict=True):
+            found |= dict(
+                zip(mine, zip(batch.trajectories, batch.potentials, strict=True), strict=True)
+            )
+        self.dealt = []
+        ordered = [found[at] for at in sorted(found)]
+        return Batch(
+            [each for each, _ in ordered],
+            [potentials for _, potentials in ordered],
+            max(batch.seconds for batch in batches),
+            max(batch.generation for batch in batches),
+        )
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether rollouts were submitted and not yet collected."""
+        return bool(self.dealt)
+
+    def _hear(self, pipe: Any) -> Any:
+        """What an engine says; if it failed or died, an error that says why."""
+        try:
+            if not pipe.poll(PATIENCE):
+                raise TrainError(f"an engine has not answered for {PATIENCE:.0f} s; start again")
+            said = pipe.recv()
+        except EOFError:
+            raise TrainError(
+                "an engine process died; a smaller grpo.vllm_memory, or fewer engines, may help"
+            ) from None
+        if isinstance(said, str):
+            raise TrainError(f"an engine failed: {said}")
+        return said
+
+    def close(self) -> None:
+        """Stop the processes."""
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            process.join()
+        self.folder.cleanup()
+
+
+def _serve(
+    pipe: Any, recipe: Recipe, examples: Mapping[str, Example], count: int, cores: Sequence[int]
+) -> None:
+    """The life of an engine process: say that it is ready, then play what it is sent."""
+    try:
+        if cores:
+            os.sched_setaffinity(0, cores)
+        engine = _Engine(recipe, examples, count)
+        pipe.send(True)
+        while True:
+            pipe.send(engine.play(pipe.recv()))
+    except (EOFError, KeyboardInterrupt):
+        return
+    except BaseException:
+        pipe.send(traceback.format_exc(limit=-3))
+
+
+class _Engine:
+    """A sampler with its weights, and the examples that it can play."""
+
+    def __init__(self, recipe: Recipe, examples: Mapping[str, Example], count: int) -> None:
+        grpo = recipe.grpo or Grpo()
+        self.recipe, self.grpo, self.examples = recipe, grpo, examples
+        self.tokenizer = load_tokenizer(recipe.model.name)
+        self.codec = Codec(self.tokenizer, recipe.limits.prompt)
+        self.loaded = ""
+        self.model: Any = None
+        if grpo.use_vllm:
+            from provegym.models.vllm import Vllm
+
+            limits = recipe.limits
+            self.vllm = Vllm(
+                recipe.model.name,
+                limits.prompt + limits.completion + limits.reply,
+                grpo.temperature,
+                memory=grpo.vllm_memory / count,
+                logprobs=0,
+                top_p=grpo.top_p,
+                top_k=grpo.top_k,
+            )
+        else:
+            self.model = load(recipe.model.name, None, "cpu")[0].float().eval()
+
+    def play(self, job: PlayJob) -> Batch:
+        """Load the weights, if they are new, and play."""
+        began, read = perf_counter(), self.codec.seconds
+        if job.weights != self.loaded:
+            self._load(need("safetensors.torch").load_file(job.weights))
+            self.loaded = job.weights
+        source = Timed(self._source(job.seed))
+        played = run(
+            [self.examples[each] for each in job.ids],
+            source,
+            self.codec,
+            self.recipe.limits,
+            self.recipe.reward,
+        )
+        credited = self.grpo.credit == "turn"
+        potentials = prove(played, self.recipe) if credited else [[] for _ in played]
+        generation = source.seconds + self.codec.seconds - read
+        return Batch(played, potentials, perf_counter() - began, generation)
+
+    def _load(self, weights: Mapping[str, Any]) -> None:
+        if self.model is None:
+            self.vllm.load(list(weights.items()))
+        else:
+            self.model.load_state_dict(weights, strict=False)
+            self.model.tie_weights()
+
+    def _source(self, seed: int) -> Source:
+        if self.model is None:
+            return self.vllm.source
+        sampler = Sampler(self.model, self.tokenizer, self.grpo.temperature, seed)
+        return Rounds(sampler.generate)
