@@ -281,10 +281,12 @@ def test_there_are_enough_ways_to_say_it() -> None:
         assert len(set(ways)) >= 8, name
 
 
-@pytest.mark.parametrize("purpose", ["missing", "elsewhere", "refused"])
+@pytest.mark.parametrize("purpose", ["missing", "unable", "elsewhere", "refused"])
 def test_every_refusal_is_read_as_one(purpose: str) -> None:
     for frame in phrases()[purpose]:
-        assert declines(frame.format(helps="your accounts", why="it is closed")), frame
+        assert declines(
+            frame.format(helps="your accounts", why="it is closed", able="pay bills")
+        ), frame
 
 
 @pytest.mark.parametrize("purpose", ["done", "also"])

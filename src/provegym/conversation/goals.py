@@ -8,6 +8,7 @@ from provegym.conversation.plan import Goal
 from provegym.kernel import Session
 from provegym.language.phrasing import Said
 from provegym.language.things import noun_of
+from provegym.language.values import leaves
 from provegym.trace import Json
 
 TWO_GOALS = 0.25
@@ -45,7 +46,7 @@ def draw_goals(draft: Draft) -> Draft:
             break
         draft = replace(draft, goals=(*draft.goals, goal))
         draft = draft.learn(goal.tool, goal.arguments, scratch)
-        draft = draft.speak_as(draft.voice.mention(goal.arguments))
+        draft = draft.speak_as(draft.voice.mention(goal.arguments)).refer_to(goal)
     is_alone = len(draft.goals) == 1 and draft.level != "missing"
     if is_alone and draft.chance.random() < AGAIN:
         again = _same_again(draft, scratch)
@@ -84,7 +85,7 @@ def _draw_goal(draft: Draft, session: Session) -> tuple[Goal | None, Draft]:
         shows = [edge.pointer for edge in draft.chain.edges if edge.source == tool.name]
         for fixed in links(tool, draft.chain, draft.scene.edges, draft.results, draft.voice):
             goal = draft.planner.draw(session, tool, draft.level, fixed, shows)
-            if goal is not None and not _was_asked(draft, goal):
+            if goal is not None and not (_was_asked(draft, goal) or _corrects(draft, goal)):
                 return goal, draft
     return None, draft
 
@@ -92,6 +93,14 @@ def _draw_goal(draft: Draft, session: Session) -> tuple[Goal | None, Draft]:
 def _was_asked(draft: Draft, goal: Goal) -> bool:
     """Whether the conversation already has the same call."""
     return any(s.tool == goal.tool and s.arguments == goal.arguments for s in draft.steps)
+
+
+def _corrects(draft: Draft, goal: Goal) -> bool:
+    """Whether a goal gives a record that this turn makes another value than the turn gave it."""
+    if draft.voice.made.isdisjoint(map(str, leaves(goal.arguments))):
+        return False
+    said = [(name, value) for earlier in draft.goals for name, value in earlier.arguments.items()]
+    return any(name in goal.arguments and goal.arguments[name] != value for name, value in said)
 
 
 def _same_again(draft: Draft, session: Session) -> Goal | None:
