@@ -32,10 +32,11 @@ from provegym.language.vocabulary import did_by, own, past, phrases, slot_name
 from provegym.servers import is_known, load
 from provegym.servers.people import acting_user
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Json, Step
+from provegym.trace import Example, Json, Step, point
 
 MOST_CHOICES = 5
 WILLING = 0.6
+YOU = {"is": "are", "has": "have", "was": "were"}
 STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d)?(?:Z| UTC|\+00:00)?")
 ASIDES = ("smalltalk", "knowledge", "beyond")
 
@@ -222,14 +223,20 @@ def _told(scene: TurnEnd, chance: Random) -> Iterator[str]:
             yield sentence(chance.choice(frames).format(did=did))
             frames = phrases()["also"]
         elif each.step.answers or (not has_goal and each is scene.done[-1]):
-            yield report(each, scene.speech).tell(chance)
+            told = report(each, scene.speech).tell(chance)
+            asked = [point(each.result, answer)[1] for answer in each.step.answers]
+            yield told if scene.user in asked else _to_the_user(told, scene.user)
 
 
-def _to_the_user(did: str, user: str) -> str:
-    """A deed as it is told to the user: "checked you in", not by the user's own name."""
-    parts = re.split(r'("[^"]*")', did)
-    parts[::2] = [part.replace(f"{user}'s", "your").replace(user, "you") for part in parts[::2]]
-    return "".join(parts)
+def _to_the_user(text: str, user: str) -> str:
+    """A text as it is told to the user: "checked you in", not by the user's own name."""
+    parts = re.split(r'("[^"]*")', text)
+    for at in range(0, len(parts), 2):
+        part = parts[at].replace(f"{user}'s", "your").replace(user, "you")
+        part = re.sub(r"\byou (is|has|was)\b", lambda verb: f"you {YOU[verb[1]]}", part)
+        parts[at] = re.sub(r"(?:(?<=[.!?\n] )|(?<=\n- ))you", "You", part)
+    text = "".join(parts)
+    return f"Y{text[1:]}" if text.startswith("you") else text
 
 
 def report(done: Done, speech: Speech) -> ReadReport:
