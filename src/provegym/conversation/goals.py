@@ -1,5 +1,6 @@
 """Goal sampling for one turn: draws one or two calls that work now, and the lookups they need."""
 
+import re
 from dataclasses import replace
 
 from provegym.conversation.draft import Draft
@@ -12,6 +13,8 @@ from provegym.language.values import leaves
 from provegym.trace import Json
 
 TWO_GOALS = 0.25
+# Tools that set a value: nobody sets the same one twice in a conversation.
+SETS = re.compile(r"(?:update|set|adjust|correct|change|rename|rate)_")
 AGAIN = 0.12
 SAME = (
     "Same for {}.",
@@ -96,11 +99,20 @@ def _was_asked(draft: Draft, goal: Goal) -> bool:
 
 
 def _corrects(draft: Draft, goal: Goal) -> bool:
-    """Whether a goal gives a record that this turn makes another value than the turn gave it."""
-    if draft.voice.made.isdisjoint(map(str, leaves(goal.arguments))):
-        return False
+    """Whether a goal gives a record another value than the user gave it before.
+
+    Either this turn makes the record, or an earlier call of the same tool set its value.
+    """
     said = [(name, value) for earlier in draft.goals for name, value in earlier.arguments.items()]
-    return any(name in goal.arguments and goal.arguments[name] != value for name, value in said)
+    is_made = not draft.voice.made.isdisjoint(map(str, leaves(goal.arguments)))
+    if is_made and any(goal.arguments.get(name, value) != value for name, value in said):
+        return True
+    if not SETS.match(goal.tool):
+        return False
+    parts = draft.server.tools[goal.tool].input_schema["properties"]
+    kept = [n for n, v in goal.arguments.items() if "enum" in parts[n] or draft.voice.thing(str(v))]
+    before = [each.arguments for each in (*draft.goals, *draft.steps) if each.tool == goal.tool]
+    return any(all(old.get(n) == goal.arguments[n] for n in kept) for old in before)
 
 
 def _same_again(draft: Draft, session: Session) -> Goal | None:
