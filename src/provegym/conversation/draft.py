@@ -301,7 +301,7 @@ class Draft:
         if not isinstance(value, str | list):
             return "number"
         names = self.voice.things.keys() & set(map(str, leaves(value)))
-        names |= {value for value in leaves(value) if CODE.fullmatch(str(value))}
+        names |= {leaf for leaf in map(str, leaves(value)) if CODE.fullmatch(leaf)}
         if "enum" in part:
             return "choice"
         if names or isinstance(value, list):

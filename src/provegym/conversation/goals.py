@@ -111,7 +111,8 @@ def _corrects(draft: Draft, goal: Goal) -> bool:
         return False
     parts = draft.server.tools[goal.tool].input_schema["properties"]
     kept = [n for n, v in goal.arguments.items() if "enum" in parts[n] or draft.voice.thing(str(v))]
-    before = [each.arguments for each in (*draft.goals, *draft.steps) if each.tool == goal.tool]
+    before = [each.arguments for each in draft.goals if each.tool == goal.tool]
+    before += [step.arguments for step in draft.steps if step.tool == goal.tool]
     return any(all(old.get(n) == goal.arguments[n] for n in kept) for old in before)
 
 

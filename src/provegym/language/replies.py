@@ -144,7 +144,7 @@ def question(slot: str, schema: Json, server: str, chance: Random) -> str:
     """
     if whole := own("question", slot, server) or phrases()["question"].get(slot):
         first = f"{chance.choice(phrases()['willing'])} " if chance.random() < WILLING else ""
-        asked = first + chance.choice(whole)
+        asked = f"{first}{chance.choice(whole)}"
     else:
         frame = chance.choice(phrases()["ask"][_sort(slot, schema)])
         asked = sentence(frame.format(slot=slot_name(slot, server)))

@@ -20,10 +20,15 @@ def join(said: Sequence[Said], chance: Random) -> str:
             text = f"{text} {each.text}"
             continue
         more = _after_a_word(each)
-        joins = AND_THEN if is_order(each.text) else AND_TELLS
-        joins = AND_ASKS if more.endswith("?") else joins
-        text = f"{text} {chance.choice(joins)} {more}"
+        text = f"{text} {chance.choice(_links(more, each.text))} {more}"
     return text
+
+
+def _links(more: str, text: str) -> Sequence[str]:
+    """The linking words before a question, an order or a statement."""
+    if more.endswith("?"):
+        return AND_ASKS
+    return AND_THEN if is_order(text) else AND_TELLS
 
 
 def _after_a_word(said: Said) -> str:
