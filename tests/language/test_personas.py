@@ -328,3 +328,17 @@ def test_there_is_much_to_say_that_no_tool_is_for() -> None:
             assert frame[-1] in ".?", frame
     assert combinations >= 3_000
     assert len({draw(name, Random(n)) for name in tables for n in range(700)}) > 1_500
+
+
+@pytest.mark.parametrize("persona", SPOKEN)
+def test_nobody_thanks_for_what_was_not_done(persona: str) -> None:
+    openers = STYLE[persona]["anyway"]
+    assert not any(re.search("(?i)thank|perfect|great|nice|brilliant", each) for each in openers)
+    said = {styled("Who's in?", persona, [], Random(seed), "anyway") for seed in range(200)}
+    assert any(text.startswith(opener) for opener in openers for text in said)
+
+
+@pytest.mark.parametrize("persona", [name for name in PERSONAS if name != "typos"])
+def test_an_answer_is_no_request(persona: str) -> None:
+    said = {answer("the Blue Lamp", "name", persona, Random(seed)) for seed in range(200)}
+    assert not any(re.search("(?i)could you|would you|i need you|please to", text) for text in said)

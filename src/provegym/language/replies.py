@@ -219,16 +219,16 @@ def _told(scene: TurnEnd, chance: Random) -> Iterator[str]:
     has_goal = any(each.step.writes or each.step.answers for each in scene.done)
     for each in scene.done:
         if each.step.writes:
-            did = _to_the_user(deed(each, scene.said, scene.speech), scene.user)
+            did = to_the_user(deed(each, scene.said, scene.speech), scene.user)
             yield sentence(chance.choice(frames).format(did=did))
             frames = phrases()["also"]
         elif each.step.answers or (not has_goal and each is scene.done[-1]):
             told = report(each, scene.speech).tell(chance)
             asked = [point(each.result, answer)[1] for answer in each.step.answers]
-            yield told if scene.user in asked else _to_the_user(told, scene.user)
+            yield told if scene.user in asked else to_the_user(told, scene.user)
 
 
-def _to_the_user(text: str, user: str) -> str:
+def to_the_user(text: str, user: str) -> str:
     """A text as it is told to the user: "checked you in", not by the user's own name."""
     parts = re.split(r'("[^"]*")', text)
     for at in range(0, len(parts), 2):
