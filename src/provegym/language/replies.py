@@ -225,7 +225,10 @@ def _told(scene: TurnEnd, chance: Random) -> Iterator[str]:
         elif each.step.answers or (not has_goal and each is scene.done[-1]):
             told = report(each, scene.speech).tell(chance)
             asked = [point(each.result, answer)[1] for answer in each.step.answers]
-            yield told if scene.user in asked else to_the_user(told, scene.user)
+            if scene.user in asked:  # the name is the answer
+                yield told.replace(scene.user, f"{scene.user} (you)", 1)
+            else:
+                yield to_the_user(told, scene.user)
 
 
 def to_the_user(text: str, user: str) -> str:
