@@ -29,6 +29,7 @@ REACHED = ("to", "cc", "recipients", "attendees", "invitees", "guests", "handle"
 PRONOUN = 0.85
 QUARTERS = (0, 15, 30, 45)
 ISO = re.compile(r"\d{4}-\d\d-\d\d(T.*)?")
+ONE = re.compile(r"(?<![\w.,-])1 (piece|share|pack|night|star|minute|day|hour)s\b")
 CHOICE = re.compile(r"\(([^()]*\|[^()]*)\)")
 
 
@@ -225,7 +226,7 @@ class Voice:
         for way in map(read_way, self.chance.sample(ways, len(ways))):
             text = fit(vary(way.words, self.chance), values)
             if text is not None:
-                return Way(text, way.asked)
+                return Way(ONE.sub(r"1 \1", text), way.asked)
         return None
 
     def _phrases(self, tool: Tool, arguments: Json) -> dict[str, Phrase] | None:
