@@ -226,7 +226,7 @@ def _told(scene: TurnEnd, chance: Random) -> Iterator[str]:
             told = report(each, scene.speech).tell(chance)
             asked = [point(each.result, answer)[1] for answer in each.step.answers]
             if scene.user in asked:  # the name is the answer
-                yield told.replace(scene.user, f"{scene.user} (you)", 1)
+                yield told.replace(scene.user, f"{scene.user} (you)")
             else:
                 yield to_the_user(told, scene.user)
 
