@@ -18,6 +18,7 @@ from provegym.language.vocabulary import phrases, slot_name
 from provegym.models.dialects import openai
 from provegym.players.plan import TOGETHER, together
 from provegym.players.scripted import Script
+from provegym.rewards.asking import asks_for
 from provegym.rewards.success import succeeded
 from provegym.rollout import play_script
 from provegym.servers import asks, load, load_all
@@ -165,7 +166,7 @@ UNSERVED = Claim(turn=0, tool="pay_payee", arguments={})
         (Provenance(why="knowledge"), "abstention", "elsewhere"),
         (Provenance(why="no_tool"), "irrelevance", "elsewhere"),
         (Provenance(levels=("aside",)), "multi_turn", "elsewhere"),
-        (Provenance(levels=("complete",), unserved=UNSERVED), "multi_turn", "missing"),
+        (Provenance(levels=("complete",), unserved=UNSERVED), "multi_turn", "unable"),
         (Provenance(), "irrelevance", "elsewhere"),
         (Provenance(why="missing"), "abstention", "unclear"),
         (Provenance(), "clarification", "missing"),
@@ -178,7 +179,7 @@ def test_a_turn_without_calls_is_answered_by_its_reason(
     turns = (Turn(text="Do that thing."),)
     example = pay_example(turns=turns, paths=(Path(),), kind=kind, provenance=provenance)
     helps = asks("banking")["reply"]["helps"]
-    ways = [way.format(helps=helps) for way in phrases()[table]]
+    ways = [way.format(helps=helps, able="make payments") for way in phrases()[table]]
     assert transcript(example).messages[-1]["content"] in ways
 
 
@@ -258,9 +259,9 @@ def test_every_argument_of_every_tool_can_be_asked_for() -> None:
         for tool in server.tools.values():
             for slot, schema in tool.input_schema["properties"].items():
                 for seed in range(9):
-                    asked = question(slot, schema, server.name, Random(seed)).casefold()
-                    assert "?" in asked
-                    assert any(part in asked for part in slot.casefold().split("_")), (slot, asked)
+                    asked = question(slot, schema, server.name, Random(seed))
+                    names = (slot, slot_name(slot, server.name))
+                    assert asks_for(asked, names, schema, ""), (slot, asked)
 
 
 def test_a_write_without_words_of_its_own_is_told_by_its_name() -> None:

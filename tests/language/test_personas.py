@@ -70,7 +70,7 @@ def turns(count: int, persona: str | None = None) -> Iterator[tuple[str, str]]:
     for _ in range(count):
         text, kept = asked(chance)
         chosen = persona or chance.choice(list(PERSONAS))
-        said = styled(text, chosen, kept, chance, later=chance.random() < 0.5)
+        said = styled(text, chosen, kept, chance, chance.choice(["first", "later"]))
         assert all(said.count(value) == text.count(value) for value in kept), said
         yield masked(text, kept), masked(said, kept)
 
@@ -89,7 +89,7 @@ def test_kept_phrases_and_quotations_come_through(
 ) -> None:
     chance = Random(seed)
     text = f'Please move the {" to the ".join(values)}, and say "It\'s the End, please".'
-    said = styled(text, persona, values, chance, later=seed % 2 == 0)
+    said = styled(text, persona, values, chance, ["later", "first"][seed % 2])
     assert '"It\'s the End, please"' in said
     for value in values:
         assert re.search(rf"(?<![^\s]){re.escape(value)}(?![^\s,])", said), said
@@ -170,7 +170,7 @@ def test_non_native_slips_and_keeps_the_words_that_matter() -> None:
         for seed in range(100)
     ]
     assert sum("the orders of a customer" in text for text in said) < 30
-    assert sum("please to show" in text.lower() for text in said) > 30
+    assert sum("please show" in text.lower() for text in said) > 30
     assert all("orders of" in text and "customer" in text for text in said)
 
 
@@ -213,7 +213,7 @@ def test_an_order_turns_into_a_question_only_if_it_is_short() -> None:
 def test_nothing_polite_or_hurried_is_said_twice_or_against_itself(persona: str) -> None:
     for text in ("Lock the gate right away, please.", "Thanks. Lock the gate now."):
         for seed in range(300):
-            said = styled(text, persona, [], Random(seed), later=seed % 2 == 0).lower()
+            said = styled(text, persona, [], Random(seed), ["later", "first"][seed % 2]).lower()
             assert len(re.findall("thank|thx", said)) <= 1, said
             assert said.count("please") <= 1, said
             assert not re.search("no rush|no pressure|when you get|whenever", said), said
@@ -328,3 +328,17 @@ def test_there_is_much_to_say_that_no_tool_is_for() -> None:
             assert frame[-1] in ".?", frame
     assert combinations >= 3_000
     assert len({draw(name, Random(n)) for name in tables for n in range(700)}) > 1_500
+
+
+@pytest.mark.parametrize("persona", SPOKEN)
+def test_nobody_thanks_for_what_was_not_done(persona: str) -> None:
+    openers = STYLE[persona]["anyway"]
+    assert not any(re.search("(?i)thank|perfect|great|nice|brilliant", each) for each in openers)
+    said = {styled("Who's in?", persona, [], Random(seed), "anyway") for seed in range(200)}
+    assert any(text.startswith(opener) for opener in openers for text in said)
+
+
+@pytest.mark.parametrize("persona", [name for name in PERSONAS if name != "typos"])
+def test_an_answer_is_no_request(persona: str) -> None:
+    said = {answer("the Blue Lamp", "name", persona, Random(seed)) for seed in range(200)}
+    assert not any(re.search("(?i)could you|would you|i need you|please to", text) for text in said)

@@ -106,7 +106,8 @@ def test_every_read_has_clauses_with_slots_that_exist(tool: Tool) -> None:
     for entry in words["says"]:
         used = chooses_by(entry).union(*map(slots, templates(entry)))
         assert used <= sayable(tool), used - sayable(tool)
-    assert words.keys() <= {"each", "says", "most"}
+    assert words.keys() <= {"each", "says", "most", "heads", "none", "single"}
+    assert slots(words.get("none", "")) <= tool.input_schema["properties"].keys()
 
 
 def walk(name: str) -> Iterator[tuple[Tool, Json, Any, Speech]]:
@@ -281,10 +282,12 @@ def test_there_are_enough_ways_to_say_it() -> None:
         assert len(set(ways)) >= 8, name
 
 
-@pytest.mark.parametrize("purpose", ["missing", "elsewhere", "refused"])
+@pytest.mark.parametrize("purpose", ["missing", "unable", "elsewhere", "refused"])
 def test_every_refusal_is_read_as_one(purpose: str) -> None:
     for frame in phrases()[purpose]:
-        assert declines(frame.format(helps="your accounts", why="it is closed")), frame
+        assert declines(
+            frame.format(helps="your accounts", why="it is closed", able="pay bills")
+        ), frame
 
 
 @pytest.mark.parametrize("purpose", ["done", "also"])
@@ -293,3 +296,29 @@ def test_every_confirmation_is_read_as_one(purpose: str) -> None:
         text = frame.format(did="moved 120 to Savings")
         assert confirms(text, ["moved"], []), frame
         assert claims_deed(text, ["moved"], alone=False), frame
+
+
+def test_a_refusal_names_what_every_write_does() -> None:
+    writes = {tool.name for server in load_all() for tool in server.tools.values() if tool.writes}
+    assert phrases()["able"].keys() == writes
+
+
+def test_questions_are_whole_sentences() -> None:
+    asked = {
+        replies.question("text", {"type": "string"}, "team_chat", Random(n)) for n in range(40)
+    }
+    assert all(text.endswith("?") for text in asked)
+    assert any("What should the message say?" in text for text in asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("checked Mira Lange in", "checked you in"),
+        ("Mira Lange is invited.", "You are invited."),
+        ("There is one:\n- Mira Lange's bid", "There is one:\n- Your bid"),
+        ('sent "Mira Lange is late"', 'sent "Mira Lange is late"'),
+    ],
+)
+def test_the_user_is_you(text: str, told: str) -> None:
+    assert replies.to_the_user(text, "Mira Lange") == told

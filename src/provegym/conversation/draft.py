@@ -6,6 +6,7 @@ objects, so that no draw is repeated: the random generator, and the fuzzer, whic
 arguments work.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -39,6 +40,7 @@ READS = 0.3
 GOALS = 8
 AVOIDS = 0.35
 TAKING, BARE = 0.75, 0.4
+CODE = re.compile(r"[A-Z0-9-]{4,}")
 
 
 class Cast(NamedTuple):
@@ -259,7 +261,7 @@ class Draft:
         """Add the user's turn, in the style of the persona."""
         slots = [slot for each in said for slot in each.slots]
         text = join(said, self.chance)
-        text = styled(text, self.persona, slots, self.chance, later=bool(self.turns))
+        text = styled(text, self.persona, slots, self.chance, self._place())
         if self.persona not in CARELESS:
             text, slots = sentences(text, slots)
         relations = tuple(
@@ -272,6 +274,14 @@ class Draft:
         made = self.add_turn(turn, self.level, slots, names)
         return made.note(relations=(*made.example.provenance.relations, *relations))
 
+    def _place(self) -> str:
+        """Where the next turn stands: first, later, or after a turn in which nothing was done."""
+        if not self.turns:
+            return "first"
+        made, last = self.example.provenance, len(self.turns) - 1
+        given_up = [claim.turn for claim in (made.unserved, made.infeasible) if claim]
+        return "anyway" if last in given_up or made.levels[-1] == "aside" else "later"
+
     def answer(self, goal: Goal) -> Self:
         """Add the user's answer to the assistant's question."""
         said = goal.said
@@ -282,7 +292,7 @@ class Draft:
         return self.add_turn(Turn(text=text), "answer", slots, said.answer_names)
 
     def _kind_of_answer(self, goal: Goal) -> str:
-        """Whether the missing value is a name, a number, a date or a text."""
+        """Whether the missing value is a name, a number, a date, a choice or a text."""
         missing = str(goal.said.missing)
         part = self.server.tools[goal.tool].input_schema["properties"][missing]
         value = goal.arguments[missing]
@@ -291,7 +301,12 @@ class Draft:
         if not isinstance(value, str | list):
             return "number"
         names = self.voice.things.keys() & set(map(str, leaves(value)))
-        return "name" if names or "enum" in part or isinstance(value, list) else "text"
+        names |= {leaf for leaf in map(str, leaves(value)) if CODE.fullmatch(leaf)}
+        if "enum" in part:
+            return "choice"
+        if names or isinstance(value, list):
+            return "name"
+        return "called" if missing in ("name", "title", "new_name", "label") else "text"
 
     def add_turn(
         self,
@@ -311,14 +326,20 @@ class Draft:
 
     def remember(self) -> Self:
         """End the turn. From now on the user may refer to its entities with a pronoun."""
-        voice = self.voice
+        draft = self
         for goal in self.goals:
-            for leaf in map(str, leaves(goal.arguments)):
-                thing = voice.things.get(leaf)
-                noun = thing.noun if thing else noun_of(self.server, leaf)
-                if noun is not None and leaf in voice.shown:
-                    voice = voice.call_it(leaf, noun, new=False)
-        return replace(self.speak_as(voice), goals=(), road=())
+            draft = draft.refer_to(goal)
+        return replace(draft, goals=(), road=())
+
+    def refer_to(self, goal: Goal) -> Self:
+        """From now on the user may refer to the entities of a goal with a pronoun."""
+        voice = self.voice
+        for leaf in map(str, leaves(goal.arguments)):
+            thing = voice.things.get(leaf)
+            noun = thing.noun if thing else noun_of(self.server, leaf)
+            if noun is not None and leaf in voice.shown:
+                voice = voice.call_it(leaf, noun, new=False)
+        return self.speak_as(voice)
 
 
 def _due(cast: Cast, chance: Random) -> dict[str, int]:

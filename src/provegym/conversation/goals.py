@@ -1,5 +1,6 @@
 """Goal sampling for one turn: draws one or two calls that work now, and the lookups they need."""
 
+import re
 from dataclasses import replace
 
 from provegym.conversation.draft import Draft
@@ -8,9 +9,12 @@ from provegym.conversation.plan import Goal
 from provegym.kernel import Session
 from provegym.language.phrasing import Said
 from provegym.language.things import noun_of
+from provegym.language.values import leaves
 from provegym.trace import Json
 
 TWO_GOALS = 0.25
+# Tools that set a value: nobody sets the same one twice in a conversation.
+SETS = re.compile(r"(?:update|set|adjust|correct|change|rename|rate)_")
 AGAIN = 0.12
 SAME = (
     "Same for {}.",
@@ -45,7 +49,7 @@ def draw_goals(draft: Draft) -> Draft:
             break
         draft = replace(draft, goals=(*draft.goals, goal))
         draft = draft.learn(goal.tool, goal.arguments, scratch)
-        draft = draft.speak_as(draft.voice.mention(goal.arguments))
+        draft = draft.speak_as(draft.voice.mention(goal.arguments)).refer_to(goal)
     is_alone = len(draft.goals) == 1 and draft.level != "missing"
     if is_alone and draft.chance.random() < AGAIN:
         again = _same_again(draft, scratch)
@@ -84,7 +88,7 @@ def _draw_goal(draft: Draft, session: Session) -> tuple[Goal | None, Draft]:
         shows = [edge.pointer for edge in draft.chain.edges if edge.source == tool.name]
         for fixed in links(tool, draft.chain, draft.scene.edges, draft.results, draft.voice):
             goal = draft.planner.draw(session, tool, draft.level, fixed, shows)
-            if goal is not None and not _was_asked(draft, goal):
+            if goal is not None and not (_was_asked(draft, goal) or _corrects(draft, goal)):
                 return goal, draft
     return None, draft
 
@@ -92,6 +96,24 @@ def _draw_goal(draft: Draft, session: Session) -> tuple[Goal | None, Draft]:
 def _was_asked(draft: Draft, goal: Goal) -> bool:
     """Whether the conversation already has the same call."""
     return any(s.tool == goal.tool and s.arguments == goal.arguments for s in draft.steps)
+
+
+def _corrects(draft: Draft, goal: Goal) -> bool:
+    """Whether a goal gives a record another value than the user gave it before.
+
+    Either this turn makes the record, or an earlier call of the same tool set its value.
+    """
+    said = [(name, value) for earlier in draft.goals for name, value in earlier.arguments.items()]
+    is_made = not draft.voice.made.isdisjoint(map(str, leaves(goal.arguments)))
+    if is_made and any(goal.arguments.get(name, value) != value for name, value in said):
+        return True
+    if not SETS.match(goal.tool):
+        return False
+    parts = draft.server.tools[goal.tool].input_schema["properties"]
+    kept = [n for n, v in goal.arguments.items() if "enum" in parts[n] or draft.voice.thing(str(v))]
+    before = [each.arguments for each in draft.goals if each.tool == goal.tool]
+    before += [step.arguments for step in draft.steps if step.tool == goal.tool]
+    return any(all(old.get(n) == goal.arguments[n] for n in kept) for old in before)
 
 
 def _same_again(draft: Draft, session: Session) -> Goal | None:

@@ -210,7 +210,7 @@ def irrelevance(place: Place, shape: Shape) -> Example | None:
 def _nothing_fits(place: Place, shape: Shape, kind: str, text: str, why: str) -> Example:
     """One turn that no tool here serves, in the style of a persona."""
     draft = _begin_alone(place, shape, _strangers(place))
-    text = styled(text, draft.persona, [], draft.chance, later=False)
+    text = styled(text, draft.persona, [], draft.chance)
     asked = put(draft.example.provenance, slots=((),), levels=("aside",), why=why)
     return put(draft.example, kind=kind, turns=(Turn(text=text),), provenance=asked)
 

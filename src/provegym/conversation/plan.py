@@ -6,19 +6,21 @@ come from a read. A search finds the shortest sequence of reads (a road).
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from random import Random
 from typing import NamedTuple
 
 from provegym.fuzz import Fuzzer
 from provegym.fuzz.pool import Pool, records
 from provegym.graph.slots import pointed
-from provegym.kernel import AnyServer, Outcome, Session, Tool
+from provegym.kernel import AnyServer, Outcome, Seed, Session, Tool
 from provegym.language.identity import Made, is_understood, marks_of
 from provegym.language.phrasing import Said, Voice
 from provegym.language.questions import answer_pointers
 from provegym.language.things import kinds, noun_of
 from provegym.language.values import leaves, normal, spoken_values
 from provegym.search import Read, Road, Seeker, Wanted, key_leaves
+from provegym.servers.people import acting_user
 from provegym.toolbox import Toolbox
 from provegym.trace import Fact, Json
 
@@ -89,10 +91,13 @@ class Planner:
         In the first half of the tries, the result must hold values at the pointers `shows`, which a
         later goal needs.
         """
+        user = acting_user(Seed(session.seed)).name
         tries = LINKED_TRIES if fixed else TRIES
         for number in range(tries):
             spare = level == "complete" or number > tries // 4
             arguments = self.arguments(tool, fixed, spare=spare)
+            if user in leaves(arguments):  # nobody speaks of themselves by name
+                continue
             twin = session.fork()
             outcome = twin.call(tool.name, arguments)
             self.fuzzer.learn(tool, arguments, outcome)
@@ -107,7 +112,7 @@ class Planner:
             question = said.text.casefold()
             answers = answer_pointers(outcome.value, arguments, question, said.asked)
             answers = () if tool.writes else answers
-            if fixed and outcome.value.get("items") == []:
+            if arguments.keys() <= fixed.keys() and outcome.value.get("items") == []:
                 answers = ("/total",)
             unknown = self.unknown(arguments)
             if unknown is not None and (tool.writes or answers):
@@ -149,7 +154,23 @@ class Planner:
             if value is not None and (name in required or name in said):
                 made = self.voice.make_up(tool, name)
                 given[name] = made if made is not None else self._named(value)
-        return {**given, **fixed}
+        given |= fixed
+        return {**given, **self._near(tool, given), **fixed}
+
+    def _near(self, tool: Tool, given: Json) -> Json:
+        """Amounts close to a field of another argument's thing, as [near] of asks.toml says.
+
+        A limit is a few percent away from the price of the stock. Amounts are round.
+        """
+        found: Json = {}
+        for name in given:
+            entry = self.voice.table.get("near", {}).get(f"{tool.name}.{name}")
+            thing = self.voice.thing(str(given.get(entry["to"]))) if entry else None
+            value = thing.fields.get(entry["field"]) if entry and thing else None
+            if entry and isinstance(value, int | float | Decimal):
+                amount = float(value) * (1 + self.chance.randint(*entry["percent"]) / 100)
+                found[name] = max(1, round(amount / 5) * 5 if amount > 100 else round(amount))
+        return found
 
     def _named(self, value: object) -> object:
         """The value, or another entity of its kind that has a name."""

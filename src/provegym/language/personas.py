@@ -19,6 +19,9 @@ KEPT, ENDED = 0xE000, 0xF000
 DEPTH = 3
 # How often plain and chatty people turn an imperative or a question into a request.
 LED = 0.5
+# An answer is closed less often than a request, and only with thanks.
+ANSWERED = 0.5
+THANKS = re.compile(r"(?i)\b(?:thank|cheers|ta\b|much (?:appreciated|obliged))")
 # An article that can be dropped. Before these words it cannot: "a few" does not mean "few".
 ARTICLE = r"\b(?:[Tt]he|[Aa]n?) (?!day|week|month|year|hour|few|little|lot|bit|time|\d)"
 
@@ -30,17 +33,22 @@ def persona(rule: Rule) -> Rule:
 
 
 def styled(
-    text: str, persona: str, kept: Sequence[str], chance: Random, later: bool = False
+    text: str, persona: str, kept: Sequence[str], chance: Random, place: str = "first"
 ) -> str:
-    """Rewrite a turn in a persona's style; kept phrases and quotations stay unchanged."""
+    """Rewrite a turn in a persona's style; kept phrases and quotations stay unchanged.
+
+    `place` is "first", "later", or "anyway" after a turn in which nothing was done.
+    """
     masked, hidden = _mask(text, kept)
-    return _unmask(_rule(persona)(masked, "later" if later else "first", chance), hidden)
+    return _unmask(_rule(persona)(masked, place, chance), hidden)
 
 
 def answer(phrase: str, kind: str, persona: str, chance: Random) -> str:
-    """A persona's answer to a question; `kind` is a name, a number, a date or a text."""
+    """A persona's answer to a question; `kind` is a list of [answers]."""
     frames = _lists("personas")["answers"][kind]
-    if persona == "formal" and phrase[:1].islower():  # a full sentence starts with a capital
+    if (
+        persona == "formal" and phrase[:1].islower() and kind != "choice"
+    ):  # a full sentence starts with a capital
         frames = [frame for frame in frames if not frame.startswith("{phrase}")]
     text = chance.choice(frames).replace("{phrase}", phrase)
     text = re.sub(r'([.!?]")\.$', r"\1", text)
@@ -74,7 +82,7 @@ def words() -> dict[str, list[str]]:
 @persona
 def plain(text: str, place: str, chance: Random) -> str:
     """The text itself, or as a request, with a short opener and closer."""
-    text = _requested(text, "plain", chance, LED)
+    text = _requested(text, "plain", chance, LED if place != "answer" else 0)
     return _framed(text, "plain", place, chance, opens=0.5, closes=0.35)
 
 
@@ -96,7 +104,7 @@ def terse(text: str, place: str, chance: Random) -> str:
 @persona
 def chatty(text: str, place: str, chance: Random) -> str:
     """Small talk around the request, and exclamation marks."""
-    text = _requested(text, "chatty", chance, LED)
+    text = _requested(text, "chatty", chance, LED if place != "answer" else 0)
     if text.endswith(".") and chance.random() < 0.3:
         text = f"{text[:-1]}!"
     return _framed(text, "chatty", place, chance, opens=0.75, closes=0.6)
@@ -107,7 +115,7 @@ def formal(text: str, place: str, chance: Random) -> str:
     """Full sentences, no contractions, mostly requests instead of imperatives."""
     for short, full in _lists("personas")["formal"]["contractions"]:
         text = re.sub(rf"\b{short}\b", full, text)
-    text = _requested(text, "formal", chance, 0.75)
+    text = _requested(text, "formal", chance, 0.75 if place != "answer" else 0)
     return _framed(text, "formal", place, chance, opens=0.6, closes=0.5)
 
 
@@ -127,8 +135,8 @@ def typos(text: str, place: str, chance: Random) -> str:
 @persona
 def non_native(text: str, place: str, chance: Random) -> str:
     """Missing articles and small errors in verbs and word order; the meaning stays clear."""
-    if _is_order(text) and chance.random() < 0.5:
-        text = f"Please to {_small(_unpleading(_order(text)))}"
+    if place != "answer" and is_order(text) and chance.random() < 0.5:
+        text = f"Please {_small(_unpleading(_order(text)))}"
     else:
         for pattern, slip in _lists("personas")["non_native"]["slips"]:
             if chance.random() < 0.7:
@@ -205,7 +213,7 @@ def _requested(text: str, name: str, chance: Random, share: float) -> str:
     if chance.random() >= share:
         return text
     lists = _lists("personas")[name]
-    if _is_order(text):
+    if is_order(text):
         order = _small(_unpleading(_order(text)))
         is_short = re.fullmatch(r"[^.,;:!]*\.", order) is not None
         if is_short and chance.random() < 0.5:
@@ -235,8 +243,9 @@ def _framed(
     if chance.random() < opens:
         opener = _fitting(lists[place], text, chance)
         text = f"{opener} {capital(text) if opener[-1] in '.!?' else _small(text)}"
-    if chance.random() < closes:
-        text = _closed(text, _fitting(lists["closers"], text, chance))
+    closers = [c for c in lists["closers"] if place != "answer" or THANKS.search(c)]
+    if closers and chance.random() < closes * (ANSWERED if place == "answer" else 1):
+        text = _closed(text, _fitting(closers, text, chance))
     return text
 
 
@@ -270,6 +279,14 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def is_order(text: str) -> bool:
+    """Whether a text starts with a verb in the imperative."""
+    first = re.match(r"[A-Za-z]+(?= )", _order(text))
+    if first is None or "?" in text:
+        return False
+    return first[0].lower() in _lists("personas")["orders"]["verbs"]
+
+
 def _small(text: str) -> str:
     """The text with its first letter in lower case, except for "I" and abbreviations."""
     return text if re.match(r"I\b|[A-Z]{2}", text) else text[:1].lower() + text[1:]
@@ -282,14 +299,6 @@ def _unpleading(text: str) -> str:
 
 def _order(text: str) -> str:
     return capital(text.removeprefix("Please "))
-
-
-def _is_order(text: str) -> bool:
-    """Whether a text starts with a verb in the imperative."""
-    first = re.match(r"[A-Za-z]+(?= )", _order(text))
-    if first is None or "?" in text:
-        return False
-    return first[0].lower() in _lists("personas")["orders"]["verbs"]
 
 
 def _slip(word: str, chance: Random) -> str:

@@ -26,9 +26,10 @@ OWNED = 0.7
 QUOTED = 0.15
 # Arguments that take the address of somebody whom people call by name.
 REACHED = ("to", "cc", "recipients", "attendees", "invitees", "guests", "handle", "iban", "phone")
-PRONOUN = 0.75
+PRONOUN = 0.85
 QUARTERS = (0, 15, 30, 45)
 ISO = re.compile(r"\d{4}-\d\d-\d\d(T.*)?")
+ONE = re.compile(r"(?<![\w.,-])1 (piece|share|pack|night|star|minute|day|hour)s\b")
 CHOICE = re.compile(r"\(([^()]*\|[^()]*)\)")
 
 
@@ -225,7 +226,7 @@ class Voice:
         for way in map(read_way, self.chance.sample(ways, len(ways))):
             text = fit(vary(way.words, self.chance), values)
             if text is not None:
-                return Way(text, way.asked)
+                return Way(ONE.sub(r"1 \1", text), way.asked)
         return None
 
     def _phrases(self, tool: Tool, arguments: Json) -> dict[str, Phrase] | None:
@@ -307,8 +308,7 @@ class Voice:
         if others and not alone:
             other = self.chance.choice(others)
             name = self.chance.choice(other.names)
-            noun = self._word(key, thing.noun)
-            return Phrase(f"the {noun} of {name}", names=((name, other.key),))
+            return Phrase(self._of(key, other, name), names=((name, other.key),))
         names = self.known_names(thing, key) if key in self.shown else list(thing.names)
         if not names:
             return Phrase(self.chance.choice(pronouns))
@@ -330,6 +330,13 @@ class Voice:
             return None
         text = way.replace("{at} ", at).replace("{}", owner.text)
         return Phrase(text, names=owner.names, relations=((text, relation),))
+
+    def _of(self, key: str, other: Thing, name: str) -> str:
+        """A thing described by the name of the other thing that holds its key."""
+        held = next(field for field, value in other.fields.items() if value == key)
+        plain = f"the {self._word(key, self.things[key].noun)} of {{}}"
+        way: str = self.table.get("relation", {}).get(held, plain)
+        return way.replace("{at} ", "").replace("{}", name)
 
     def make_up(self, tool: Tool, argument: str) -> Any:
         """An invented value for an argument, or None if its values come from the world."""

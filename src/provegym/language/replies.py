@@ -12,6 +12,7 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
+from provegym.kernel import Seed
 from provegym.language import smalltalk
 from provegym.language.reports import ReadReport
 from provegym.language.spoken import (
@@ -29,10 +30,13 @@ from provegym.language.templates import choose, fill_slots
 from provegym.language.values import is_said
 from provegym.language.vocabulary import did_by, own, past, phrases, slot_name
 from provegym.servers import is_known, load
+from provegym.servers.people import acting_user
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Json, Step
+from provegym.trace import Example, Json, Step, point
 
 MOST_CHOICES = 5
+WILLING = 0.6
+YOU = {"is": "are", "has": "have", "was": "were"}
 STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d)?(?:Z| UTC|\+00:00)?")
 ASIDES = ("smalltalk", "knowledge", "beyond")
 
@@ -71,6 +75,11 @@ class TurnEnd:
     def said(self) -> str:
         """Everything the user has said so far."""
         return "\n".join(turn.text for turn in self.example.turns[: self.turn + 1])
+
+    @property
+    def user(self) -> str:
+        """The name of the person whom the assistant acts for."""
+        return acting_user(Seed(self.example.seed)).name
 
     @cached_property
     def speech(self) -> Speech:
@@ -115,7 +124,9 @@ def _without_calls(scene: TurnEnd, chance: Random) -> str:
         return str(chance.choice(phrases()["unclear"]))
     is_unserved = made.unserved is not None and made.unserved.turn == scene.turn
     if is_unserved or scene.example.kind == "clarification":
-        return str(chance.choice(phrases()["missing"]))
+        able = phrases()["able"].get(made.unserved.tool) if made.unserved else None
+        frames = phrases()["unable"] if able else phrases()["missing"]
+        return str(chance.choice(frames).format(able=able))
     if made.why or is_aside or scene.example.kind != "multi_turn":
         return str(chance.choice(phrases()["elsewhere"]).format(helps=_helps(scene.server)))
     return str(chance.choice(phrases()["noted"]))
@@ -127,11 +138,18 @@ def _helps(server: str) -> str:
 
 
 def question(slot: str, schema: Json, server: str, chance: Random) -> str:
-    """A question to the user for the value of an argument; a few choices are named."""
-    frame = chance.choice(phrases()["ask"][_sort(slot, schema)])
-    asked = sentence(frame.format(slot=slot_name(slot, server)))
+    """A question to the user for the value of an argument; a few choices are named.
+
+    The [question] table of a server or of replies.toml has whole questions for some arguments.
+    """
+    if whole := own("question", slot, server) or phrases()["question"].get(slot):
+        first = f"{chance.choice(phrases()['willing'])} " if chance.random() < WILLING else ""
+        asked = f"{first}{chance.choice(whole)}"
+    else:
+        frame = chance.choice(phrases()["ask"][_sort(slot, schema)])
+        asked = sentence(frame.format(slot=slot_name(slot, server)))
     choices = [str(value).replace("_", " ") for value in _choices(schema) if value is not None]
-    if not 1 < len(choices) <= MOST_CHOICES:
+    if not 1 < len(choices) <= MOST_CHOICES or " or " in asked:
         return asked
     return f"{asked} {chance.choice(phrases()['choices']).format(choices=_either(choices))}"
 
@@ -201,11 +219,27 @@ def _told(scene: TurnEnd, chance: Random) -> Iterator[str]:
     has_goal = any(each.step.writes or each.step.answers for each in scene.done)
     for each in scene.done:
         if each.step.writes:
-            did = deed(each, scene.said, scene.speech)
+            did = to_the_user(deed(each, scene.said, scene.speech), scene.user)
             yield sentence(chance.choice(frames).format(did=did))
             frames = phrases()["also"]
         elif each.step.answers or (not has_goal and each is scene.done[-1]):
-            yield report(each, scene.speech).tell(chance)
+            told = report(each, scene.speech).tell(chance)
+            asked = [point(each.result, answer)[1] for answer in each.step.answers]
+            if scene.user in asked:  # the name is the answer
+                yield told.replace(scene.user, f"{scene.user} (you)")
+            else:
+                yield to_the_user(told, scene.user)
+
+
+def to_the_user(text: str, user: str) -> str:
+    """A text as it is told to the user: "checked you in", not by the user's own name."""
+    parts = re.split(r'("[^"]*")', text)
+    for at in range(0, len(parts), 2):
+        part = parts[at].replace(f"{user}'s", "your").replace(user, "you")
+        part = re.sub(r"\byou (is|has|was)\b", lambda verb: f"you {YOU[verb[1]]}", part)
+        parts[at] = re.sub(r"(?:(?<=[.!?\n] )|(?<=\n- ))you", "You", part)
+    text = "".join(parts)
+    return f"Y{text[1:]}" if text.startswith("you") else text
 
 
 def report(done: Done, speech: Speech) -> ReadReport:

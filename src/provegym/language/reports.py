@@ -42,6 +42,11 @@ class ReadReport:
         names = {key: name for key, name in self.speech.names.items() if ID.fullmatch(key)}
         return replace(self.speech, names=names)
 
+    @property
+    def is_single(self) -> bool:
+        """Whether a list with one item is told as this item, without "I found 1"."""
+        return bool(told_of(self.tool, self.speech.server).get("single"))
+
     def tell(self, chance: Random) -> str:
         """The report in one or more sentences."""
         if isinstance(self.result, dict) and isinstance(self.result.get("items"), list):
@@ -63,13 +68,14 @@ class ReadReport:
         noun, most = words.get("each", "result"), words.get("most", FEW)
         told_as = {"counted": f"{total} {noun if total == 1 else plural(noun)}"}
         if not items:
-            return sentence(chance.choice(phrases()["none"]).format(noun=plural(noun)))
+            return self._none(words.get("none"), noun, chance)
         if self.answers == ("/total",):
-            return sentence(chance.choice(phrases()["count"]).format(**told_as))
+            frames = phrases()["one" if total == 1 else "count"]
+            return sentence(chance.choice(frames).format(**told_as))
         asked = [p.split("/") for p in self.answers if re.fullmatch(r"/items/\d+/\w+", p)]
         fields = [field for *_, field in asked]
         pointed = {int(place) for _, _, place, _ in asked}
-        if pointed == {0} and len(items) > 1 and "/total" not in self.answers:
+        if pointed == {0} and (len(items) > 1 or self.is_single) and "/total" not in self.answers:
             return sentence(self._item(items[0], fields))
         is_whole = total <= most and len(items) == total
         places = [] if 0 in pointed else sorted(place for place in pointed if place >= FIRST)
@@ -77,11 +83,18 @@ class ReadReport:
         told = [self._item(item, fields) for item in shown]
         kind = "some" if is_whole else "among" if places else "many"
         frames = phrases()["one" if total == 1 else kind]
+        if is_whole and total > 1:
+            frames = words.get("heads", frames)
         head = chance.choice(frames).format(**told_as, shown=COUNTS.get(len(shown), len(shown)))
         if len(told) < MANY and not any(AND in each for each in told):
             return sentence(f"{head}: {AND.join(told)}")
         lines = [sentence(head).rstrip(".") + ":", *(f"- {_capital(each)}" for each in told)]
         return "\n".join([*lines, chance.choice(phrases()["rest"])] if kind == "many" else lines)
+
+    def _none(self, own: str | None, noun: str, chance: Random) -> str:
+        """What is said of an empty list: in the tool's own words if they fit the arguments."""
+        told = fill_slots(own, self.speech.values(self.arguments)) if own else None
+        return sentence(told or chance.choice(phrases()["none"]).format(noun=plural(noun)))
 
     def _item(self, item: Any, asked: list[str]) -> str:
         if not isinstance(item, dict):

@@ -4,11 +4,12 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from provegym.language.personas import capital
+from provegym.language.personas import capital, is_order
 from provegym.language.phrasing import Said
 
-AND_THEN = ("Then", "After that,", "Also,", "And", "Next,", "When that's done,", "And then")
-AND_ASKS = ("Also,", "And", "One more thing:", "Besides,", "And besides,")
+AND_THEN = ("Then", "After that,", "Also,", "And", "Next,", "And then", "And please")
+AND_TELLS = ("Also,", "And", "Another thing:")
+AND_ASKS = ("Also,", "And", "One more thing:", "And another question:")
 
 
 def join(said: Sequence[Said], chance: Random) -> str:
@@ -19,9 +20,15 @@ def join(said: Sequence[Said], chance: Random) -> str:
             text = f"{text} {each.text}"
             continue
         more = _after_a_word(each)
-        joins = AND_ASKS if more.endswith("?") else AND_THEN
-        text = f"{text} {chance.choice(joins)} {more}"
+        text = f"{text} {chance.choice(_links(more, each.text))} {more}"
     return text
+
+
+def _links(more: str, text: str) -> Sequence[str]:
+    """The linking words before a question, an order or a statement."""
+    if more.endswith("?"):
+        return AND_ASKS
+    return AND_THEN if is_order(text) else AND_TELLS
 
 
 def _after_a_word(said: Said) -> str:

@@ -241,13 +241,20 @@ def _note(server: AnyServer, results: Iterable[Any], seen: dict[str, dict[str, J
 def _name_all(server: AnyServer, seen: dict[str, dict[str, Json]], user: str) -> dict[str, Thing]:
     """Give each thing the names that no other thing of its kind has.
 
-    A name with the acting user's own name is left out: people do not call themselves by it.
+    A name with the acting user's own name or handle is left out: people do not call themselves so.
     """
     ways: dict[str, list[str]] = asks(server.name).get("refer", {})
     said: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    records = [fields for known in seen.values() for fields in known.values()]
+    handles = {
+        fields["handle"] for fields in records if fields.get("name") == user and "handle" in fields
+    }
     for key, known in seen.items():
         for noun, fields in known.items():
+            is_own = fields.get("handle") in handles
             for way in ways.get(noun, ()):
+                if is_own and "{handle}" in way:
+                    continue
                 if (text := fill(way, fields)) is not None and user not in text:
                     said[key].append((noun, text, way))
     counts = Counter((noun, text.casefold()) for named in said.values() for noun, text, _ in named)

@@ -24,7 +24,8 @@ def own(table: str, key: str, server: str) -> Any:
 def told_of(tool: str, server: str) -> dict[str, Any]:
     """How a read is reported: `each` is the noun for one item, `says` are the clauses for it.
 
-    A list of up to `most` items is told whole.
+    A list of up to `most` items is told whole, after one of `heads`. `none` tells an empty one.
+    With `single`, a list of one item is told as this item.
     """
     return own("told", tool, server) or {}
 
