@@ -84,11 +84,16 @@ class Lesson(Run):
         super().begin()
 
     def note(
-        self, step: int, trajectories: "Sequence[Trajectory]", generation: float, world: float
+        self,
+        step: int,
+        trajectories: "Sequence[Trajectory]",
+        generation: float,
+        world: float,
+        more: Mapping[str, float] | None = None,
     ) -> dict[str, float]:
         """Show that the model learns from the rollouts."""
         self.bar.update(self.task, description=f"learning from {len(trajectories)} rollouts")
-        return super().note(step, trajectories, generation, world)
+        return super().note(step, trajectories, generation, world, more)
 
     def finish(self, step: int, steps: int, logs: Mapping[str, float]) -> None:
         """Print the figures of a finished step."""
