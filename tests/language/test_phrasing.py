@@ -27,7 +27,7 @@ FEWEST_WAYS = 12
 TABLES = {
     *("kin", "never_first", "shared_words"),
     *("asks", "short", "refer", "call", "relation", "new", "say"),
-    *("did", "told", "parts", "slots", "fields", "reply"),
+    *("did", "told", "parts", "slots", "fields", "reply", "question", "near"),
 }
 
 
