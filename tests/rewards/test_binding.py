@@ -54,4 +54,6 @@ def test_without_a_name_for_each_record_nothing_is_compared() -> None:
 
 def test_small_words_of_a_field_are_no_labels() -> None:
     values = [94.6, "2026-04-07T19:20:00Z"]
-    assert states_enough("It stands at 94.60 and ends on 7 April.", ["/price", "/ends_at"], values)
+    fields = ["/price", "/ends_at"]
+    assert states_enough("It stands at 94.60 and ends on 7 April.", fields, values)
+    assert states_enough("The price is 94.60, until 7 April at 19:20.", fields, values)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from provegym.language.values import is_said
-from provegym.rewards.answers import MONTHS, RELATIVE
+from provegym.rewards.answers import MONTHS, QUOTED, RELATIVE
 
 DECLINES = re.compile(
     r"\b(can't|cannot|can not|could not|couldn't|unable|not able|impossible|won't|refused"
@@ -50,7 +50,6 @@ DONE = re.compile(r"^\W*(all set|all done|done|it's done|that's done|consider it
 DENIAL = re.compile(r"\b(nothing|nobody|not|never)\b|n['\u2019]t\b", re.I)
 EARLIER = re.compile(r"\b(already|earlier|before|previously)\b", re.I)
 SENTENCES = re.compile(r"(?:(?<=[.!?\n])|(?<=[.!?][\"'\u201d]))\s+")
-QUOTED = re.compile(r"[\"\u201c][^\"\u201c\u201d\n]*?([.!?]?)[\"\u201d]")
 CLAUSES = re.compile(r",|;|\band\b|\bthen\b", re.I)
 HELPING = re.compile(
     r"^\W*(?:(?:i|we|have|also|then|now|just|done|okay|sure|successfully)\b(?:['\u2019]ve)?\W*)*",

@@ -52,6 +52,7 @@ COUNTED = re.compile(
     re.I,
 )
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n+")
+QUOTED = re.compile(r"[\"\u201c][^\"\u201c\u201d\n]*?([.!?]?)[\"\u201d]")
 HEDGE = re.compile(
     r"\b(?:not sure|perhaps|(?<!a )maybe|might be|could be|did(?: not|n't) check|possibly|i guess"
     r"|my guess|has since (?:changed|become))\b"
@@ -205,9 +206,10 @@ def states_enough(
 
 
 def _certain(text: str) -> str:
-    """A text without the sentences that say "perhaps" and the like."""
+    """A text without the sentences that say "perhaps" and the like, but for what they quote."""
     for sentence in SENTENCE.split(text) if HEDGE.search(text) else ():
-        text = text.replace(sentence, " ") if HEDGE.search(sentence) else text
+        if HEDGE.search(QUOTED.sub(" ", sentence)):
+            text = text.replace(sentence, " ")
     return text
 
 

@@ -46,7 +46,7 @@ def is_misplaced(text: str, answers: Sequence[str], values: Sequence[Any], state
             for label, name, fields in zip(labels, names, records.values(), strict=True)
             if fields.get(field) not in (None, name)
         ]
-        if _is_one_apart(text, owned, states):
+        if _is_one_apart(text, owned, states, carries=True):
             return True
     return False
 
@@ -102,15 +102,20 @@ def _by_field(fields: Mapping[str, Any]) -> list[Labelled]:
     return labelled
 
 
-def _is_one_apart(text: str, owned: Sequence[Labelled], states: States) -> bool:
-    """Whether a value is stated only in parts that have another label instead of its own."""
+def _is_one_apart(
+    text: str, owned: Sequence[Labelled], states: States, *, carries: bool = False
+) -> bool:
+    """Whether a value is stated only in parts that have another label instead of its own.
+
+    With `carries`, a part without any has the label of the part before it.
+    """
     owned = [each for each in owned if each.label.search(text)]
     if len(owned) < 2:
         return False
     parts = [part for line in text.splitlines() for part in (*PARTS.split(line), "")]
     stated = [{at for at, each in enumerate(owned) if states(part, each.value)} for part in parts]
     labels = [{at for at, each in enumerate(owned) if each.label.search(part)} for part in parts]
-    if _first(labels) <= _first(stated):
+    if carries and _first(labels) <= _first(stated):
         labels = _carried(parts, labels)
     fits: dict[int, bool] = {}
     for here, about in zip(stated, labels, strict=True):
