@@ -15,8 +15,8 @@ from provegym.rollout import play_script
 from provegym.trace import Example, line, read
 
 SERVERS = ("banking", "crm", "filesystem", "maps", "payments", "vehicle")
-CORPUS = "e7b6b2eabc56694f389f92bbfc46bb52140de2920f919c8bcab114553e8a8fc5"
-ROLLOUTS = "5949c40a171238d978e9b6afbd77586a80f7b9f3561478ef81b74aa0924e9b26"
+CORPUS = "5c8a37ba79a929a2548cadeb8e77f9ef15b5789481505411e2224fb92f4d5c3e"
+ROLLOUTS = "ec626f7024214a43d2b72253a482cad7e78938356f4b7aecc59e5339a8a88edb"
 
 
 def test_a_corpus_and_the_rollouts_on_it_are_the_same_to_the_last_byte(tmp_path: Path) -> None:

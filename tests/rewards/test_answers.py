@@ -107,6 +107,7 @@ def test_a_reply_that_counts_through_states_nothing() -> None:
         ("I moved 9,999.", [9999]),
         ("I moved 120 for 3 people, 12.5 each.", [3, 12.5]),
         ("I cancelled 7 orders on 7 May 2026.", [7]),
+        ("I rated the 120 one with 120 out of 5 stars.", []),
     ],
 )
 def test_numbers_that_are_not_known(text: str, unseen: list[float]) -> None:

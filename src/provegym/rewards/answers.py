@@ -57,6 +57,7 @@ HEDGE = re.compile(
     r"\b(?:not sure|perhaps|(?<!a )maybe|might be|could be|did(?: not|n't) check|possibly|i guess"
     r"|my guess|has since (?:changed|become))\b"
 )
+SCALE = re.compile(r"\bout of \d+\b")
 DATE = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{MONTHS.replace(' ', '|')})\b"
     rf"|\b(?:{MONTHS.replace(' ', '|')}) \d{{1,2}}\b|\b\d{{4}}-\d\d-\d\d\b|\b(?:19|20)\d\d\b"
@@ -243,7 +244,7 @@ def _miscounts(text: str, total: Any) -> bool:
 
 def unseen_numbers(text: str, known: Collection[float]) -> list[int | float]:
     """The numbers in a text, without dates and clocks, that are not known, not even rounded."""
-    found = list(numbers(without_dates(text)))
+    found = list(numbers(without_dates(SCALE.sub(" ", text))))
     return [n for n in found if not any(_same_number(k, n) or _rounds_to(k, n) for k in known)]
 
 

@@ -70,7 +70,7 @@ OTHER_WORDS = {
     "meeting": "call",
     "member": "who whom",
     "method": "card pay",
-    "mode": "car bike foot walk train how",
+    "mode": "car bike foot walk train how permission right",
     "nights": "long stay",
     "origin": "from where",
     "owner": "who whom",
