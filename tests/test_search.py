@@ -149,7 +149,7 @@ def test_arguments_are_drawn_from_what_is_known() -> None:
         },
         "required": ["name"],
     }
-    drawn = list(draws(schema, ["Ada", 3, "2026-01-02"], bare=True))
+    drawn = list(draws(schema, ["Ada", 3, "2026-01-02"], {}, bare=True))
     assert drawn == [
         {"name": "Ada"},
         {"name": "Ada", "count": 3},
@@ -158,8 +158,8 @@ def test_arguments_are_drawn_from_what_is_known() -> None:
         {"name": "Ada", "on": "2026-01-02"},
         {"name": "Ada", "open": True},
     ]
-    assert list(draws({"properties": {}}, [], bare=True)) == [{}]
-    assert list(draws({"properties": {}}, [], bare=False)) == []
+    assert list(draws({"properties": {}}, [], {}, bare=True)) == [{}]
+    assert list(draws({"properties": {}}, [], {}, bare=False)) == []
 
 
 def test_keys_are_taken_from_records_that_mention_what_was_said() -> None:
@@ -173,3 +173,12 @@ def test_keys_are_taken_from_records_that_mention_what_was_said() -> None:
     assert key_leaves(result, {"nobody"}) == []
     many = [{"id": f"acc_{n}", "name": "Rainy Day"} for n in range(2 * MOST_KEYS)]
     assert len(key_leaves(many, {"rainy day"})) == MOST_KEYS
+
+
+def test_an_argument_named_after_a_thing_takes_only_its_ids() -> None:
+    text = {"type": "string"}
+    schema = {"properties": {"card_id": text, "owner_id": text}, "required": ["card_id"]}
+    nouns = {"crd": "card", "acc": "account"}
+    drawn = list(draws(schema, ["crd_1", "acc_2", "Ada"], nouns, bare=True))
+    assert {each["card_id"] for each in drawn} == {"crd_1"}
+    assert {each.get("owner_id") for each in drawn} == {None, "crd_1", "acc_2", "Ada"}

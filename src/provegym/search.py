@@ -5,7 +5,7 @@ up to a fixed number of calls. An example must pay for every solution found here
 agent that takes such a solution would lose reward.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations, product
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from provegym.kernel import Session
+from provegym.language.things import kinds
 from provegym.language.values import InContext, Scalar, in_context, normal
 from provegym.rewards.evidence import is_in
 from provegym.toolbox import Toolbox
@@ -112,7 +113,8 @@ class Seeker:
         for name, tool in self.toolbox.tools.items():
             if tool.writes or not (known or after is None):
                 continue
-            for arguments in draws(self.toolbox.schemas[name], known, bare=after is None):
+            nouns = self._nouns(tool.name)
+            for arguments in draws(self.toolbox.schemas[name], known, nouns, bare=after is None):
                 mark = f"{name}{arguments}"
                 if mark in self.tried or self.calls >= MOST_CALLS:
                     continue
@@ -122,6 +124,10 @@ class Seeker:
                 if result is not None:
                     found = frozenset(n for n, w in enumerate(self.wanted) if result.has(w))
                     yield Read(name, arguments, found, after), result
+
+    def _nouns(self, tool: str) -> Mapping[str, str]:
+        """The nouns of the ids of a tool's server, by prefix."""
+        return kinds(self.session.tools[tool][1]).prefixes if tool in self.session.tools else {}
 
     def _result(self, tool: str, arguments: Json, mark: str) -> Seen | None:
         """The result of a read, or None if it fails; cached for equal worlds."""
@@ -155,11 +161,20 @@ def results_on(digest: str) -> dict[str, Seen | None]:
     return {}
 
 
-def draws(schema: Json, known: list[Scalar], *, bare: bool) -> Iterator[Json]:
-    """Arguments from known values: all required ones, with at most one optional argument."""
+def draws(
+    schema: Json, known: list[Scalar], nouns: Mapping[str, str], *, bare: bool
+) -> Iterator[Json]:
+    """Arguments from known values: all required ones, with at most one optional argument.
+
+    `nouns` are the kinds of things with ids, by their prefix. An argument that is named after one
+    of them takes no other value: it would find nothing.
+    """
     properties: Json = schema.get("properties", {})
     required = schema.get("required", [])
-    options = {name: list(_fitting(part, known)) for name, part in properties.items()}
+    options = {
+        name: list(_fitting(part, _of_kind(name, known, nouns)))
+        for name, part in properties.items()
+    }
     bases = [
         dict(zip(required, values, strict=True))
         for values in product(*(options[name] for name in required))
@@ -170,6 +185,14 @@ def draws(schema: Json, known: list[Scalar], *, bare: bool) -> Iterator[Json]:
         for name, values in options.items():
             if name not in base and name not in ("limit", "offset"):
                 yield from ({**base, name: value} for value in values)
+
+
+def _of_kind(name: str, known: list[Scalar], nouns: Mapping[str, str]) -> list[Scalar]:
+    """The known values for an argument: only ids of its kind, if it is named after one."""
+    noun = name.removesuffix("_id")
+    if noun == name or noun not in nouns.values():
+        return known
+    return [v for v in known if isinstance(v, str) and nouns.get(v.partition("_")[0]) == noun]
 
 
 def _fitting(schema: Json, known: list[Scalar]) -> Iterator[Scalar]:

@@ -10,7 +10,7 @@ from provegym.players.scripted import SCRIPTS
 from provegym.rewards import BEST, HARDENED, PAPER, Scheme, score
 from provegym.rollout import play_script
 from provegym.trace import Rollout
-from provegym.train.credit import Prover, credit, fit, per_token
+from provegym.train.credit import TurnProver, credit, fit, per_token
 from provegym.verify.complete import complete
 
 
@@ -24,12 +24,12 @@ def oracle() -> Rollout:
 def test_before_each_right_reply_the_best_reward_can_be_reached(
     oracle: Rollout, scheme: Scheme
 ) -> None:
-    reach = Prover(oracle.example, scheme, 1.0).potentials(oracle)
+    reach = TurnProver(oracle.example, scheme, 1.0).potentials(oracle)
     assert reach == pytest.approx([scheme.best] * len(reach))
 
 
 def test_what_is_paid_is_the_reward_of_the_calls_before_a_reply(oracle: Rollout) -> None:
-    paid = Prover(oracle.example, PAPER, 0.0).potentials(oracle)
+    paid = TurnProver(oracle.example, PAPER, 0.0).potentials(oracle)
     replies = [message for message in oracle.messages if message["role"] == "assistant"]
     made = 0
     for found, reply in zip(paid, replies, strict=True):
@@ -41,7 +41,7 @@ def test_what_is_paid_is_the_reward_of_the_calls_before_a_reply(oracle: Rollout)
 
 def test_a_mistake_lowers_what_can_be_reached() -> None:
     wrong = play_script(complete(pay_example()), SCRIPTS["guesser"])
-    reach = Prover(wrong.example, PAPER, 1.0).potentials(wrong)
+    reach = TurnProver(wrong.example, PAPER, 1.0).potentials(wrong)
     assert reach[0] == pytest.approx(BEST)
     assert min(reach) < BEST
     assert wrong.reward is not None
@@ -49,7 +49,7 @@ def test_a_mistake_lowers_what_can_be_reached() -> None:
 
 
 def test_equal_beginnings_are_proven_once(oracle: Rollout) -> None:
-    prover = Prover(oracle.example, HARDENED, 0.5)
+    prover = TurnProver(oracle.example, HARDENED, 0.5)
     first = prover.potentials(oracle)
     count = len(prover.known)
     assert prover.potentials(oracle) == first

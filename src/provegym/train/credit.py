@@ -44,7 +44,7 @@ class Before(NamedTuple):
 
 
 @dataclass
-class Prover:
+class TurnProver:
     """The potentials of the rollouts of one example. Equal beginnings are proven once."""
 
     example: Example
@@ -154,12 +154,12 @@ def _mark(before: Before) -> bytes:
 def prove(played: Sequence[Trajectory], recipe: Recipe) -> list[list[float]]:
     """The potential before each reply of some rollouts; 0 where a server has a bug."""
     reach = (recipe.grpo or Grpo()).credit_reach
-    provers: dict[str, Prover] = {}
+    provers: dict[str, TurnProver] = {}
     found = []
     for each in played:
         key = each.example.id
         if key not in provers:
-            provers[key] = Prover(each.example, recipe.reward, reach)
+            provers[key] = TurnProver(each.example, recipe.reward, reach)
         found.append(provers[key].potentials(each.rollout) or [0.0] * len(each.starts))
     return found
 

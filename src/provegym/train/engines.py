@@ -6,6 +6,7 @@ lag of one step, the engines play the next batch while the trainer learns from t
 """
 
 import os
+import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from multiprocessing import get_context
@@ -29,7 +30,7 @@ MEMORY = Path("/dev/shm")
 PATIENCE = 600.0
 
 
-class PlayJob(NamedTuple):
+class EngineJob(NamedTuple):
     """Rollouts to play: one for each id, with the weights of a file and a seed for the sampler."""
 
     ids: Sequence[str]
@@ -38,7 +39,10 @@ class PlayJob(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Played rollouts, the potentials before their replies, and the seconds that it took."""
+    """Played rollouts, the potentials before their replies, and the seconds that it took.
+
+    `generation` are the seconds of sampling among them.
+    """
 
     trajectories: list[Trajectory]
     potentials: list[list[float]]
@@ -54,24 +58,24 @@ class Engines:
         context = get_context("spawn")
         self.folder = TemporaryDirectory(dir=MEMORY if MEMORY.exists() else None)
         self.version = 0
-        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        self.pipes, self.processes = [], []
+        cores = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
+        self.pipes: list[Any] = []
+        self.processes: list[Any] = []
+        self.dealt: list[list[int]] = []
+        # One after the other: vLLM measures the free memory of the GPU when it starts.
         for number in range(count):
             here, there = context.Pipe()
             own = cores[1 + number :: count] if len(cores) > 2 * count else []
-            args = (there, recipe, examples, count, own)
-            process = context.Process(target=_serve, args=args)
+            process = context.Process(target=_serve, args=(there, recipe, examples, count, own))
             process.start()
             there.close()
             self.pipes.append(here)
             self.processes.append(process)
-        self.dealt: list[list[int]] = []
-        try:
-            for pipe in self.pipes:
-                self._hear(pipe)
-        except TrainError:
-            self.close()
-            raise
+            try:
+                self._hear(here)
+            except TrainError:
+                self.close()
+                raise
 
     def load(self, weights: Mapping[str, Any]) -> None:
         """Write the weights that the next rollouts are sampled with."""
@@ -96,7 +100,7 @@ class Engines:
         ]
         for number, (pipe, mine) in enumerate(zip(self.pipes, self.dealt, strict=True)):
             some = [ids[at] for at in mine]
-            pipe.send(PlayJob(some, str(self._file(self.version)), seed * count + number))
+            pipe.send(EngineJob(some, str(self._file(self.version)), seed * count + number))
 
     def collect(self) -> Batch:
         """Wait for the rollouts, in the order of the ids."""
@@ -148,7 +152,7 @@ def _serve(
 ) -> None:
     """The life of an engine process: say that it is ready, then play what it is sent."""
     try:
-        if cores:
+        if cores and sys.platform == "linux":
             os.sched_setaffinity(0, cores)
         engine = _Engine(recipe, examples, count)
         pipe.send(True)
@@ -186,7 +190,7 @@ class _Engine:
         else:
             self.model = load(recipe.model.name, None, "cpu")[0].float().eval()
 
-    def play(self, job: PlayJob) -> Batch:
+    def play(self, job: EngineJob) -> Batch:
         """Load the weights, if they are new, and play."""
         began, read = perf_counter(), self.codec.seconds
         if job.weights != self.loaded:

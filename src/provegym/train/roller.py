@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from provegym.models.codec import Codec
 from provegym.models.optional import need
@@ -14,22 +14,13 @@ from provegym.players import local
 from provegym.players.local import Trajectory
 from provegym.trace import Json
 from provegym.train.credit import credit, per_token, prove
-from provegym.train.engines import Engines
+from provegym.train.engines import Batch, Engines
 from provegym.train.precision import Base
 from provegym.train.prefetch import Prefetcher
 from provegym.train.recipe import Grpo, Recipe
 from provegym.train.run import Run
 
 STRIDE = 1_000_003
-
-
-class Played(NamedTuple):
-    """A batch of rollouts, the potentials before their replies, and seconds of sampling and all."""
-
-    trajectories: list[Trajectory]
-    potentials: list[list[float]]
-    generation: float
-    seconds: float
 
 
 class Roller:
@@ -61,7 +52,8 @@ class Roller:
             more["waited_seconds"] = perf_counter() - began
         world = played.seconds - played.generation
         figures = self.run.note(step, played.trajectories, played.generation, world, more)
-        self.ahead.draw(ids)
+        if self.engines is None:
+            self.ahead.draw(ids)
         columns = to_columns(played.trajectories, self.codec.end, self.grpo.mask_truncated)
         return {**columns, "figures": figures}
 
@@ -70,7 +62,7 @@ class Roller:
         if self.engines is not None:
             self.engines.close()
 
-    def _here(self, ids: Sequence[str], trainer: Any, step: int) -> Played:
+    def _here(self, ids: Sequence[str], trainer: Any, step: int) -> Batch:
         """Play in this process."""
         source = Timed(self._source(trainer, step))
         began, read = perf_counter(), self.codec.seconds
@@ -85,9 +77,9 @@ class Roller:
         potentials = prove(trajectories, self.recipe) if self.grpo.credit == "turn" else []
         # The time for tokenising and decoding counts as generation.
         generation = source.seconds + self.codec.seconds - read
-        return Played(trajectories, potentials, generation, perf_counter() - began)
+        return Batch(trajectories, potentials, perf_counter() - began, generation)
 
-    def _there(self, engines: Engines, ids: Sequence[str], trainer: Any, step: int) -> Played:
+    def _there(self, engines: Engines, ids: Sequence[str], trainer: Any, step: int) -> Batch:
         """Play in the engines. With a lag, they go on with the next batch at once."""
         if not engines.is_busy:
             engines.load(self._weights(trainer))
@@ -96,7 +88,7 @@ class Roller:
         if self.grpo.lag and step + self.grpo.iterations < self.grpo.steps:
             engines.load(self._weights(trainer))
             engines.submit(self._next(ids), self._seed(step + 1))
-        return Played(batch.trajectories, batch.potentials, batch.generation, batch.seconds)
+        return batch
 
     def _weights(self, trainer: Any) -> dict[str, Any]:
         return dict(trainer.accelerator.unwrap_model(trainer.model).named_parameters())
@@ -109,7 +101,7 @@ class Roller:
     def _seed(self, step: int) -> int:
         return self.grpo.seed * STRIDE + step
 
-    def _credit(self, played: Played) -> dict[str, float]:
+    def _credit(self, played: Batch) -> dict[str, float]:
         """Keep the advantages of the tokens, if each reply has its own; return their figures."""
         if self.grpo.credit == "rollout":
             return {}
