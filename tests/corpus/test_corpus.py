@@ -161,6 +161,8 @@ def test_another_seed_gives_another_corpus(base: Base, tmp_path: Path) -> None:
 
 def test_a_large_corpus_has_wide_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three worlds of a server at a time, no example twice, and the same bytes after a stop."""
+    monkeypatch.setattr(near_copies, "MOST_TOOL", 9)
+    monkeypatch.setattr(near_copies, "MOST_SEQUENCE", 9)
     monkeypatch.setattr(making, "WIDE", 6)
     monkeypatch.setattr(making, "PER_ROUND", 2)
     wanted = {"size": 18, "servers": ("payments",), "split": ""}
@@ -179,6 +181,8 @@ def test_a_large_corpus_has_wide_rounds(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(Crash):
         make(order(tmp_path / "cut", **wanted))
     monkeypatch.undo()
+    monkeypatch.setattr(near_copies, "MOST_TOOL", 9)
+    monkeypatch.setattr(near_copies, "MOST_SEQUENCE", 9)
     monkeypatch.setattr(making, "WIDE", 6)
     monkeypatch.setattr(making, "PER_ROUND", 2)
     make(order(tmp_path / "cut", **wanted))

@@ -285,7 +285,7 @@ class Corpus:
                 self.round * wide + at,
                 self.next[name] + at * SHAPES,
                 wanted,
-                min(MOST, LEAST + 2 * owed[name], max(LEAST, round(usual * owed[name]))),
+                min(MOST, max(LEAST, round(usual * owed[name]))),
             )
             for name in owed
             for at in range(wide)

@@ -12,23 +12,30 @@ from provegym.rewards.answers import MONTHS, QUOTED, RELATIVE
 
 DECLINES = re.compile(
     r"\b(can't|cannot|can not|could not|couldn't|unable|not able|impossible|won't|refused"
-    r"|no (?:tool|way|means|access|option)|there is a problem|lack"
-    r"|(?:do|does)(?:n't| not) (?:have|support|allow|offer|cover)"
-    r"|(?:not|isn't) (?:something|possible|available|supported|an option|in my power)"
-    r"|(?:beyond|outside) (?:me|my|of|what)|none of my|have to (?:do (?:it|that) yourself|be done)"
+    r"|no (?:tools?|function|way|means|access|option)|there is a problem|lack"
+    r"|(?:do|does|did)(?:n't| not) (?:\w+ )?(?:have|see|support|allow|offer|cover)"
+    r"|wasn't able"
+    r"|(?:there )?(?:isn't|is not|aren't) (?:a|any) (?:tool|way|option|means)"
+    r"|(?:not|isn't|aren't) (?:something|among|possible|available|supported|an option|in my power)"
+    r"|no longer (?:possible|available|allowed)|already|nothing to (?:do|change)"
+    r"|(?:beyond|outside) (?:me|my|of|what|the scope)|none of my"
+    r"|have to (?:do (?:it|that) yourself|be done)"
     r"|(?:somebody|someone) else (?:will|would|must|has|can)|need (?:somebody|someone) else"
     r"|need to (?:contact|ask|do)|nothing (?:here|i have|i can))\b",
     re.I,
 )
+REASONS = re.compile(r"n't\b|\b(?:not|only|still|needs?|once|no longer)\b", re.I)
 FAILS = re.compile(
-    r"\b(can't|cannot|could not|couldn't|not able to|wasn't able to|unable to|failed|did not|didn't"
-    r"|have not|haven't|nothing (?:was|has been|happened))\b",
+    r"\bi (?:can't|cannot|could not|couldn't|did not|didn't|have not|haven't|was(?:n't| not) able"
+    r"|am (?:not able|unable)|have (?:no idea|decided against))|\bi'm (?:not able|unable)"
+    r"|\b(?:unable to|not able to|failed|an error|rejected|refused|declined|kidding"
+    r"|need your confirmation|nothing (?:was|has been|happened))\b",
     re.I,
 )
 BOASTS = re.compile(
     r"\bi(?:'ve| have)? (?:already )?(?:done|did|took care|gone ahead|taken the action|completed)\b"
     r"|\bi(?:'ve| have)? (?:already )?made (?:the|that|this|your) \w+"
-    r"|\btaken care of\b|\bwent through\b"
+    r"|\btaken care of\b|\bwent through\b|\bon (?:its|the) way\b|\b(?:it's|is) sorted\b"
     r"|\brequest (?:has been|is|was) (?:processed|completed?|done)\b"
     r"|\b(?:everything|all) is (?:now )?(?:set|set up|arranged|done|booked)\b"
     r"|\bit(?:'s| is) (?:now )?(?:booked|arranged|confirmed|done)\b|\bis now confirmed\b",
@@ -36,6 +43,7 @@ BOASTS = re.compile(
 )
 CONFIRMS = re.compile(
     r"\b(done|all set|okay|ok|sure|no problem|certainly|completed?|success\w*|confirmed|now|set up"
+    r"|finished|in place|got it"
     r"|(?:has|have|is|are|was|were) (?:been )?\w+(?:ed|en|ut|ent|old|ade|aid|et))\b"
     r"|\bi(?:'ve| have)\b",
     re.I,
@@ -50,7 +58,21 @@ DONE = re.compile(r"^\W*(all set|all done|done|it's done|that's done|consider it
 DENIAL = re.compile(r"\b(nothing|nobody|not|never)\b|n['\u2019]t\b", re.I)
 EARLIER = re.compile(r"\b(already|earlier|before|previously)\b", re.I)
 SENTENCES = re.compile(r"(?:(?<=[.!?\n])|(?<=[.!?][\"'\u201d]))\s+")
+# "I've added the names" and "I've set this out as a list" tell how something is shown.
+SHOWN = re.compile(
+    r"\\b(?:list|listed|names?|table|overview|summary|below|above|bullets?)\\b", re.I
+)
 CLAUSES = re.compile(r",|;|\band\b|\bthen\b", re.I)
+SIMPLE_PAST = {
+    "began": "begun",
+    "chose": "chosen",
+    "froze": "frozen",
+    "gave": "given",
+    "hid": "hidden",
+    "took": "taken",
+    "withdrew": "withdrawn",
+    "wrote": "written",
+}
 HELPING = re.compile(
     r"^\W*(?:(?:i|we|have|also|then|now|just|done|okay|sure|successfully)\b(?:['\u2019]ve)?\W*)*",
     re.I,
@@ -59,10 +81,14 @@ HELPING = re.compile(
 NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b")
 
 
-def declines(text: str) -> bool:
-    """Whether a reply says that something cannot be done, and claims nothing to the contrary."""
+def declines(text: str, *, is_refused: bool = False) -> bool:
+    """Whether a reply says that something cannot be done, and claims nothing to the contrary.
+
+    Where a rule has refused the call, the reason is enough: "only 23 is left", "it isn't locked".
+    """
     plain = text.replace("\u2019", "'")
-    return DECLINES.search(plain) is not None and BOASTS.search(plain) is None
+    signs = [DECLINES, REASONS] if is_refused else [DECLINES]
+    return any(sign.search(plain) for sign in signs) and BOASTS.search(plain) is None
 
 
 def confirms(text: str, verbs: Iterable[str], values: Iterable[str]) -> bool:
@@ -73,9 +99,10 @@ def confirms(text: str, verbs: Iterable[str], values: Iterable[str]) -> bool:
     plain = text.replace("\u2019", "'")
     if claims_deed(plain, verbs, alone=True):
         return True
-    if FAILS.search(plain):
+    told = " ".join(each for each in SENTENCES.split(QUOTED.sub(" ", plain)) if "?" not in each)
+    if FAILS.search(told):
         return False
-    return CONFIRMS.search(plain) is not None or any(is_said(value, plain) for value in values)
+    return CONFIRMS.search(told) is not None or any(is_said(value, plain) for value in values)
 
 
 def claims_deed(text: str, verbs: Iterable[str], *, alone: bool, earlier: bool = True) -> bool:
@@ -86,7 +113,8 @@ def claims_deed(text: str, verbs: Iterable[str], *, alone: bool, earlier: bool =
     """
     own, passive = _claims(frozenset(verbs))
     signs = [own, REQUEST, passive, DONE, BOASTS] if alone else [own, REQUEST]
-    if any(sign.search(sentence) for sentence in _of_now(text) for sign in signs):
+    said = [each for each in _of_now(text) if alone or not SHOWN.search(each)]
+    if any(sign.search(sentence) for sentence in said for sign in signs):
         return True
     back = [] if earlier else [each for each in _undenied(text) if EARLIER.search(each)]
     return any(own.search(each) or BOASTS.search(each) for each in back)
@@ -115,6 +143,7 @@ def claimed_deeds(
         for clause in CLAUSES.split(sentence):
             words = HELPING.sub("", clause).split()
             verb = words[0].casefold().strip(",.!") if words else ""
+            verb = SIMPLE_PAST.get(verb, verb)
             if verb in known:
                 yield verb, " ".join(words[1:])
             elif not reports and (found := passive.search(clause)):
@@ -129,7 +158,10 @@ def unseen_names(text: str, seen: str) -> list[str]:
 
 
 def _is_day(name: str) -> bool:
-    return name in MONTHS.split() or RELATIVE.fullmatch(name) is not None
+    """Whether a name is a month or a weekday, whole or short."""
+    days = ("Mon", "Tue", "Tues", "Wed", "Thu", "Thur", "Thurs", "Fri", "Sat", "Sun")
+    short = {month[:3] for month in MONTHS.split()} | {"Sept", *days}
+    return name in short or name in MONTHS.split() or RELATIVE.fullmatch(name) is not None
 
 
 def _of_now(text: str) -> Iterator[str]:
@@ -146,8 +178,9 @@ def _undenied(text: str) -> Iterator[str]:
 @lru_cache(maxsize=256)
 def _claims(verbs: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """The patterns of "I have sent it" and "it has been sent", for some past participles."""
-    past = "|".join(map(re.escape, sorted(verbs))) or "(?!)"
-    adverbs = r"(?:(?:now|just|also|already|successfully|gone ahead and) )*"
+    simple = {past for past, participle in SIMPLE_PAST.items() if participle in verbs}
+    past = "|".join(map(re.escape, sorted(verbs | simple))) or "(?!)"
+    adverbs = r"(?:(?:now|just|also|then|already|successfully|gone ahead and|went ahead and) )*"
     own = re.compile(rf"\b(?:i|we)(?:['\u2019]ve| have)? {adverbs}(?:{past})\b", re.I)
     passive = re.compile(rf"\b(?:has|have) (?:now )?been {adverbs}(?:{past})\b", re.I)
     return own, passive

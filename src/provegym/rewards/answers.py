@@ -34,11 +34,23 @@ WEEK = 7
 RELATIVE = re.compile(rf"\b({'|'.join(NEAR)}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I)
 CLOCK = re.compile(r"[01]\d:[0-5]\d|2[0-3]:[0-5]\d")
 SHORT_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-ZERO = re.compile(r"\b(no|none|nothing|free|empty|sold out|out of stock)\b", re.I)
-DENIED = r"(?:\b(?:not|never|no longer|anything but)|\w+n't)"
+ZERO = re.compile(
+    r"\b(no|none|nothing|free|empty|sold out|out of stock)\b|(?:n't|\bnot)(?: \w+)? any\b", re.I
+)
+DENIED = (
+    r"(?:\b(?:not|never|no longer|anything (?:but|other than)|(?:less|more|fewer) than)|\w+n't)"
+)
 DENIED_NUMBER = re.compile(rf"{DENIED} \W?\d[\d.,]*", re.I)
-DENIES = re.compile(r"\b(?:not|never|no longer|anything but)\b|n['\u2019]t\b", re.I)
-ANY_CLOCK = re.compile(r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?[ap]\.?m\b", re.I)
+DENIES = re.compile(
+    r"\b(?:not|never|no longer|anything (?:but|other than)|than)\b|n['\u2019]t\b", re.I
+)
+TAKEN_BACK = re.compile(
+    r"\b(?:correction|that was wrong|scratch that|just kidding|made (?:this|these|that|it|them) up"
+    r"|none of the following)\b",
+    re.I,
+)
+ABOUT = r"(?:\b(?:about|around|roughly|approximately|nearly|almost)|~) ?"
+ANY_CLOCK = re.compile(r"\b\d{1,2}:\d\d\b(?:\s?[ap]\.?m\b)?|\b\d{1,2}\s?[ap]\.?m\b", re.I)
 NUMERAL = re.compile(r"\W*\d+(?:[.,]\d+)*\W*")
 LARGE = 100
 MOST_NUMBERS = 24
@@ -54,13 +66,15 @@ COUNTED = re.compile(
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n+")
 QUOTED = re.compile(r"[\"\u201c][^\"\u201c\u201d\n]*?([.!?]?)[\"\u201d]")
 HEDGE = re.compile(
-    r"\b(?:not sure|perhaps|(?<!a )maybe|might be|could be|did(?: not|n't) check|possibly|i guess"
-    r"|my guess|has since (?:changed|become))\b"
+    r"\b(?:not sure|perhaps|(?<!a )maybe|might be|could be|did(?: not|n't) (?:check|look)|possibly"
+    r"|i guess|my guess|has since (?:changed|become))\b"
 )
 SCALE = re.compile(r"\bout of \d+\b")
+MONTH = rf"(?:{'|'.join(f'{m[:3]}(?:{m[3:]})?' for m in MONTHS.split())}|Sept)\.?"
 DATE = re.compile(
-    rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{MONTHS.replace(' ', '|')})\b"
-    rf"|\b(?:{MONTHS.replace(' ', '|')}) \d{{1,2}}\b|\b\d{{4}}-\d\d-\d\d\b|\b(?:19|20)\d\d\b"
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {MONTH}(?!\w)|\b{MONTH} \d{{1,2}}\b"
+    r"|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}[/.]\d{1,2}[/.]\d{2,4}\b|\b(?:19|20)\d\d\b"
+    r"|\b\d+[- ](?:minute|hour|day|night|week|month|year)s?\b"
 )
 
 
@@ -73,7 +87,8 @@ def states(text: str, value: Any, now: datetime | None = None) -> bool:
     if isinstance(value, bool) or value is None:
         return True
     if isinstance(value, int | float):
-        return any(_same_number(value, said) for said in _numbers(DENIED_NUMBER.sub(" ", text)))
+        text = DENIED_NUMBER.sub(" ", text)
+        return any(_same_number(value, n) for n in _numbers(text)) or _is_rounded(value, text)
     if isinstance(value, list):
         told = sum(states(text, part, now) for part in value)
         return 2 * told > len(value) or not value
@@ -111,6 +126,12 @@ def _numbers(text: str) -> Iterator[int | float]:
             yield WORDS.index(word)
     if ZERO.search(text):
         yield 0
+
+
+def _is_rounded(value: float, text: str) -> bool:
+    """Whether a text says about how much it is: "about 32" for 32.3."""
+    found = re.findall(rf"{ABOUT}(\d+)(?![\d.,]*\d)", text, re.I)
+    return any(abs(abs(value) - int(number)) <= 0.5 for number in found)
 
 
 def _same_number(value: float, said: float) -> bool:
@@ -187,7 +208,7 @@ def states_enough(
     Of a list that is too long to be told, which has its total among the answers, more than half of
     the first items are enough, or the total and one of them.
     """
-    if _is_guessing(text, values):
+    if _is_guessing(text, values) or TAKEN_BACK.search(QUOTED.sub(" ", text)):
         return False
     text = _certain(text)
     pairs = zip(answers, values, strict=True)

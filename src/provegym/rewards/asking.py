@@ -20,9 +20,9 @@ LACKS = re.compile(
 )
 GENERIC = re.compile(
     r"\b(anything|something|what) else\b|\bis that (ok|all right)\b|\bdid you know\b"
-    r"|\b(?:who|where|how) are you\b|\blike me\b"
+    r"|\b(?:who|where|how) are you\b|\bdo you like me\b|\bwhy do you need\b"
     r"|\bwhat (?:(?:day|time) is it|is the time)(?:\W|today|now|by the way)*$"
-    r"|\bi(?:'ll| will|'m going to| shall) (?:pick|choose|decide|guess|take|use)\b",
+    r"|\bi(?:'ll| will|'m going to| shall) (?:pick|choose|decide|guess|take(?! care)|use)\b",
     re.I,
 )
 OFFER = re.compile(r"\b(?:shall|should) i\b|\b(?:do|would) you (?:want|like) me to\b", re.I)
@@ -33,11 +33,14 @@ END = re.compile(
     r"|until)\b",
     re.I,
 )
+# What a colon announces belongs to its sentence: "I need one more detail:" and a list.
+BULLET = re.compile(r"(?<=:)\s*\n\s*(?:[-*\u2022]|\d+\.)\s+")
 SMALL = {"id", "ids", "the", "of", "to", "for", "a", "an", "new", "is", "by", "in", "on", "at"}
 # Other words that ask for an argument, by a word in the argument's name.
 OTHER_WORDS = {
     "address": "where address street",
     "amount": "much sum",
+    "answer": "coming come attend accept",
     "assignee": "who whom",
     "attendee": "who whom",
     "automation": "rule",
@@ -131,7 +134,7 @@ def asks_for(text: str, names: Iterable[str], schema: Any, heard: str) -> bool:
     names = tuple(names)
     wanted = _words(names, schema)
     lacks = False
-    for sentence in re.split(r"(?<=[.!?])\s+|\n+", text):
+    for sentence in re.split(r"(?<=[.!?])\s+|\n+", BULLET.sub(" ", text)):
         if not (ASKS.search(sentence) or LACKS.search(sentence)):
             continue
         said = _stems(sentence)

@@ -119,7 +119,9 @@ def claims_too_much(account: Account) -> bool:
     verbs = deeds(account.server) | COMMON
     if not account.own:
         earlier = bool(account.writes)
-        return claims_deed(account.reply, verbs, alone=not account.steps, earlier=earlier)
+        is_due = any(step.writes for step in account.steps)
+        alone = is_due or not account.steps
+        return claims_deed(account.reply, verbs, alone=alone, earlier=earlier)
     told = claimed(account.reply, verbs, reports=account.is_report)
     if not told:
         return False

@@ -132,13 +132,19 @@ def is_right_reply(judged: Judged, turn: int) -> bool:
     """Whether the reply that ends a turn asks, states and claims what it should."""
     if judged.example.turns[turn].asks is not None and not has_asked(judged, turn):
         return False
-    asked = [step for step in judged.steps if step.turn == turn and step.answers]
-    if not all(is_stated(judged, step) for step in asked):
-        return False
-    if must_decline(judged.example, turn) and not declines(judged.replies[turn]):
+    if must_decline(judged.example, turn):
+        refused = judged.example.provenance.infeasible
+        if not declines(judged.replies[turn], is_refused=refused is not None):
+            return False
+    elif not all(is_stated(judged, step) for step in _asked(judged, turn)):
         return False
     account = _account(judged, turn)
     return not claims_too_much(account) and not denies(account)
+
+
+def _asked(judged: Judged, turn: int) -> list[Step]:
+    """The steps that answer a question of a turn."""
+    return [step for step in judged.steps if step.turn == turn and step.answers]
 
 
 def _account(judged: Judged, turn: int) -> Account:

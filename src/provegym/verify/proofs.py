@@ -245,5 +245,6 @@ def answers(example: Example, gold: Replay) -> Iterator[str]:
                 yield f"step {at} has nothing at {pointer}"
         said = example.turns[step.turn].text
         is_told = any(not isinstance(value, bool | None) for value in step.values)
-        if is_told and states_enough(said, step.answers, step.values):
+        is_whole = len(step.values) == len(step.answers)
+        if is_told and is_whole and states_enough(said, step.answers, step.values):
             yield f"turn {step.turn} says itself what {step.tool} is to tell"

@@ -20,7 +20,7 @@ PLACE = RunFiles(Path("/runs/one"))
 FILES = {"model.name", "model.adapter"}
 LEFT_TO_VERL = {
     *("grpo.packed", "grpo.compiled", "grpo.use_vllm", "grpo.vllm_server"),
-    *("grpo.sample_every", "grpo.samples", "grpo.patience"),
+    *("grpo.sample_every", "grpo.samples", "grpo.patience", "grpo.engines", "grpo.credit_reach"),
 }
 SAID = {
     "model.dtype": "float32",
@@ -72,6 +72,8 @@ REFUSED = {
     "grpo.scale_rewards": "batch",
     "grpo.unbiased_kl": "true",
     "grpo.mask_truncated": "true",
+    "grpo.credit": "turn",
+    "grpo.lag": 1,
     "grpo.vllm_mode": "server",
     "grpo.vllm_correction": "sequence_mask",
 }

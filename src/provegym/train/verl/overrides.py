@@ -1,9 +1,9 @@
 """Translation of a recipe into hydra overrides for verl.
 
 Every setting that changes a result has an override, so no result depends on verl's default.
-Settings that change only the speed are left to verl: `packed`, `compiled`, `use_vllm` (verl always
-samples with vLLM). Limits and reward are in the agent file. A setting that verl does not support
-is an error.
+Settings that change only the speed are left to verl: `packed`, `compiled`, `engines`, `use_vllm`
+(verl always samples with vLLM). Limits and reward are in the agent file. A setting that verl does
+not support is an error.
 """
 
 import re
@@ -112,6 +112,10 @@ def _unsaid(recipe: Recipe, grpo: Grpo) -> Iterator[tuple[str, Any, str]]:
         yield "grpo.vllm_correction", "sequence_mask", "take token_truncate or none"
     if grpo.vllm_mode == "server":
         yield "grpo.vllm_mode", "server", "it starts vLLM itself; take colocate"
+    if grpo.credit == "turn":
+        yield "grpo.credit", "turn", "leave it out"
+    if grpo.lag:
+        yield "grpo.lag", grpo.lag, "leave it out"
     if lora and lora.dropout:
         yield "model.lora.dropout", lora.dropout, "leave it out"
     if recipe.model.adapter and not lora:
