@@ -15,8 +15,8 @@ from provegym.rollout import play_script
 from provegym.trace import Example, line, read
 
 SERVERS = ("banking", "crm", "filesystem", "maps", "payments", "vehicle")
-CORPUS = "5c8a37ba79a929a2548cadeb8e77f9ef15b5789481505411e2224fb92f4d5c3e"
-ROLLOUTS = "ec626f7024214a43d2b72253a482cad7e78938356f4b7aecc59e5339a8a88edb"
+CORPUS = "c77e98ad54cc44a7cc58071c60d7ccdf38dc4d851719a10078a682cb0ad03188"
+ROLLOUTS = "d1fc587a68c79f4029723cc5738813299cda31ae6e3338fa9208b788ea3000b8"
 
 
 def test_a_corpus_and_the_rollouts_on_it_are_the_same_to_the_last_byte(tmp_path: Path) -> None:
