@@ -34,6 +34,9 @@ ASKED: list[tuple[str, str, Any, str]] = [
     ("Which account should I take it from?", "source_account_id", {}, ""),
     ("Which account would you like to use?", "source_account_id", {}, ""),
     ("When does it end?", "ends_at", DATE, ""),
+    ("Which scene would you like me to delete?", "scene_id", {}, ""),
+    ("Just tell me the amount and I'll take care of the rest.", "amount", {}, ""),
+    ("I'll need one more detail:\n- **Amount**\nCould you share it?", "amount", {}, ""),
 ]
 NOT_ASKED: list[tuple[str, str, Any, str]] = [
     ("I did that. Anything else?", "account_id", {}, ""),
@@ -45,6 +48,7 @@ NOT_ASKED: list[tuple[str, str, Any, str]] = [
     ("Shall I send it?", "first_date", DATE, ""),
     ("I don't need the title. Sounds good?", "title", {}, ""),
     ("Shall I send you an email?", "email", {}, ""),
+    ("Why do you need the amount?", "amount", {}, ""),
     ("Would you like me to describe it?", "description", {}, ""),
     ("When does it end?", "starts_at", DATE, ""),
     ("Which account should it go to?", "source_account_id", {}, ""),
@@ -178,3 +182,45 @@ def test_a_name_that_nothing_has_shown() -> None:
     seen = "send 20 to Ada Stone on 2026-05-04"
     assert unseen_names("I've sent 20 to Bob Stone on Monday, 4 May.", seen) == ["Bob"]
     assert not unseen_names("Great. Your 20 went to Ada. Enjoy!", seen)
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("The sprint is closed. This can't be undone.", True),
+        ("Got it, that change is in place.", True),
+        ("It's finished.", True),
+        ("The request was rejected.", False),
+        ("An error has occurred.", False),
+        ("I have no idea.", False),
+        ("Are you sure?", False),
+    ],
+)
+def test_what_confirms_a_deed(text: str, *, right: bool) -> None:
+    assert confirms(text, ["closed"], []) is right
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't currently have a tool for that.",
+        "I have no tools for that.",
+        "That is outside the scope of what I do.",
+        "Direct messages aren't supported here.",
+        "There is no function to stop them.",
+    ],
+)
+def test_more_ways_to_decline(text: str) -> None:
+    assert declines(text)
+
+
+def test_a_reason_declines_only_what_a_rule_refused() -> None:
+    assert declines("The envelope only has 23.28 left.", is_refused=True)
+    assert not declines("The envelope only has 23.28 left.")
+    assert not declines("I cannot recommend this enough: it's on its way.")
+
+
+def test_how_something_is_shown_is_no_deed() -> None:
+    assert not claims_deed("I've added the names below.", ["added"], alone=False)
+    assert claims_deed("I went ahead and added it.", ["added"], alone=False)
+    assert claims_deed("I froze it.", ["frozen"], alone=False)

@@ -159,3 +159,9 @@ def test_a_long_list_is_not_said_to_have_another_length() -> None:
     assert states_enough("Ada, Bob, Cy and others.", answers, values)
     assert not states_enough("There are 19 people: Ada, Bob, Cy and others.", answers, values)
     assert states_enough("Here are 3 of them:\n- Ada\n- Bob\n- Cy", answers, values)
+
+
+def test_a_file_may_be_called_by_its_name() -> None:
+    path = "/home/ada/Letters/oven-budget.csv"
+    assert states("It is **oven-budget.csv** in the Letters folder.", path)
+    assert not states("It is budget.csv.", path)

@@ -59,9 +59,7 @@ DENIAL = re.compile(r"\b(nothing|nobody|not|never)\b|n['\u2019]t\b", re.I)
 EARLIER = re.compile(r"\b(already|earlier|before|previously)\b", re.I)
 SENTENCES = re.compile(r"(?:(?<=[.!?\n])|(?<=[.!?][\"'\u201d]))\s+")
 # "I've added the names" and "I've set this out as a list" tell how something is shown.
-SHOWN = re.compile(
-    r"\\b(?:list|listed|names?|table|overview|summary|below|above|bullets?)\\b", re.I
-)
+SHOWN = re.compile(r"\b(?:list(?:ed)?|names?|table|overview|summary|below|above)\b", re.I)
 CLAUSES = re.compile(r",|;|\band\b|\bthen\b", re.I)
 SIMPLE_PAST = {
     "began": "begun",

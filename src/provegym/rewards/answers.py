@@ -109,6 +109,8 @@ def _states_text(text: str, value: str) -> bool:
         between = r"(?: \w+){0,3}" if value.islower() else ""
         denial = rf"{DENIED}{between} \W?{re.escape(value.replace('_', ' '))}\b"
         text = re.sub(denial, " ", text, flags=re.I)
+    if value.startswith("/") and "." in (name := value.rpartition("/")[2]):
+        value = name  # people call a file by its name
     if "_" in value:
         text = text.replace("-", " ")
     return is_said(_plain(value), _plain(text)) or (len(value) > LONG and _retells(text, value))

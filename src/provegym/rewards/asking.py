@@ -22,7 +22,7 @@ GENERIC = re.compile(
     r"\b(anything|something|what) else\b|\bis that (ok|all right)\b|\bdid you know\b"
     r"|\b(?:who|how) are you\W*$|\bwhere are you from\b|\bdo you like me\b|\bwhy do you need\b"
     r"|\bwhat (?:(?:day|time) is it|is the time)(?:\W|today|now|by the way)*$"
-    r"|\bi(?:'ll| will|'m going to| shall) (?:pick|choose|decide|guess|take(?! care)|use)\b",
+    r"|\bi(?:'ll| will|'m going to| shall) (?:pick|choose|decide|guess|take(?! care| it)|use)\b",
     re.I,
 )
 OFFER = re.compile(r"\b(?:shall|should) i\b|\b(?:do|would) you (?:want|like) me to\b", re.I)
