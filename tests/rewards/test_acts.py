@@ -218,6 +218,8 @@ def test_a_reason_declines_only_what_a_rule_refused() -> None:
     assert declines("The envelope only has 23.28 left.", is_refused=True)
     assert not declines("The envelope only has 23.28 left.")
     assert not declines("I cannot recommend this enough: it's on its way.")
+    assert declines("It is already on.", is_refused=True)
+    assert not declines("I'm afraid you will like this: it was already handled.")
 
 
 def test_how_something_is_shown_is_no_deed() -> None:

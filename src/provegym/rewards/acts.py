@@ -17,14 +17,14 @@ DECLINES = re.compile(
     r"|wasn't able"
     r"|(?:there )?(?:isn't|is not|aren't) (?:a|any) (?:tool|way|option|means)"
     r"|(?:not|isn't|aren't) (?:something|among|possible|available|supported|an option|in my power)"
-    r"|no longer (?:possible|available|allowed)|already|nothing to (?:do|change)"
+    r"|no longer (?:possible|available|allowed)"
     r"|(?:beyond|outside) (?:me|my|of|what|the scope)|none of my"
     r"|have to (?:do (?:it|that) yourself|be done)"
     r"|(?:somebody|someone) else (?:will|would|must|has|can)|need (?:somebody|someone) else"
     r"|need to (?:contact|ask|do)|nothing (?:here|i have|i can))\b",
     re.I,
 )
-REASONS = re.compile(r"n't\b|\b(?:not|only|still|needs?|once|no longer)\b", re.I)
+REASONS = re.compile(r"n't\b|\b(?:not|only|still|needs?|once|already|nothing to)\b", re.I)
 FAILS = re.compile(
     r"\bi (?:can't|cannot|could not|couldn't|did not|didn't|have not|haven't|was(?:n't| not) able"
     r"|am (?:not able|unable)|have (?:no idea|decided against))|\bi'm (?:not able|unable)"
