@@ -26,7 +26,7 @@ from provegym.conversation.kinds import (
 )
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
 from provegym.conversation.perturb import strangers
-from provegym.corpus.corpus import DrawJob, draw
+from provegym.corpus.candidates import DrawJob, draw
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import ALL_WORLDS, HELD_OUT, TRAIN_WORLDS
 from provegym.language.phrasing import Said, Voice
@@ -266,7 +266,7 @@ def test_held_out_worlds_are_never_trained_on(name: str, monkeypatch: pytest.Mon
         worlds.append(spot.world)
         assert spot.held_out == (name == "heldout")
 
-    monkeypatch.setattr("provegym.corpus.corpus.candidate", nothing)
+    monkeypatch.setattr("provegym.corpus.candidates.candidate", nothing)
     part = CorpusPart(name, 50, ("payments",))
     for number in (0, 1, 99, 100, 899, 900, 901, 5_000):
         draw(DrawJob(part, "payments", 3, number, 0, Quotas(part)))

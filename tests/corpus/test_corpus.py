@@ -17,9 +17,11 @@ from conversation.talks import candidates
 from provegym import cli
 from provegym.conversation import kinds
 from provegym.conversation.kinds import KINDS, SHARES, Place, Shape
+from provegym.corpus import candidates as drawing
 from provegym.corpus import corpus as making
 from provegym.corpus import near_copies
-from provegym.corpus.corpus import Corpus, Made, Order, Saved, shape_of
+from provegym.corpus.candidates import Made
+from provegym.corpus.corpus import Corpus, Order, Saved, shape_of
 from provegym.corpus.quotas import Quotas, share_out
 from provegym.corpus.split import HELD_OUT
 from provegym.files import appending
@@ -455,14 +457,14 @@ def nothing(place: Place, wanted: Shape) -> None:
 def test_a_size_that_cannot_be_filled_says_how_far_it_got_and_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(making, "IDLE_ROUNDS", 2)
+    monkeypatch.setattr(Corpus, "patience", 20)
     monkeypatch.setattr(making, "PER_ROUND", 3)
-    monkeypatch.setattr(making, "candidate", nothing)
+    monkeypatch.setattr(drawing, "candidate", nothing)
     out = tmp_path / "empty"
     arguments = command(out, servers="payments,maps", split="", size=9)
     monkeypatch.setattr(sys, "argv", arguments[2:])
     told = (
-        "provegym: 0 of 9 train examples were found, then 2 rounds gave no more"
+        "provegym: 0 of 9 train examples were found, then 24 candidates in a row gave no more"
         " (24 no goal found); too few came from payments, maps:"
         " ask for fewer examples, or name more servers"
     )
@@ -482,8 +484,8 @@ def test_what_a_server_cannot_give_others_give_in_the_end(
     def without_maps(place: Place, wanted: Shape) -> Example | None:
         return None if place.server == "maps" else candidate(place, wanted)
 
-    monkeypatch.setattr(making, "IDLE_ROUNDS", 2)
-    monkeypatch.setattr(making, "candidate", without_maps)
+    monkeypatch.setattr(making, "EXHAUSTED", 6)
+    monkeypatch.setattr(drawing, "candidate", without_maps)
     monkeypatch.setattr(near_copies, "MOST_TOOL", 9)
     monkeypatch.setattr(near_copies, "MOST_SEQUENCE", 9)
     wanted = {"size": 12, "servers": ("payments", "maps"), "split": ""}
@@ -494,7 +496,7 @@ def test_what_a_server_cannot_give_others_give_in_the_end(
     assert kinds_made == {kind: n for kind, n in share_out(12, SHARES).items() if n}
 
     def stop(corpus: Corpus, workers: Workers, go_on: object = Corpus._run) -> None:
-        if corpus.quotas.free:
+        if corpus.quotas.open:
             raise Crash
         go_on(corpus, workers)  # type: ignore[operator]
 
@@ -521,8 +523,8 @@ def test_what_runs_dry_midway_keeps_what_it_has(
             made.append(example)
         return example
 
-    monkeypatch.setattr(making, "IDLE_ROUNDS", 2)
-    monkeypatch.setattr(making, "candidate", repeating)
+    monkeypatch.setattr(Corpus, "patience", 20)
+    monkeypatch.setattr(drawing, "candidate", repeating)
     wanted = order(tmp_path / "dry", size=30, servers=("payments",), split="")
     corpus = make(wanted)
     kept = list(read(wanted.out, Example))
@@ -538,7 +540,7 @@ def test_too_many_failed_attempts_are_dropped(base: Base) -> None:
     put = msgspec.structs.replace
     for count, rate in ((0, 0.0), (1, 1 / 3), (2, 0.5)):
         failed = put(example, provenance=Provenance(attempts=(tried,) * count))
-        assert making._error_rate(failed) == pytest.approx(rate)
+        assert drawing._error_rate(failed) == pytest.approx(rate)
 
 
 def test_the_same_candidates_are_kept_once(base: Base, tmp_path: Path) -> None:

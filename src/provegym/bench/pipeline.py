@@ -4,7 +4,7 @@ from time import perf_counter
 
 import msgspec
 
-from provegym.corpus.corpus import DrawJob, draw
+from provegym.corpus.candidates import DrawJob, draw
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.kernel import Session
 from provegym.models.dialects import openai

@@ -249,14 +249,14 @@ def _local(player: HeldoutPlayer, batch: int, seed: int) -> "Play":
     name = f"{model} with {adapter}" if adapter else model
     if player.vllm:
         codec = Codec(load_tokenizer(model), limits.prompt)
-        engine = Vllm(model, limits.prompt + limits.completion, player.temperature, seed)
+        engine = Vllm(model, limits.prompt + limits.completion, player.temperature, seed=seed)
         if adapter:
             engine.wear(adapter)
         return Local(name, engine.source, codec, limits, batch)
     torch: Any = need("torch")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     weights, tokenizer = load(model, adapter, device)
-    sampler = Sampler(weights, tokenizer, player.temperature, seed)
+    sampler = Sampler(weights, tokenizer, player.temperature, seed=seed)
     return Local(name, sampler.generate, Codec(tokenizer, limits.prompt), limits, batch)
 
 

@@ -7,42 +7,42 @@ to keep. So one seed always gives the same bytes, whatever the number of workers
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 from rich.progress import Progress
 
 from provegym import servers
-from provegym.conversation.kinds import SHARES, Place, Shape, candidate, shape
+from provegym.conversation.kinds import SHARES, Shape
+from provegym.corpus.candidates import SHAPES, DrawJob, Drawn, Made, aim, attempt_all
 from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
-from provegym.corpus.split import ALL_WORLDS, HELD_OUT, TRAIN_WORLDS
+from provegym.corpus.split import HELD_OUT
 from provegym.files import Append, appending, write_atomically
 from provegym.graph.dependency import cached
 from provegym.trace import BadFile, Example, line, read
-from provegym.verify.complete import complete_and_replay
-from provegym.verify.contract import problems
 from provegym.workers import Workers, cut, local
 
 # Candidates of one server in a round: on average, and at least and at most.
-PER_ROUND, LEAST, MOST = 8, 2, 16
+PER_ROUND, LEAST, MOST = 10, 2, 16
+# At most so many candidates for each example that a server may still give: about two of three pass.
+FOR_EACH = 2
 PIECE = 2
 # With so many jobs for each worker, a job is one batch: its world is drawn by one worker only.
 JOBS_PER_WORKER = 4
-SHAPES = 4_000
 # A larger corpus uses more worlds per server and round, so that more cores can work:
 # one world per WIDE examples.
-WIDE = 20_000
-IDLE_ROUNDS = 25
+WIDE = 6_000
+# A server is exhausted after so many dropped candidates; each one kept makes up for SOME of them.
+EXHAUSTED, SOME = 48, 8
 SHARD = 4_000
-ERROR_RATE = 0.30
+COMPLETE = "of a kind that was complete"
 MIXES = {"paper": SHARES, "multi_turn": {"multi_turn": 1}}
 
 
@@ -84,82 +84,6 @@ class Order:
         )
 
 
-class DrawJob(NamedTuple):
-    """A job for a worker: draw candidates of wanted shapes on one world of one server."""
-
-    part: CorpusPart
-    server: str
-    seed: int
-    round: int
-    first: int
-    quotas: Quotas
-    candidates: int = PER_ROUND
-
-
-class Made(NamedTuple):
-    """A verified example, or the reason why the candidate was dropped."""
-
-    shape: Shape
-    example: Example | None
-    reason: str
-
-
-Aim = tuple[Place, Shape]
-Drawn = tuple[list[Made], int]
-
-
-def draw(job: DrawJob) -> Drawn:
-    """Draw and verify candidates; return them and the number of the next candidate."""
-    aims, number = aim(job)
-    return attempt_all(aims), number
-
-
-def aim(job: DrawJob) -> tuple[list[Aim], int]:
-    """Find the next places whose shapes are wanted, and the number of the next candidate."""
-    held_out = job.part.name == "heldout"
-    span = ALL_WORLDS - TRAIN_WORLDS if held_out else TRAIN_WORLDS
-    world = job.round % span + (TRAIN_WORLDS if held_out else 0)
-    others = job.part.others or servers.names()
-    aims: list[Aim] = []
-    number = job.first
-    while len(aims) < job.candidates and number < job.first + SHAPES:
-        place = Place(job.server, world, job.seed, number, others, held_out)
-        wanted = shape(place)
-        number += 1
-        if job.quotas.wants(job.server, wanted):
-            aims.append((place, wanted))
-    return aims, number
-
-
-def attempt(aim: Aim) -> Made:
-    """Make one candidate and check it."""
-    place, wanted = aim
-    return judge(wanted, candidate(place, wanted))
-
-
-def attempt_all(aims: Sequence[Aim]) -> list[Made]:
-    """Make some candidates and check them."""
-    return [attempt(aim) for aim in aims]
-
-
-def judge(wanted: Shape, example: Example | None) -> Made:
-    """Apply the filters that look at one candidate alone: its error rate and the contract."""
-    if example is None:
-        return Made(wanted, None, "no goal found")
-    example, gold = complete_and_replay(example)
-    if gold is not None and _error_rate(example) > ERROR_RATE:
-        return Made(wanted, None, "too many errors")
-    if next(problems(example, gold), None) is not None:
-        return Made(wanted, None, "breaks the contract")
-    return Made(wanted, example, "")
-
-
-def _error_rate(example: Example) -> float:
-    """The share of a teacher's calls that failed."""
-    failed = len(example.provenance.attempts)
-    return failed / (failed + len(example.paths[0].steps))
-
-
 class Saved(msgspec.Struct, frozen=True):
     """A checkpoint of the synthesis: its progress, and the options that decide its bytes."""
 
@@ -171,11 +95,16 @@ class Saved(msgspec.Struct, frozen=True):
     bytes: int
     next: dict[str, int]
     funnel: dict[str, dict[str, int]]
-    free: bool = False
+    drops: dict[str, int]
 
 
 class Corpus:
-    """The synthesis of a corpus, with its progress."""
+    """The synthesis of a corpus, with its progress.
+
+    It gives up after `patience` candidates in a row of which none is kept.
+    """
+
+    patience = 400
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -190,6 +119,7 @@ class Corpus:
         self.quotas = Quotas(self.part)
         self.round = self.idle = self.kept = 0
         self.next = dict.fromkeys(self.part.servers, 0)
+        self.drops = dict.fromkeys(self.part.servers, 0)
 
     @property
     def asked(self) -> str:
@@ -220,10 +150,8 @@ class Corpus:
         return self.funnel
 
     def _goes_on(self) -> bool:
-        """Whether to run another round. After idle rounds, any server may fill another's quota."""
-        if self.idle == IDLE_ROUNDS and len(self.part.servers) > 1 and not self.quotas.free:
-            self.quotas.free, self.idle = True, 0
-        return self.kept < self.part.size and self.idle < IDLE_ROUNDS
+        """Whether to run another round."""
+        return self.kept < self.part.size and self.idle < self.patience
 
     def missing(self) -> str:
         """A message that says how many examples are missing and why; empty if none is."""
@@ -233,7 +161,7 @@ class Corpus:
         short = [name for name in self.part.servers if any(left[name, kind] > 0 for kind in SHARES)]
         return (
             f"{self.kept} of {self.part.size} {self.part.name} examples were found, then"
-            f" {IDLE_ROUNDS} rounds gave no more ({self._reasons()}); too few came from"
+            f" {self.idle} candidates in a row gave no more ({self._reasons()}); too few came from"
             f" {', '.join(short)}: ask for fewer examples, or name more servers"
         )
 
@@ -256,6 +184,7 @@ class Corpus:
         """Run one round: draw some candidates from every server whose quota is not full."""
         jobs = self._jobs()
         before, funnel = self.kept, self.funnel[self.part.name]
+        drawn_before = funnel.total()
         with appending(self._shard()) as append:
             drawn = self._draw(jobs, workers)
             for job, (made, number) in zip(jobs, drawn, strict=True):
@@ -263,13 +192,25 @@ class Corpus:
                 for each in made:
                     reason = self._take(job.server, each, append)
                     funnel[reason or "kept"] += 1
+                    self._count(job.server, reason)
                 self.bar.update(self.task, description=f"examples{workers.where}")
         self.round += 1
-        self.idle = 0 if self.kept > before else self.idle + 1
+        self.idle = 0 if self.kept > before else self.idle + max(1, funnel.total() - drawn_before)
+        self._open_quotas()
         self._save()
 
+    def _count(self, server: str, reason: str) -> None:
+        """Count the drops of a server, until it is exhausted."""
+        if reason != COMPLETE and self.drops[server] < EXHAUSTED:
+            change = 1 if reason else -SOME
+            self.drops[server] = max(0, self.drops[server] + change)
+
+    def _open_quotas(self) -> None:
+        """Let the other servers fill the quotas of those that are exhausted."""
+        self.quotas.open = {name for name, drops in self.drops.items() if drops >= EXHAUSTED}
+
     def _jobs(self) -> list[DrawJob]:
-        """The jobs of a round. A server gets candidates in proportion to what it still lacks.
+        """The jobs of a round. A server gets candidates in proportion to what it may still give.
 
         So all servers are complete at about the same time, and rounds stay large to the end.
         """
@@ -285,7 +226,7 @@ class Corpus:
                 self.round * wide + at,
                 self.next[name] + at * SHAPES,
                 wanted,
-                min(MOST, max(LEAST, round(usual * owed[name]))),
+                min(MOST, FOR_EACH * owed[name], max(LEAST, round(usual * owed[name]))),
             )
             for name in owed
             for at in range(wide)
@@ -309,7 +250,7 @@ class Corpus:
         if example is None:
             return made.reason
         if self.kept == self.part.size or not self.quotas.wants(server, made.shape):
-            return "of a kind that was complete"
+            return COMPLETE
         objection = self.keeper.objection(example, self.quotas.of_server[server])
         if not objection:
             self.keeper.keep(example)
@@ -335,7 +276,7 @@ class Corpus:
             size,
             self.next,
             {name: dict(counts) for name, counts in self.funnel.items()},
-            self.quotas.free,
+            self.drops,
         )
         write_atomically(self.state, msgspec.json.encode(saved))
 
@@ -374,7 +315,8 @@ class Corpus:
                 held = f"{self.kept} {self.part.name} examples, not {noted}"
                 raise BadFile(f"{self.order.out} holds {held}; remove it to start anew")
         self.round, self.idle, self.next = saved.round, saved.idle, dict(saved.next)
-        self.quotas.free = saved.free
+        self.drops = dict(saved.drops)
+        self._open_quotas()
         self.funnel = {name: Counter(counts) for name, counts in saved.funnel.items()}
 
     def _kept(self) -> Iterator[Example]:

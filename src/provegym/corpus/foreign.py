@@ -15,7 +15,8 @@ from provegym import servers
 from provegym.conversation.foreign import KINDS, WORLD, asks_of, candidate, shape, usable
 from provegym.conversation.ground import explored
 from provegym.conversation.kinds import Place, Shape
-from provegym.corpus.corpus import IDLE_ROUNDS, MIXES, Corpus, DrawJob, Drawn, Made, Order, judge
+from provegym.corpus.candidates import DrawJob, Drawn, Made, judge
+from provegym.corpus.corpus import MIXES, Corpus, Order
 from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.hosts.foreign import ForeignServer
@@ -81,6 +82,8 @@ def draw(job: DrawJob) -> Drawn:
 class ForeignCorpus(Corpus):
     """The synthesis of a corpus from a connected foreign server."""
 
+    patience = 50
+
     def __init__(self, order: ForeignOrder, server: ForeignServer) -> None:
         servers.add(server, asks_of(server))
         self.server = server
@@ -126,7 +129,7 @@ class ForeignCorpus(Corpus):
             return ""
         asked = usable(self.server)
         return (
-            f"{self.kept} of {self.part.size} examples were found, then {PER_ROUND * IDLE_ROUNDS}"
+            f"{self.kept} of {self.part.size} examples were found, then {self.idle}"
             f" candidates in a row gave no more ({self._reasons()}); of its"
             f" {len(self.server.tools)} tools {len(asked)} could be asked for ({', '.join(asked)}):"
             " ask for fewer examples, allow more of its tools, or let it start with more data"

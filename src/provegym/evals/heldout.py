@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from provegym import servers
-from provegym.corpus.corpus import DrawJob, Made, draw
+from provegym.corpus.candidates import DrawJob, Made, draw
 from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import HELD_OUT, TRAIN_WORLDS

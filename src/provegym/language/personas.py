@@ -90,7 +90,7 @@ def plain(text: str, place: str, chance: Random) -> str:
 def terse(text: str, place: str, chance: Random) -> str:
     """No courtesy, few articles, often neither capitals nor a full stop."""
     for pattern, rest in _lists("personas")["terse"]["cuts"]:
-        text = re.sub(pattern, rest, text)
+        text = _pattern(pattern).sub(rest, text)
     if chance.random() < 0.4:
         text = re.sub(ARTICLE, lambda found: "" if chance.random() < 0.7 else found[0], text)
     text = _framed(text, "terse", place, chance, opens=0.45, closes=0.0)
@@ -114,7 +114,7 @@ def chatty(text: str, place: str, chance: Random) -> str:
 def formal(text: str, place: str, chance: Random) -> str:
     """Full sentences, no contractions, mostly requests instead of imperatives."""
     for short, full in _lists("personas")["formal"]["contractions"]:
-        text = re.sub(rf"\b{short}\b", full, text)
+        text = _pattern(rf"\b{short}\b").sub(full, text)
     text = _requested(text, "formal", chance, 0.75 if place != "answer" else 0)
     return _framed(text, "formal", place, chance, opens=0.6, closes=0.5)
 
@@ -140,7 +140,7 @@ def non_native(text: str, place: str, chance: Random) -> str:
     else:
         for pattern, slip in _lists("personas")["non_native"]["slips"]:
             if chance.random() < 0.7:
-                text = re.sub(pattern, slip, text, count=1)
+                text = _pattern(pattern).sub(slip, text, count=1)
     text = re.sub(ARTICLE, lambda found: "" if chance.random() < 0.8 else found[0], text)
     text = re.sub(r"(?<=[.!?] )[a-z]", lambda found: found[0].upper(), text)
     return _framed(capital(text), "non_native", place, chance, opens=0.55, closes=0.4)
@@ -150,6 +150,10 @@ def _rule(name: str) -> Rule:
     if name not in PERSONAS:
         raise ValueError(f"no persona {name!r}; choose one of {', '.join(PERSONAS)}")
     return PERSONAS[name]
+
+
+# The patterns of the lists. The cache of `re` is too small for them and the patterns of phrases.
+_pattern = cache(re.compile)
 
 
 @cache
@@ -229,7 +233,7 @@ def _requested(text: str, name: str, chance: Random, share: float) -> str:
 def _indirect(text: str) -> str | None:
     """A direct question as a subordinate clause: "Is it open?" becomes "whether it is open"."""
     for pattern, clause in _lists("personas")["indirect"]["rules"]:
-        if found := re.fullmatch(pattern, text):
+        if found := _pattern(pattern).fullmatch(text):
             words = found.expand(clause)
             return words[0].lower() + words[1:]
     return None
@@ -258,10 +262,15 @@ def _fitting(phrases: Sequence[str], text: str, chance: Random) -> str:
 def _clash(phrase: str, text: str) -> bool:
     """Whether a phrase matches one pattern of a pair of [clashes], and the text the other one."""
     return any(
-        (re.search(one, phrase) and re.search(other, text))
-        or (re.search(other, phrase) and re.search(one, text))
-        for one, other in _lists("personas")["clashes"]["pairs"]
+        (one.search(phrase) and other.search(text)) or (other.search(phrase) and one.search(text))
+        for one, other in _clashing()
     )
+
+
+@cache
+def _clashing() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
+    pairs = _lists("personas")["clashes"]["pairs"]
+    return [(re.compile(one), re.compile(other)) for one, other in pairs]
 
 
 def _closed(text: str, closer: str) -> str:

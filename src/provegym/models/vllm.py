@@ -12,6 +12,7 @@ from provegym.models.source import Sampled, Source
 MEMORY = 0.4
 NOT_ASKED = float("nan")
 TOGETHER = 8
+KEY_AND_VALUE = TWO_BYTES = 2
 
 
 class Continuous(Source):
@@ -59,6 +60,24 @@ def _sampled(output: Any) -> Sampled:
     return Sampled(ids, [step[token].logprob for token, step in pairs])
 
 
+def cache_bytes(name: str) -> int:
+    """The bytes that a token takes in the key-value cache of a model, in 16 bits."""
+    source = str(embedded() if name == "embedded" else name)
+    made = need("transformers").AutoConfig.from_pretrained(source, local_files_only=True)
+    config = made.to_dict()
+    heads = config["num_attention_heads"]
+    size = config.get("head_dim") or config["hidden_size"] // heads
+    kept = config.get("num_key_value_heads") or heads
+    return int(config["num_hidden_layers"] * kept * size * KEY_AND_VALUE * TWO_BYTES)
+
+
+def _sized(name: str, together: int, longest: int, memory: float) -> dict[str, int]:
+    """Settings for so many conversations at once. With them vLLM does not measure free memory."""
+    card = need("torch").cuda.get_device_properties(0).total_memory
+    needed = together * longest * cache_bytes(name)
+    return {"kv_cache_memory_bytes": min(needed, int(memory * card)), "max_num_seqs": together}
+
+
 class Vllm:
     """A vLLM engine for one model, whose weights can be replaced; `source` samples from it."""
 
@@ -67,11 +86,16 @@ class Vllm:
         name: str,
         longest: int,
         temperature: float,
+        *,
         seed: int = 0,
         memory: float = MEMORY,
+        together: int = 0,
         **settings: Any,
     ) -> None:
-        """Start an engine with a share of the GPU's memory; `settings` are for sampling."""
+        """Start an engine with a share of the GPU's memory; `settings` are for sampling.
+
+        If at most `together` conversations are played at once, it takes no more than they need.
+        """
         # `load` writes new weights into the model, so the model must run in this process.
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
         self.name = name
@@ -81,6 +105,7 @@ class Vllm:
             max_model_len=longest,
             gpu_memory_utilization=memory,
             seed=seed,
+            **(_sized(name, together, longest, memory) if together else {}),
         )
         self.source = Continuous(self.engine, temperature=temperature, **settings)
 

@@ -80,8 +80,9 @@ def _mark(number: int) -> str:
 def _marked(text: str, names: Sequence[str]) -> str:
     """The text with marks for names, so that a name with "and" is not cut into two parts."""
     for number in sorted(range(len(names)), key=lambda number: -len(names[number])):
-        name = rf"(?<!\w){re.escape(names[number])}(?!\w)"
-        text = re.sub(name, _mark(number), text, flags=re.I)
+        if names[number].casefold() in text.casefold():
+            name = rf"(?<!\w){re.escape(names[number])}(?!\w)"
+            text = re.sub(name, _mark(number), text, flags=re.I)
     return text
 
 

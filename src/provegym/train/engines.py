@@ -9,6 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from math import ceil
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -62,20 +63,22 @@ class Engines:
         self.pipes: list[Any] = []
         self.processes: list[Any] = []
         self.dealt: list[list[int]] = []
-        # One after the other: vLLM measures the free memory of the GPU when it starts.
-        for number in range(count):
-            here, there = context.Pipe()
-            own = cores[1 + number :: count] if len(cores) > 2 * count else []
-            process = context.Process(target=_serve, args=(there, recipe, examples, count, own))
-            process.start()
-            there.close()
-            self.pipes.append(here)
-            self.processes.append(process)
-            try:
+        try:
+            for number in range(count):
+                here, there = context.Pipe()
+                own = cores[1 + number :: count] if len(cores) > 2 * count else []
+                process = context.Process(target=_serve, args=(there, recipe, examples, count, own))
+                process.start()
+                there.close()
+                self.pipes.append(here)
+                self.processes.append(process)
+                if number == 0:  # it compiles the model, and the others find that in vLLM's cache
+                    self._hear(here)
+            for here in self.pipes[1:]:
                 self._hear(here)
-            except TrainError:
-                self.close()
-                raise
+        except TrainError:
+            self.close()
+            raise
 
     def load(self, weights: Mapping[str, Any]) -> None:
         """Write the weights that the next rollouts are sampled with."""
@@ -183,6 +186,7 @@ class _Engine:
                 limits.prompt + limits.completion + limits.reply,
                 grpo.temperature,
                 memory=grpo.vllm_memory / count,
+                together=ceil(grpo.prompts_per_step / count) * grpo.rollouts,
                 logprobs=0,
                 top_p=grpo.top_p,
                 top_k=grpo.top_k,

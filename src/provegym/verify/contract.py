@@ -11,8 +11,7 @@ from provegym import servers
 from provegym.fuzz import Fuzzer
 from provegym.kernel import Session
 from provegym.language.things import noun_of, survey
-from provegym.players.plan import by_turn
-from provegym.players.scripted import Script, eager, guesser, shuffler, spammer
+from provegym.players.scripted import eager, guesser, shuffler, spammer
 from provegym.rewards import BEST, score
 from provegym.rewards.equality import equal
 from provegym.rollout import MakePolicy, Player, run_now
@@ -85,7 +84,7 @@ def _of_calls(example: Example, gold: Replay) -> Iterator[str]:
     yield from claims.unserved(example, gold)
     yield from sense.ids_are_understood(example, gold)
     yield from sense.transcript_holds(example)
-    yield from pays(example)
+    yield from pays(example, gold)
     yield from other_roads(example, gold)
 
 
@@ -174,9 +173,9 @@ def abstains(example: Example) -> Iterator[str]:
         yield "a call is paid where none is right"
 
 
-def pays(example: Example) -> Iterator[str]:
+def pays(example: Example, gold: Replay) -> Iterator[str]:
     """The reference calls earn the maximum, doing nothing earns 0, scripted cheats earn less."""
-    best = total(example, right_calls)
+    best = score(example, gold.calls).total
     if abs(best - BEST) > 1e-9:
         yield f"the right calls are paid {best:.3f}, not {BEST}"
     if score(example, []).total != 0:
@@ -212,11 +211,6 @@ def total(example: Example, policy: MakePolicy) -> float:
     player = Player(example)
     run_now(player.play(policy(example)))
     return score(example, player.calls).total
-
-
-def right_calls(example: Example) -> Script:
-    """Makes the reference calls in order, one per message, and says nothing of them."""
-    return Script(example, by_turn(example))
 
 
 def _breaks_order(example: Example) -> bool:

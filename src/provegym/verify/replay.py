@@ -60,6 +60,12 @@ class Replay:
         """Whether every step ran."""
         return all(each.outcome.ok for each in self.played)
 
+    @property
+    def calls(self) -> list[Call]:
+        """The steps that ran, as calls, each alone in its message."""
+        ran = [each for each in self.played if each.outcome.ok]
+        return [made(e.step.tool, e.arguments, n, e.step, e.outcome) for n, e in enumerate(ran)]
+
     def other(
         self, leave_out: Collection[int] = (), order: Sequence[int] | None = None
     ) -> "Replay":

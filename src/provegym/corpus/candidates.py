@@ -1,0 +1,93 @@
+"""Candidates of a corpus: where to draw them, and the checks that look at one of them alone."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from provegym import servers
+from provegym.conversation.kinds import Place, Shape, candidate, shape
+from provegym.corpus.quotas import CorpusPart, Quotas
+from provegym.corpus.split import ALL_WORLDS, TRAIN_WORLDS
+from provegym.trace import Example
+from provegym.verify.complete import complete_and_replay
+from provegym.verify.contract import problems
+
+# A job looks at so many shapes for wanted ones.
+SHAPES = 4_000
+USUAL = 8
+ERROR_RATE = 0.30
+
+
+class DrawJob(NamedTuple):
+    """A job for a worker: draw candidates of wanted shapes on one world of one server."""
+
+    part: CorpusPart
+    server: str
+    seed: int
+    round: int
+    first: int
+    quotas: Quotas
+    candidates: int = USUAL
+
+
+class Made(NamedTuple):
+    """A verified example, or the reason why the candidate was dropped."""
+
+    shape: Shape
+    example: Example | None
+    reason: str
+
+
+Aim = tuple[Place, Shape]
+Drawn = tuple[list[Made], int]
+
+
+def draw(job: DrawJob) -> Drawn:
+    """Draw and verify candidates; return them and the number of the next candidate."""
+    aims, number = aim(job)
+    return attempt_all(aims), number
+
+
+def aim(job: DrawJob) -> tuple[list[Aim], int]:
+    """Find the next places whose shapes are wanted, and the number of the next candidate."""
+    held_out = job.part.name == "heldout"
+    span = ALL_WORLDS - TRAIN_WORLDS if held_out else TRAIN_WORLDS
+    world = job.round % span + (TRAIN_WORLDS if held_out else 0)
+    others = job.part.others or servers.names()
+    aims: list[Aim] = []
+    number = job.first
+    while len(aims) < job.candidates and number < job.first + SHAPES:
+        place = Place(job.server, world, job.seed, number, others, held_out)
+        wanted = shape(place)
+        number += 1
+        if job.quotas.wants(job.server, wanted):
+            aims.append((place, wanted))
+    return aims, number
+
+
+def attempt(aim: Aim) -> Made:
+    """Make one candidate and check it."""
+    place, wanted = aim
+    return judge(wanted, candidate(place, wanted))
+
+
+def attempt_all(aims: Sequence[Aim]) -> list[Made]:
+    """Make some candidates and check them."""
+    return [attempt(aim) for aim in aims]
+
+
+def judge(wanted: Shape, example: Example | None) -> Made:
+    """Apply the filters that look at one candidate alone: its error rate and the contract."""
+    if example is None:
+        return Made(wanted, None, "no goal found")
+    example, gold = complete_and_replay(example)
+    if gold is not None and _error_rate(example) > ERROR_RATE:
+        return Made(wanted, None, "too many errors")
+    if next(problems(example, gold), None) is not None:
+        return Made(wanted, None, "breaks the contract")
+    return Made(wanted, example, "")
+
+
+def _error_rate(example: Example) -> float:
+    """The share of a teacher's calls that failed."""
+    failed = len(example.provenance.attempts)
+    return failed / (failed + len(example.paths[0].steps))
