@@ -11,6 +11,7 @@ from provegym.evals.journal import Journal, Result, is_report, mean, scores, wil
 from provegym.evals.measure import change
 
 SETTINGS = {"benchmark": "some", "model": "m", "endpoint": "here"}
+WHOLE = {"overall": {"a": 1, "b": 1}}
 
 
 def filled(folder: Path, marks: str) -> Journal:
@@ -49,7 +50,7 @@ def test_a_folder_holds_one_run(tmp_path: Path) -> None:
 def test_a_report_has_every_group_the_whole_and_the_floors(tmp_path: Path) -> None:
     book = filled(tmp_path, "1011")
     floors = {"t0": 1.0, "t1": 0.0, "t2": 0.0, "t3": 0.0}
-    found = scores(book.results.values(), floors, ("a", "b"), "overall")
+    found = scores(book.results.values(), floors, ("a", "b"), WHOLE)
     assert {name: (each.score, each.floor, each.tasks) for name, each in found.items()} == {
         "a": (0.5, 0.5, 2),
         "b": (1.0, 0.0, 2),
@@ -63,9 +64,23 @@ def test_a_report_has_every_group_the_whole_and_the_floors(tmp_path: Path) -> No
     assert "| overall | 75.0 | 36.4 to 95.3 | 25.0 | 4 |" in page
     assert "- command: provegym eval some" in page
     # What was not played has no score, and neither has the whole; an unknown floor is none.
-    assert scores(book.results.values(), {}, ("a", "c"), "overall").keys() == {"a", "b"}
-    assert scores(book.results.values(), {}, ("a", "b"), "overall")["a"].floor is None
+    other = {"overall": {"a": 1, "c": 1}}
+    assert scores(book.results.values(), {}, ("a", "c"), other).keys() == {"a", "b"}
+    assert scores(book.results.values(), {}, ("a", "b"), WHOLE)["a"].floor is None
     assert mean([found["a"], found["b"]]).score == 0.75
+
+
+def test_means_have_weights_and_are_made_of_means(tmp_path: Path) -> None:
+    book = filled(tmp_path, "1011")
+    means = {"by size": {"a": 3, "b": 1}, "overall": {"by size": 1, "b": 1}}
+    found = scores(book.results.values(), dict.fromkeys(book.results, 0.5), ("a", "b"), means)
+    assert list(found) == ["a", "b", "by size", "overall"]
+    assert (found["by size"].score, found["overall"].score) == (0.625, 0.8125)
+    assert (found["by size"].floor, found["by size"].tasks) == (0.5, 4)
+    # The interval of a part counts by its weight.
+    one, two = found["a"], found["b"]
+    below = ((3 * (one.score - one.low)) ** 2 + (two.score - two.low) ** 2) ** 0.5 / 4
+    assert found["by size"].low == pytest.approx(0.625 - below)
 
 
 def test_no_interval_is_a_point_while_tasks_are_few() -> None:
@@ -80,7 +95,7 @@ def test_two_runs_are_compared_task_by_task(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for folder, marks in ((first, "1000"), (second, "1011")):
         book = filled(folder, marks)
-        book.report(scores(book.results.values(), {}, ("a", "b"), "overall"))
+        book.report(scores(book.results.values(), {}, ("a", "b"), WHOLE))
     assert is_report(first)
     assert is_report(first / "report.json")
     assert not is_report(first / "results.jsonl")

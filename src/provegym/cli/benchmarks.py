@@ -1,7 +1,7 @@
 """The commands `eval bfcl`, `tau2`, `teval` and `decontaminate`: public benchmarks."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -152,14 +152,17 @@ def play_bfcl(
     choice: Choice,
     as_json: Json = False,
 ) -> None:
-    """Play BFCL's multi-turn tasks, 200 each: base, miss_func, miss_param, long_context."""
-    from provegym.evals.bfcl import Bfcl
+    """Play BFCL's multi-turn tasks; with `--subset single`, `live` or a kind, its single-turn ones."""
+    from provegym.evals.bfcl_single import PARTS, benchmark, kinds
+    from provegym.evals.environments import BFCL_VERSION, bfcl
 
-    bench = Bfcl(version) if version else Bfcl()
+    version = version or BFCL_VERSION
     if setup:
-        bench.environment.set_up(_say)
+        bfcl(version).set_up(_say)
         return
-    run = choice.run(player, bench.groups)
+    run = choice.run(player, PARTS)
+    run = replace(run, subset=kinds(run.subset))
+    bench = benchmark(run.subset, version)
     script = bench.script(player.endpoint)
     _report(_evaluate(bench, run, lambda: script or _answer(player, choice.at_once)), as_json)
 

@@ -13,7 +13,7 @@ import msgspec
 from provegym.evals import journal
 from provegym.evals.environments import BenchmarkEnv
 from provegym.evals.gateway import Answer, Gateway, Load, noop
-from provegym.evals.journal import Journal, Result
+from provegym.evals.journal import Journal, Means, Result
 from provegym.files import write_atomically
 from provegym.models.endpoint import public
 from provegym.trace import Json
@@ -27,7 +27,10 @@ class Benchmark(Protocol):
 
     name: str
     groups: tuple[str, ...]
-    overall: str
+
+    @property
+    def means(self) -> Means:
+        """The means over groups that its leaderboard shows."""
 
     @property
     def environment(self) -> BenchmarkEnv:
@@ -111,7 +114,7 @@ def evaluate(benchmark: Benchmark, run: BenchmarkRun, load: Load, advance: Advan
     if run.endpoint == "noop":
         _keep_floor(benchmark, {each.id: each.score for each in done})
     floors = floor(benchmark, list(tasks), advance)
-    found = journal.scores(done, floors, benchmark.groups, benchmark.overall)
+    found = journal.scores(done, floors, benchmark.groups, benchmark.means)
     return book.report(found, command=command(), notes=[ABOUT, *benchmark.notes])
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from provegym.evals.environments import BFCL_VERSION, bfcl
 from provegym.evals.gateway import Answer, Gateway, noop
+from provegym.evals.journal import Means
 from provegym.evals.sandbox import Sandbox
 from provegym.trace import Json, Reply, ToolCall
 
@@ -23,7 +24,11 @@ class Bfcl:
 
     name = "bfcl"
     groups: tuple[str, ...] = KINDS
-    overall = "overall"
+
+    @property
+    def means(self) -> Means:
+        """The leaderboard's score: the mean of the four kinds."""
+        return {"overall": dict.fromkeys(KINDS, 1)}
 
     def __init__(self, version: str = BFCL_VERSION) -> None:
         self.environment = bfcl(version)
@@ -49,15 +54,19 @@ class Bfcl:
 
     def tasks(self) -> dict[str, str]:
         """The kind of every task, by task id."""
-        return {entry["id"]: kind for kind in KINDS for entry in self.entries(kind)}
+        return {entry["id"]: kind for kind in self.groups for entry in self.entries(kind)}
+
+    def category(self, kind: str) -> str:
+        """BFCL's own name of a kind, which is in its file names and task ids."""
+        return PREFIX + kind
 
     def entries(self, kind: str) -> list[Json]:
         """The tasks of a kind: the questions and the initial world."""
-        return _lines(self.data / f"BFCL_{self.edition}_{PREFIX}{kind}.json")
+        return _lines(self.data / f"BFCL_{self.edition}_{self.category(kind)}.json")
 
-    def truths(self, kind: str) -> dict[str, list[list[str]]]:
+    def truths(self, kind: str) -> dict[str, Any]:
         """The right calls of each task, turn by turn, as Python source."""
-        file = self.data / "possible_answer" / f"BFCL_{self.edition}_{PREFIX}{kind}.json"
+        file = self.data / "possible_answer" / f"BFCL_{self.edition}_{self.category(kind)}.json"
         return {entry["id"]: entry["ground_truth"] for entry in _lines(file)}
 
     def functions(self) -> list[Json]:

@@ -21,6 +21,8 @@ from provegym.trace import Json, Stored
 RESULTS, ROLLOUTS = "results.jsonl", "rollouts.jsonl"
 INSTEAD = "name another --out, or delete the folder"
 T = TypeVar("T", bound=Stored)
+# Means over groups, by name: the weight of each group, or of a mean before it.
+Means = Mapping[str, Mapping[str, float]]
 
 
 class Result(Stored, frozen=True):
@@ -146,9 +148,9 @@ def failures(results: Iterable[Result]) -> dict[str, int]:
 
 
 def scores(
-    results: Iterable[Result], floors: Mapping[str, float], groups: Sequence[str], overall: str
+    results: Iterable[Result], floors: Mapping[str, float], groups: Sequence[str], means: Means
 ) -> dict[str, Score]:
-    """The score of every group, and the mean of the groups if all were played."""
+    """The score of every group, and every mean whose groups were all played."""
     found: dict[str, Score] = {}
     by_group: dict[str, list[Result]] = {name: [] for name in groups}
     for result in results:
@@ -156,8 +158,9 @@ def scores(
     for name, some in by_group.items():
         if some:
             found[name] = score(some, floors)
-    if groups and all(name in found for name in groups):
-        found[overall] = mean([found[name] for name in groups])
+    for name, weights in means.items():
+        if all(part in found for part in weights):
+            found[name] = mean([found[part] for part in weights], list(weights.values()))
     return found
 
 
@@ -180,14 +183,15 @@ def wilson(paid: Sequence[float]) -> Estimate:
     return Estimate(share, max(0.0, middle - half), min(1.0, middle + half), count)
 
 
-def mean(some: Sequence[Score]) -> Score:
-    """The mean of scores; the interval assumes that their errors are independent."""
-    count = len(some)
-    value = sum(each.score for each in some) / count
-    below = sum((each.score - each.low) ** 2 for each in some) ** 0.5 / count
-    above = sum((each.high - each.score) ** 2 for each in some) ** 0.5 / count
-    floors = [each.floor for each in some if each.floor is not None]
-    floor = sum(floors) / count if len(floors) == count else None
+def mean(some: Sequence[Score], weights: Sequence[float] = ()) -> Score:
+    """The weighted mean of scores; the interval assumes that their errors are independent."""
+    weights = weights or [1] * len(some)
+    whole, parts = sum(weights), list(zip(weights, some, strict=True))
+    value = sum(weight * each.score for weight, each in parts) / whole
+    below = sum((weight * (each.score - each.low)) ** 2 for weight, each in parts) ** 0.5 / whole
+    above = sum((weight * (each.high - each.score)) ** 2 for weight, each in parts) ** 0.5 / whole
+    floors = [weight * each.floor for weight, each in parts if each.floor is not None]
+    floor = sum(floors) / whole if len(floors) == len(some) else None
     tasks = sum(each.tasks for each in some)
     return Score(score=value, low=value - below, high=value + above, tasks=tasks, floor=floor)
 

@@ -16,6 +16,7 @@ import msgspec
 
 from provegym.evals.environments import TAU2, BenchmarkError
 from provegym.evals.gateway import PROBE, Answer, Gateway
+from provegym.evals.journal import Means
 from provegym.evals.sandbox import Sandbox
 from provegym.models.served import Refused
 from provegym.trace import Json, Reply, ToolCall
@@ -30,7 +31,7 @@ class Tau2:
     name = "tau2"
     environment = TAU2
     groups: tuple[str, ...] = DOMAINS
-    overall = "average"
+    means: Means = {"average": dict.fromkeys(DOMAINS, 1)}
     notes: tuple[str, ...] = (
         "τ²-bench as inspect-evals carries it, one trial per task (pass^1): a reimplementation of"
         " the original, and the model that plays the user moves the score.",

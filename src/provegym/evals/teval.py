@@ -136,7 +136,7 @@ def score(
 
 def summary(results: Sequence[Result], floors: Mapping[str, float]) -> dict[str, Score]:
     """Each ability in each format, each ability, and the average of the abilities."""
-    found = journal.scores(results, floors, (), "")
+    found = journal.scores(results, floors, (), {})
     wholes: dict[str, Score] = {}
     for ability in ABILITIES:
         formats = [name for form in FORMATS if (name := f"{ability}_{form}") in found]

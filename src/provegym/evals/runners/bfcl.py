@@ -1,4 +1,4 @@
-"""Plays BFCL Multi-Turn tasks inside BFCL's environment, with its own handler, worlds and checker.
+"""Plays BFCL tasks inside BFCL's environment, with its own handler, worlds and checkers.
 
 The benchmark's code is unchanged. BFCL keeps worlds in global variables by model name and task. So
 each task gets a model name of its own, and its worlds are deleted when it is done. BFCL evaluates
@@ -14,11 +14,11 @@ import pathlib
 import sys
 import time
 import types
+from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
-KINDS = ("base", "miss_func", "miss_param", "long_context")
 # Modules that the checker imports and never uses: handlers of other vendors, and table drawing.
 # They would need two gigabytes of packages.
 UNUSED = ("bfcl_eval.constants.model_config", "numpy", "pandas")
@@ -33,7 +33,9 @@ def play(job: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
     """Play every task of a job, some at a time, and emit the result of each."""
     os.environ.update({"OPENAI_API_KEY": job["key"], "OPENAI_BASE_URL": job["url"]})
     os.environ["BFCL_PROJECT_ROOT"] = os.getcwd()
-    bench = (Third if job["edition"] == "v3" else Bench)(job["run"])
+    multi_turn = Third if job["edition"] == "v3" else Bench
+    made = multi_turn if job["tasks"][0].startswith("multi_turn_") else SingleTurn
+    bench = made(job["run"], sorted({category(name) for name in job["tasks"]}))
     with ThreadPoolExecutor(job["concurrency"]) as pool:
         coming = {pool.submit(bench.play, name, emit): name for name in job["tasks"]}
         for done in as_completed(coming):
@@ -42,6 +44,16 @@ def play(job: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
                 emit(done.result())
             else:
                 emit({"id": coming[done], "valid": False, "error": why(problem), "result": []})
+
+
+def category(name: str) -> str:
+    """The category of a task, from its id."""
+    return name.rpartition("_")[0]
+
+
+def tokens(counts: Any) -> int:
+    """The sum of a number, or of lists of numbers."""
+    return sum(map(tokens, counts)) if isinstance(counts, list) else int(counts)
 
 
 def why(problem: BaseException) -> str:
@@ -54,10 +66,13 @@ def why(problem: BaseException) -> str:
 class Bench:
     """The benchmark's data, its handler for OpenAI-compatible endpoints and its checker."""
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, categories: list[str]) -> None:
+        # The handler writes dots in tool names as underscores. The checker looks up in the list of
+        # models whether it did, and for every OpenAI model in function-calling mode it did.
+        models = defaultdict(lambda: types.SimpleNamespace(underscore_to_dot=True))
         for name in UNUSED:
             stand_in = types.ModuleType(name)
-            stand_in.__dict__["MODEL_CONFIG_MAPPING"] = {}
+            stand_in.__dict__["MODEL_CONFIG_MAPPING"] = models
             sys.modules[name] = stand_in
         load = importlib.import_module
         self.run = run
@@ -67,8 +82,8 @@ class Bench:
         self.handler = self.make(handlers.OpenAICompletionsHandler)
         self.entries: dict[str, Any] = {}
         self.truths: dict[str, Any] = {}
-        for kind in KINDS:
-            entries, truths = self.read(f"multi_turn_{kind}")
+        for each in categories:
+            entries, truths = self.read(each)
             self.entries |= {entry["id"]: entry for entry in entries}
             self.truths |= {truth["id"]: truth["ground_truth"] for truth in truths}
         seen = {name: value for name, value in vars(builtins).items() if name not in OUT_OF_SIGHT}
@@ -78,16 +93,16 @@ class Bench:
         """BFCL's handler in function-calling mode."""
         return handler(self.run, 0.001, self.run, True)
 
-    def read(self, category: str) -> tuple[Any, Any]:
+    def read(self, kind: str) -> tuple[Any, Any]:
         """The tasks of a category, and their right calls."""
         data = importlib.import_module("bfcl_eval.utils")
-        return data.load_dataset_entry(category), data.load_ground_truth_entry(category)
+        return data.load_dataset_entry(kind), data.load_ground_truth_entry(kind)
 
     def check(self, handler: Any, name: str, result: Any) -> dict[str, Any]:
         """BFCL's verdict on what a model did."""
         verdict: dict[str, Any] = self.checker._evaluate_single_multi_turn_entry(
             handler, name, result, self.truths[name], copy.deepcopy(self.entries[name]),
-            handler.model_name_underline_replaced, name.rpartition("_")[0],
+            handler.model_name_underline_replaced, category(name),
         )  # fmt: skip
         return verdict
 
@@ -110,7 +125,7 @@ class Bench:
             "error": str(error.get("error_type", "")),
             "result": result,
             "seconds": round(time.monotonic() - started, 3),
-            "tokens": sum(map(sum, told["output_token_count"])),
+            "tokens": tokens(told["output_token_count"]),
         }
 
     def _forget(self, name: str) -> None:
@@ -128,10 +143,10 @@ class Third(Bench):
         made.is_fc_model = True
         return made
 
-    def read(self, category: str) -> tuple[Any, Any]:
+    def read(self, kind: str) -> tuple[Any, Any]:
         """The tasks of a category, and their right calls."""
         load = importlib.import_module
-        where, file = load("bfcl_eval.constants.eval_config"), f"BFCL_v3_{category}.json"
+        where, file = load("bfcl_eval.constants.eval_config"), f"BFCL_v3_{kind}.json"
         read = load("bfcl_eval.utils").load_file
         entries = read(where.PROMPT_PATH / file)
         shown = load("bfcl_eval._llm_response_generation").process_multi_turn_test_case(entries)
@@ -139,7 +154,7 @@ class Third(Bench):
 
     def check(self, handler: Any, name: str, result: Any) -> dict[str, Any]:
         """BFCL's verdict, which v3 writes to a file: a summary, then the failures."""
-        world, kind = handler.model_name_underline_replaced, name.rpartition("_")[0]
+        world, kind = handler.model_name_underline_replaced, category(name)
         done, right = {"id": name, "result": result}, {"ground_truth": self.truths[name]}
         entry, folder = copy.deepcopy(self.entries[name]), pathlib.Path.cwd()
         share, _ = self.checker.multi_turn_runner(
@@ -148,3 +163,38 @@ class Third(Bench):
         told = (folder / world / f"BFCL_v3_{kind}_score.json").read_text().splitlines()
         failed = json.loads(told[1]) if len(told) > 1 else {}
         return {"valid": share == 1, "error": failed.get("error")}
+
+
+class SingleTurn(Bench):
+    """The single-turn categories: one request, whose calls are compared with the right ones."""
+
+    def __init__(self, run: str, categories: list[str]) -> None:
+        self.plain: dict[str, Any] = {}
+        super().__init__(run, categories)
+
+    def read(self, kind: str) -> tuple[Any, Any]:
+        """The tasks of a category, and their right calls, if calls are compared."""
+        data = importlib.import_module("bfcl_eval.utils")
+        # The model sees a hint on the language in each function; the checker reads the original.
+        plain = data.load_dataset_entry(kind, include_language_specific_hint=False)
+        self.plain |= {entry["id"]: entry for entry in plain}
+        compared = not data.is_relevance_or_irrelevance(kind)
+        return data.load_dataset_entry(kind), data.load_ground_truth_entry(kind) if compared else []
+
+    def check(self, handler: Any, name: str, result: Any) -> dict[str, Any]:
+        """BFCL's verdict: whether there was a call, or whether the calls are right."""
+        data, kind = importlib.import_module("bfcl_eval.utils"), category(name)
+        model, entry = handler.model_name_underline_replaced, copy.deepcopy(self.plain[name])
+        if data.is_relevance_or_irrelevance(kind):
+            verdict = self.checker._evaluate_single_relevance_entry(
+                handler, name, result, entry, model, kind
+            )
+        else:
+            enums = importlib.import_module("bfcl_eval.constants.enums")
+            java = "JAVA" if data.is_java(kind) else "PYTHON"
+            language = "JAVASCRIPT" if data.is_js(kind) else java
+            verdict = self.checker._evaluate_single_ast_entry(
+                handler, name, result, self.truths[name], entry, model, kind,
+                enums.Language[language], enums.ReturnFormat[language],
+            )  # fmt: skip
+        return {"valid": verdict["valid"], "error": verdict}

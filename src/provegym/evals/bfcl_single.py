@@ -1,0 +1,183 @@
+"""BFCL's single-turn tasks: one request, whose calls are compared with the right ones (AST).
+
+Thirteen kinds: simple (Python, Java, JavaScript), multiple, parallel, parallel_multiple and
+irrelevance, each written by BFCL's authors, and the same from users of its site, called live.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from provegym.evals import bfcl
+from provegym.evals.bfcl import Bfcl
+from provegym.evals.environments import BFCL_VERSION, BenchmarkError
+from provegym.evals.gateway import Answer, noop
+from provegym.evals.journal import Means
+from provegym.trace import Json, Reply, ToolCall
+
+SIMPLE = ("simple_python", "simple_java", "simple_javascript")
+NON_LIVE = (*SIMPLE, "multiple", "parallel", "parallel_multiple", "irrelevance")
+LIVE_CALLS = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
+LIVE = (*LIVE_CALLS, "live_irrelevance", "live_relevance")
+KINDS = (*NON_LIVE, *LIVE)
+# Sets of kinds that have a name.
+SETS: Mapping[str, tuple[str, ...]] = {
+    "multi_turn": bfcl.KINDS,
+    "single": KINDS,
+    "non_live": NON_LIVE,
+    "live": LIVE,
+    "simple": SIMPLE,
+}
+PARTS = (*SETS, *bfcl.KINDS, *KINDS)
+
+
+def kinds(names: Sequence[str]) -> tuple[str, ...]:
+    """The kinds that some names of kinds and sets stand for, each once."""
+    return tuple(dict.fromkeys(kind for name in names for kind in SETS.get(name, (name,))))
+
+
+def benchmark(subset: Sequence[str], version: str = BFCL_VERSION) -> Bfcl:
+    """The benchmark that has these kinds: multi-turn, which is the default, or single-turn."""
+    single = [kind for kind in subset if kind in KINDS]
+    others = [kind for kind in subset if kind not in KINDS]
+    if single and others:
+        raise BenchmarkError(
+            f"{others[0]} is multi-turn and {single[0]} is single-turn; play them in two runs"
+        )
+    return BfclSingle(version) if single else Bfcl(version)
+
+
+class BfclSingle(Bfcl):
+    """BFCL's single-turn tasks in its virtual environment."""
+
+    groups: tuple[str, ...] = KINDS
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for the reader of the report."""
+        return (
+            f"BFCL {self.edition}, single-turn, function-calling mode. simple, non_live and"
+            " irrelevance_detection are means of their kinds, live is weighted by the number of"
+            " tasks, as on BFCL's leaderboard; overall is the mean of non_live, live and"
+            " irrelevance_detection.",
+        )
+
+    @property
+    def means(self) -> Means:
+        """The leaderboard's means; overall has the weights of its parts there, which are equal."""
+        return {
+            "simple": dict.fromkeys(SIMPLE, 1),
+            "non_live": dict.fromkeys(("simple", "multiple", "parallel", "parallel_multiple"), 1),
+            "live": {kind: len(self.entries(kind)) for kind in LIVE_CALLS},
+            "irrelevance_detection": {"irrelevance": 1, "live_irrelevance": 1},
+            "overall": {"non_live": 1, "live": 1, "irrelevance_detection": 1},
+        }
+
+    @cached_property
+    def edition(self) -> str:
+        """The edition, which must be v4: v3 has other kinds and another checker."""
+        found = super().edition
+        if found != "v4":
+            raise BenchmarkError(f"the single-turn tasks of BFCL {found} cannot be played; v4's can")
+        return found
+
+    def category(self, kind: str) -> str:
+        """BFCL's own name of a kind."""
+        return kind
+
+    def truths(self, kind: str) -> dict[str, Any]:
+        """The right calls of each task: for every argument, the values that are right."""
+        return {} if kind.endswith("relevance") else super().truths(kind)
+
+    def functions(self) -> list[Json]:
+        """The tools of all tasks, under the names that a model sees; some differ by task."""
+        found = {}
+        for kind in KINDS:
+            for function in (each for entry in self.entries(kind) for each in entry["function"]):
+                shown = {**function, "name": shown_name(function["name"])}
+                found[msgspec.json.encode(shown)] = shown
+        return list(found.values())
+
+    def right_calls(self, kind: str) -> dict[str, list[tuple[str, Json]]]:
+        """One right call or more for each task, as names and arguments."""
+        truths = self.truths(kind)
+        found = {}
+        for entry in self.entries(kind):
+            shown = {function["name"]: function for function in entry["function"]}
+            right = [pair for each in truths.get(entry["id"], ()) for pair in each.items()]
+            found[entry["id"]] = [
+                (shown_name(name), arguments(given, shown[name], kind)) for name, given in right
+            ]
+        return found
+
+    def script(self, name: str) -> Answer | None:
+        """A model that knows the answers, or one that never calls."""
+        if name == "noop":
+            return noop
+        return SingleOracle(self) if name == "oracle" else None
+
+
+class SingleOracle:
+    """A script that makes the right calls: none if none is relevant, any where any is right."""
+
+    def __init__(self, bench: BfclSingle) -> None:
+        self.calls = {
+            task: calls for kind in KINDS for task, calls in bench.right_calls(kind).items()
+        }
+
+    async def __call__(self, body: Json) -> Reply:
+        """The calls of a task; the model's name ends in the task id."""
+        task = str(body["model"]).rpartition("/")[2]
+        calls = self.calls.get(task, [])
+        if task.startswith("live_relevance"):
+            calls = [(body["tools"][0]["function"]["name"], {})]
+        made = [
+            ToolCall(name=name, arguments=msgspec.json.encode(given).decode())
+            for name, given in calls
+        ]
+        return Reply(calls=tuple(made)) if made else Reply(text="I cannot.")
+
+
+def shown_name(name: str) -> str:
+    """A tool's name as a model sees it: BFCL's handler writes dots as underscores."""
+    return name.replace(".", "_")
+
+
+def arguments(given: Mapping[str, list[Any]], function: Json, kind: str) -> Json:
+    """Right arguments: the first right value of each; one that may be left out is left out."""
+    schema, found = function["parameters"], {}
+    for name, values in given.items():
+        if "" in values and name not in schema["required"]:
+            continue
+        value = plain(values[0] if values else [])
+        if kind in ("simple_java", "simple_javascript"):
+            value = source(value, schema["properties"][name], kind == "simple_java")
+        found[name] = value
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A right value; in a dictionary, the first right value of each key."""
+    if isinstance(value, list):
+        return [plain(each) if isinstance(each, dict) else each for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: values[0] for key, values in value.items() if "" not in values}
+
+
+def source(value: Any, schema: Json, java: bool) -> str:
+    """A value as Java or JavaScript source, which BFCL asks for in place of JSON."""
+    kind = schema.get("type")
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and kind == "Array":
+        return f"new Object[]{{{', '.join(str(each) for each in value)}}}"
+    inner = msgspec.json.encode(value).decode()
+    if isinstance(value, list) and java:
+        return f"new ArrayList<>(Arrays.asList({inner[1:-1]}))"
+    if isinstance(value, dict) and java:
+        puts = [f'put("{key}", {msgspec.json.encode(each).decode()});' for key, each in value.items()]
+        return f"new HashMap<>() {{{{ {' '.join(puts)} }}}}"
+    return f"{inner}L" if kind == "long" else inner
