@@ -152,7 +152,7 @@ def play_bfcl(
     choice: Choice,
     as_json: Json = False,
 ) -> None:
-    """Play BFCL's multi-turn tasks; with `--subset single`, `live` or a kind, its single-turn ones."""
+    """Play BFCL's multi-turn tasks, or its single-turn ones: --subset single, live or a kind."""
     from provegym.evals.bfcl_single import PARTS, benchmark, kinds
     from provegym.evals.environments import BFCL_VERSION, bfcl
 

@@ -80,7 +80,9 @@ class BfclSingle(Bfcl):
         """The edition, which must be v4: v3 has other kinds and another checker."""
         found = super().edition
         if found != "v4":
-            raise BenchmarkError(f"the single-turn tasks of BFCL {found} cannot be played; v4's can")
+            raise BenchmarkError(
+                f"the single-turn tasks of BFCL {found} cannot be played; v4's can"
+            )
         return found
 
     def category(self, kind: str) -> str:
@@ -92,12 +94,13 @@ class BfclSingle(Bfcl):
         return {} if kind.endswith("relevance") else super().truths(kind)
 
     def functions(self) -> list[Json]:
-        """The tools of all tasks, under the names that a model sees; some differ by task."""
-        found = {}
-        for kind in KINDS:
-            for function in (each for entry in self.entries(kind) for each in entry["function"]):
-                shown = {**function, "name": shown_name(function["name"])}
-                found[msgspec.json.encode(shown)] = shown
+        """The tools of all tasks, under the names that a model sees; some names have variants."""
+        found: dict[tuple[str, ...], Json] = {}
+        for entry in (entry for kind in KINDS for entry in self.entries(kind)):
+            for function in entry["function"]:
+                name, properties = shown_name(function["name"]), function["parameters"]["properties"]
+                variant = (name, function["description"], *properties)
+                found.setdefault(variant, {**function, "name": name})
         return list(found.values())
 
     def right_calls(self, kind: str) -> dict[str, list[tuple[str, Json]]]:
@@ -133,10 +136,7 @@ class SingleOracle:
         calls = self.calls.get(task, [])
         if task.startswith("live_relevance"):
             calls = [(body["tools"][0]["function"]["name"], {})]
-        made = [
-            ToolCall(name=name, arguments=msgspec.json.encode(given).decode())
-            for name, given in calls
-        ]
+        made = [ToolCall(name=name, arguments=_json(given)) for name, given in calls]
         return Reply(calls=tuple(made)) if made else Reply(text="I cannot.")
 
 
@@ -151,9 +151,11 @@ def arguments(given: Mapping[str, list[Any]], function: Json, kind: str) -> Json
     for name, values in given.items():
         if "" in values and name not in schema["required"]:
             continue
-        value = plain(values[0] if values else [])
-        if kind in ("simple_java", "simple_javascript"):
-            value = source(value, schema["properties"][name], kind == "simple_java")
+        value = plain(next((each for each in values if each != ""), ""))
+        if kind == "simple_java":
+            value = java(value, schema["properties"][name])
+        if kind == "simple_javascript":
+            value = value if isinstance(value, str) else _json(value)
         found[name] = value
     return found
 
@@ -167,17 +169,21 @@ def plain(value: Any) -> Any:
     return {key: values[0] for key, values in value.items() if "" not in values}
 
 
-def source(value: Any, schema: Json, java: bool) -> str:
-    """A value as Java or JavaScript source, which BFCL asks for in place of JSON."""
-    kind = schema.get("type")
+def java(value: Any, schema: Json) -> str:
+    """A value as Java source. BFCL takes text without quotes, also in arrays, not in lists."""
+    items = schema.get("items", {})
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and kind == "Array":
-        return f"new Object[]{{{', '.join(str(each) for each in value)}}}"
-    inner = msgspec.json.encode(value).decode()
-    if isinstance(value, list) and java:
-        return f"new ArrayList<>(Arrays.asList({inner[1:-1]}))"
-    if isinstance(value, dict) and java:
-        puts = [f'put("{key}", {msgspec.json.encode(each).decode()});' for key, each in value.items()]
-        return f"new HashMap<>() {{{{ {' '.join(puts)} }}}}"
-    return f"{inner}L" if kind == "long" else inner
+    if isinstance(value, dict):
+        puts = " ".join(f'put("{key}", {_json(each)});' for key, each in value.items())
+        return f"new HashMap<>() {{{{ {puts} }}}}"
+    if isinstance(value, list) and schema["type"] == "Array":
+        return f"new Object[]{{{', '.join(java(each, items) for each in value)}}}"
+    if isinstance(value, list):
+        quoted = (_json(each) if isinstance(each, str) else java(each, items) for each in value)
+        return f"new ArrayList<>(Arrays.asList({', '.join(quoted)}))"
+    return f"{value}L" if schema.get("type") == "long" else _json(value)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

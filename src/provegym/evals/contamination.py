@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from provegym.evals.bfcl import KINDS, Bfcl, call
+from provegym.evals.bfcl import Bfcl, call
+from provegym.evals.bfcl_single import BfclSingle
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.tau2 import DOMAINS, Tau2
 from provegym.kernel.errors import suggest
@@ -98,21 +99,31 @@ def runs(items: Sequence[Any], length: int) -> Iterator[tuple[Any, ...]]:
 
 
 def bfcl_tasks() -> tuple[list[Task], list[ToolText]]:
-    """BFCL's multi-turn tasks and tools."""
-    bench, tasks = Bfcl(), []
-    functions = bench.functions()
+    """BFCL's multi-turn and single-turn tasks and tools."""
+    several, single = Bfcl(), BfclSingle()
+    functions = several.functions()
     shown = {function["name"]: function for function in functions}
-    for kind in KINDS:
-        truths = bench.truths(kind)
-        for entry in bench.entries(kind):
-            said = [m["content"] for turn in entry["question"] for m in turn if m["role"] == "user"]
+    tasks = []
+    for kind in several.groups:
+        truths = several.truths(kind)
+        for entry in several.entries(kind):
             right = [call(source, shown) for turn in truths[entry["id"]] for source in turn]
-            calls = tuple((each.name, msgspec.json.decode(each.arguments)) for each in right)
-            tasks.append(Task(id=entry["id"], requests=tuple(said), calls=calls))
+            calls = [(each.name, msgspec.json.decode(each.arguments)) for each in right]
+            tasks.append(_bfcl_task(entry, calls))
+    for kind in single.groups:
+        right_calls = single.right_calls(kind)
+        tasks += [_bfcl_task(entry, right_calls[entry["id"]]) for entry in single.entries(kind)]
     told = [
-        ToolText(name=f["name"], description=_own(f), parameters=f["parameters"]) for f in functions
+        ToolText(name=f["name"], description=_own(f), parameters=f["parameters"])
+        for f in functions + single.functions()
     ]
     return tasks, told
+
+
+def _bfcl_task(entry: Json, calls: Sequence[tuple[str, Json]]) -> Task:
+    """A task from its entry and its right calls."""
+    said = [m["content"] for turn in entry["question"] for m in turn if m["role"] == "user"]
+    return Task(id=entry["id"], requests=tuple(said), calls=tuple(calls))
 
 
 def _own(function: Json) -> str:
@@ -161,10 +172,9 @@ def overlap(
     """The overlaps of a corpus with one benchmark."""
     ours = tools(examples)
     report = OverlapReport(name, len(examples), len(tasks), (len(ours), len(theirs)))
+    known = {each.name for each in theirs}
     report.names = [
-        Overlap(ours=t.name, theirs=t.name, shared=t.name)
-        for t in ours
-        if t.name in {each.name for each in theirs}
+        Overlap(ours=t.name, theirs=t.name, shared=t.name) for t in ours if t.name in known
     ]
     report.schemas = list(_schemas(ours, theirs))
     asked, called = _asked(tasks), _called(tasks)
@@ -210,14 +220,14 @@ def tools(examples: Iterable[Example]) -> list[ToolText]:
 
 
 def _schemas(ours: Sequence[ToolText], theirs: Sequence[ToolText]) -> Iterator[Overlap]:
+    others = [(other, other.arguments, words(other.description)) for other in theirs]
     for mine in ours:
-        for other in theirs:
-            same = mine.arguments == other.arguments and len(mine.arguments) > 1
-            told = " ".join(words(mine.description))
-            if same:
-                shared = ", ".join(sorted(mine.arguments))
+        names, told = mine.arguments, words(mine.description)
+        for other, arguments, said in others:
+            if names == arguments and len(names) > 1:
+                shared = ", ".join(sorted(names))
                 yield Overlap(ours=mine.name, theirs=other.name, shared=f"arguments: {shared}")
-            elif told and told == " ".join(words(other.description)):
+            elif told and told == said:
                 yield Overlap(ours=mine.name, theirs=other.name, shared=mine.description[:120])
 
 

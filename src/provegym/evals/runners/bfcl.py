@@ -69,7 +69,7 @@ class Bench:
     def __init__(self, run: str, categories: list[str]) -> None:
         # The handler writes dots in tool names as underscores. The checker looks up in the list of
         # models whether it did, and for every OpenAI model in function-calling mode it did.
-        models = defaultdict(lambda: types.SimpleNamespace(underscore_to_dot=True))
+        models: Any = defaultdict(lambda: types.SimpleNamespace(underscore_to_dot=True))
         for name in UNUSED:
             stand_in = types.ModuleType(name)
             stand_in.__dict__["MODEL_CONFIG_MAPPING"] = models
