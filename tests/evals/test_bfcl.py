@@ -13,6 +13,7 @@ import pytest
 from evals.ready import command, run, small
 from provegym.evals.benchmark import BenchmarkRun, chosen, evaluate
 from provegym.evals.bfcl import KINDS, Bfcl, call
+from provegym.evals.bfcl_single import kinds
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.gateway import Answer, Upstream
 from provegym.models.endpoint import EndpointConfig
@@ -77,9 +78,13 @@ def test_another_version_is_another_benchmark(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_run_that_is_killed_goes_on_and_loses_nothing(bench: Bfcl, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("subset", "limit"), [("multi_turn", 5), ("non_live", 3)])
+def test_a_run_that_is_killed_goes_on_and_loses_nothing(
+    bench: Bfcl, tmp_path: Path, subset: str, limit: int
+) -> None:
     out = tmp_path / "out"
-    arguments = ("eval", "bfcl", "--endpoint", "oracle", "--limit", "5", "--at-once", "1")
+    how = ("--subset", subset, "--limit", limit, "--at-once", "1")
+    arguments = ("eval", "bfcl", "--endpoint", "oracle", *how)
     process = subprocess.Popen(
         command(*arguments, "--out", out),
         stdout=subprocess.DEVNULL,
@@ -92,12 +97,13 @@ def test_a_run_that_is_killed_goes_on_and_loses_nothing(bench: Bfcl, tmp_path: P
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     before = file.read_bytes().splitlines()
-    assert 2 <= len(before) < 20
+    whole = limit * len(kinds([subset]))
+    assert 2 <= len(before) < whole
     done = run(*arguments, "--out", out, "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["scores"]["overall"]["score"] == 1
+    assert {each["score"] for each in json.loads(done.stdout)["scores"].values()} == {1}
     after = file.read_bytes().splitlines()
-    assert len({json.loads(line)["id"] for line in after}) == len(after) == 20
+    assert len({json.loads(line)["id"] for line in after}) == len(after) == whole
     assert after[: len(before) - 1] == before[:-1]
 
 

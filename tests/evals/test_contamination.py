@@ -9,6 +9,7 @@ import pytest
 from evals.ready import run, small
 from examples import pay_example
 from provegym.evals.bfcl import Bfcl
+from provegym.evals.bfcl_single import BfclSingle
 from provegym.evals.contamination import Task, ToolText, bfcl_tasks, measure, overlap, tools, words
 from provegym.evals.environments import BenchmarkError
 from provegym.trace import Example, Step, Turn, write
@@ -100,11 +101,12 @@ def test_benchmarks_and_corpora_that_are_not_there(tmp_path: Path) -> None:
         measure(tmp_path, ["bfcl"])
 
 
-def test_a_task_of_bfcl_in_a_corpus_is_found(example: Example, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("bench", "kind"), [(Bfcl, "base"), (BfclSingle, "parallel")])
+def test_a_task_of_bfcl_in_a_corpus_is_found(
+    bench: type[Bfcl], kind: str, example: Example, tmp_path: Path
+) -> None:
     small()
-    tasks, theirs = bfcl_tasks()
-    assert (len(tasks), len({tool.name for tool in theirs})) == (800, len(theirs))
-    asked = Bfcl().entries("base")[7]["question"][0][0]["content"]
+    asked = bench().entries(kind)[7]["question"][0][0]["content"]
     write(tmp_path / "corpus.jsonl", [example, planted(example, f"Hi. {asked}")])
     done = run("decontaminate", tmp_path, "--against", "bfcl", "--json")
     assert done.returncode == 1, done.stderr
@@ -114,3 +116,18 @@ def test_a_task_of_bfcl_in_a_corpus_is_found(example: Example, tmp_path: Path) -
     clean = run("decontaminate", tmp_path, "--against", "bfcl")
     assert clean.returncode == 0, clean.stderr
     assert "contaminated examples" in clean.stdout
+
+
+def test_all_tasks_and_tools_of_bfcl_are_compared() -> None:
+    small()
+    tasks, theirs = bfcl_tasks()
+    assert (len(tasks), len({task.id for task in tasks})) == (800 + 3641, 800 + 3641)
+    assert len({(tool.name, tool.description, tool.arguments) for tool in theirs}) == len(theirs)
+    known = {tool.name for tool in theirs}
+    # Multi-turn tools, single-turn ones, and dots as a model sees them.
+    assert {"cd", "calculate_triangle_area", "math_factorial"} <= known
+    by_id = {task.id: task for task in tasks}
+    assert [name for name, _ in by_id["parallel_0"].calls] == ["spotify_play", "spotify_play"]
+    assert not by_id["irrelevance_0"].calls
+    missed = [name for task in tasks for name, _ in task.calls if name not in known]
+    assert missed == []

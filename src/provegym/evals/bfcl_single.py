@@ -5,7 +5,6 @@ irrelevance, each written by BFCL's authors, and the same from users of its site
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -75,15 +74,11 @@ class BfclSingle(Bfcl):
             "overall": {"non_live": 1, "live": 1, "irrelevance_detection": 1},
         }
 
-    @cached_property
-    def edition(self) -> str:
-        """The edition, which must be v4: v3 has other kinds and another checker."""
-        found = super().edition
-        if found != "v4":
-            raise BenchmarkError(
-                f"the single-turn tasks of BFCL {found} cannot be played; v4's can"
-            )
-        return found
+    def entries(self, kind: str) -> list[Json]:
+        """The tasks of a kind: the request and the functions."""
+        if self.edition == "v3":
+            raise BenchmarkError("BFCL v3 is played multi-turn only; v4 has the single-turn tasks")
+        return super().entries(kind)
 
     def category(self, kind: str) -> str:
         """BFCL's own name of a kind."""
@@ -95,19 +90,21 @@ class BfclSingle(Bfcl):
 
     def functions(self) -> list[Json]:
         """The tools of all tasks, under the names that a model sees; some names have variants."""
-        found: dict[tuple[str, ...], Json] = {}
+        found: dict[Any, Json] = {}
         for entry in (entry for kind in KINDS for entry in self.entries(kind)):
             for function in entry["function"]:
-                name, properties = shown_name(function["name"]), function["parameters"]["properties"]
-                variant = (name, function["description"], *properties)
+                name, properties = (
+                    shown_name(function["name"]),
+                    function["parameters"]["properties"],
+                )
+                variant = (name, function["description"], frozenset(properties))
                 found.setdefault(variant, {**function, "name": name})
         return list(found.values())
 
     def right_calls(self, kind: str) -> dict[str, list[tuple[str, Json]]]:
-        """One right call or more for each task, as names and arguments."""
-        truths = self.truths(kind)
-        found = {}
-        for entry in self.entries(kind):
+        """Right calls for each task, as names and arguments; none where none is relevant."""
+        entries, truths, found = self.entries(kind), self.truths(kind), {}
+        for entry in entries:
             shown = {function["name"]: function for function in entry["function"]}
             right = [pair for each in truths.get(entry["id"], ()) for pair in each.items()]
             found[entry["id"]] = [
