@@ -1,4 +1,7 @@
-"""BFCL Multi-Turn (Berkeley Function-Calling Leaderboard): four kinds of 200 tasks."""
+"""BFCL Multi-Turn (Berkeley Function-Calling Leaderboard): four kinds of 200 tasks.
+
+The single-turn tasks are in `bfcl_single.py`.
+"""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -25,13 +28,13 @@ class Bfcl:
     name = "bfcl"
     groups: tuple[str, ...] = KINDS
 
+    def __init__(self, version: str = BFCL_VERSION) -> None:
+        self.environment = bfcl(version)
+
     @property
     def means(self) -> Means:
         """The leaderboard's score: the mean of the four kinds."""
         return {"overall": dict.fromkeys(KINDS, 1)}
-
-    def __init__(self, version: str = BFCL_VERSION) -> None:
-        self.environment = bfcl(version)
 
     @property
     def notes(self) -> tuple[str, ...]:

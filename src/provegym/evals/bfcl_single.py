@@ -65,7 +65,7 @@ class BfclSingle(Bfcl):
 
     @property
     def means(self) -> Means:
-        """The leaderboard's means; overall has the weights of its parts there, which are equal."""
+        """The leaderboard's means; its total score weighs the three parts of overall equally."""
         return {
             "simple": dict.fromkeys(SIMPLE, 1),
             "non_live": dict.fromkeys(("simple", "multiple", "parallel", "parallel_multiple"), 1),
@@ -91,24 +91,22 @@ class BfclSingle(Bfcl):
     def functions(self) -> list[Json]:
         """The tools of all tasks, under the names that a model sees; some names have variants."""
         found: dict[Any, Json] = {}
-        for entry in (entry for kind in KINDS for entry in self.entries(kind)):
-            for function in entry["function"]:
-                name, properties = (
-                    shown_name(function["name"]),
-                    function["parameters"]["properties"],
-                )
-                variant = (name, function["description"], frozenset(properties))
-                found.setdefault(variant, {**function, "name": name})
+        entries = [entry for kind in KINDS for entry in self.entries(kind)]
+        for function in (function for entry in entries for function in entry["function"]):
+            name = shown_name(function["name"])
+            names = frozenset(function["parameters"]["properties"])
+            found.setdefault((name, function["description"], names), {**function, "name": name})
         return list(found.values())
 
     def right_calls(self, kind: str) -> dict[str, list[tuple[str, Json]]]:
-        """Right calls for each task, as names and arguments; none where none is relevant."""
-        entries, truths, found = self.entries(kind), self.truths(kind), {}
+        """The right calls of each task, as names and arguments; irrelevance has none."""
+        entries, truths = self.entries(kind), self.truths(kind)
+        found = {}
         for entry in entries:
-            shown = {function["name"]: function for function in entry["function"]}
+            known = {function["name"]: function for function in entry["function"]}
             right = [pair for each in truths.get(entry["id"], ()) for pair in each.items()]
             found[entry["id"]] = [
-                (shown_name(name), arguments(given, shown[name], kind)) for name, given in right
+                (shown_name(name), arguments(given, known[name], kind)) for name, given in right
             ]
         return found
 
@@ -120,7 +118,7 @@ class BfclSingle(Bfcl):
 
 
 class SingleOracle:
-    """A script that makes the right calls: none if none is relevant, any where any is right."""
+    """A script that makes the right calls: no call for irrelevance, any call for relevance."""
 
     def __init__(self, bench: BfclSingle) -> None:
         self.calls = {
@@ -167,7 +165,7 @@ def plain(value: Any) -> Any:
 
 
 def java(value: Any, schema: Json) -> str:
-    """A value as Java source. BFCL takes text without quotes, also in arrays, not in lists."""
+    """A value as Java source. BFCL wants text in an ArrayList quoted, all other text not."""
     items = schema.get("items", {})
     if isinstance(value, str):
         return value

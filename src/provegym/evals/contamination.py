@@ -100,13 +100,13 @@ def runs(items: Sequence[Any], length: int) -> Iterator[tuple[Any, ...]]:
 
 def bfcl_tasks() -> tuple[list[Task], list[ToolText]]:
     """BFCL's multi-turn and single-turn tasks and tools."""
-    several, single = Bfcl(), BfclSingle()
-    functions = several.functions()
+    multi, single = Bfcl(), BfclSingle()
+    functions = multi.functions()
     shown = {function["name"]: function for function in functions}
     tasks = []
-    for kind in several.groups:
-        truths = several.truths(kind)
-        for entry in several.entries(kind):
+    for kind in multi.groups:
+        truths = multi.truths(kind)
+        for entry in multi.entries(kind):
             right = [call(source, shown) for turn in truths[entry["id"]] for source in turn]
             calls = [(each.name, msgspec.json.decode(each.arguments)) for each in right]
             tasks.append(_bfcl_task(entry, calls))

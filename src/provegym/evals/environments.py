@@ -148,8 +148,8 @@ BFCL_VERSION = "2026.3.23"
 def bfcl(version: str = BFCL_VERSION) -> BenchmarkEnv:
     """The environment of a version of BFCL; the default version has no version in its name.
 
-    Only the dependencies of the multi-turn runner and checker are installed. The package's other
-    dependencies are for other vendors' models and other categories, and would install torch.
+    Only the dependencies of the multi-turn and single-turn checkers are installed. The package's
+    other dependencies are for other vendors' models and categories, and would install torch.
     """
     if not re.fullmatch(r"\d+(\.\d+)+", version):
         raise BenchmarkError(

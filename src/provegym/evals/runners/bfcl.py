@@ -19,8 +19,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
-# Modules that the checker imports and never uses: handlers of other vendors, and table drawing.
-# They would need two gigabytes of packages.
+# Modules that the checker imports: the list of models, with the handlers of other vendors, and
+# table drawing. They would need two gigabytes of packages, so stand-ins take their place.
 UNUSED = ("bfcl_eval.constants.model_config", "numpy", "pandas")
 OUT_OF_SIGHT = {
     *("open", "eval", "exec", "compile", "__import__", "input", "breakpoint", "help", "exit"),
@@ -67,8 +67,8 @@ class Bench:
     """The benchmark's data, its handler for OpenAI-compatible endpoints and its checker."""
 
     def __init__(self, run: str, categories: list[str]) -> None:
-        # The handler writes dots in tool names as underscores. The checker looks up in the list of
-        # models whether it did, and for every OpenAI model in function-calling mode it did.
+        # The handler shows dots in tool names as underscores. The checker asks the list of models
+        # whether that is so; there it is so for every OpenAI model in function-calling mode.
         models: Any = defaultdict(lambda: types.SimpleNamespace(underscore_to_dot=True))
         for name in UNUSED:
             stand_in = types.ModuleType(name)
@@ -173,13 +173,14 @@ class SingleTurn(Bench):
         super().__init__(run, categories)
 
     def read(self, kind: str) -> tuple[Any, Any]:
-        """The tasks of a category, and their right calls, if calls are compared."""
+        """The tasks of a category, and their right calls; relevance and irrelevance have none."""
         data = importlib.import_module("bfcl_eval.utils")
         # The model sees a hint on the language in each function; the checker reads the original.
         plain = data.load_dataset_entry(kind, include_language_specific_hint=False)
         self.plain |= {entry["id"]: entry for entry in plain}
-        compared = not data.is_relevance_or_irrelevance(kind)
-        return data.load_dataset_entry(kind), data.load_ground_truth_entry(kind) if compared else []
+        answered = not data.is_relevance_or_irrelevance(kind)
+        truths = data.load_ground_truth_entry(kind) if answered else []
+        return data.load_dataset_entry(kind), truths
 
     def check(self, handler: Any, name: str, result: Any) -> dict[str, Any]:
         """BFCL's verdict: whether there was a call, or whether the calls are right."""
@@ -191,8 +192,8 @@ class SingleTurn(Bench):
             )
         else:
             enums = importlib.import_module("bfcl_eval.constants.enums")
-            java = "JAVA" if data.is_java(kind) else "PYTHON"
-            language = "JAVASCRIPT" if data.is_js(kind) else java
+            language = "JAVA" if data.is_java(kind) else "PYTHON"
+            language = "JAVASCRIPT" if data.is_js(kind) else language
             verdict = self.checker._evaluate_single_ast_entry(
                 handler, name, result, self.truths[name], entry, model, kind,
                 enums.Language[language], enums.ReturnFormat[language],
