@@ -15,10 +15,12 @@ import pytest
 
 from provegym.files import (
     BLOCK,
+    FolderInUse,
     appending,
     atomic_path,
     cache_folder,
     cut_torn_line,
+    locked,
     write_atomically,
 )
 
@@ -75,6 +77,33 @@ def full_disk(most: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from provegym.files import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_folder_has_one_writer_until_its_process_ends_even_by_a_kill(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "run")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        told = r"another process writes to .*name another --out"
+        with pytest.raises(FolderInUse, match=told), locked(tmp_path / "run"):
+            pass
+        other.kill()
+        other.wait()
+    with locked(tmp_path / "run"):
+        pass
 
 
 def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:

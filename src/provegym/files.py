@@ -1,12 +1,17 @@
-"""Crash-safe files: atomic writes and append-only JSONL; also the user's cache folder."""
+"""Crash-safe files: atomic writes, append-only JSONL and locks; also the user's cache folder."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
+if sys.platform != "win32":
+    import fcntl
+
 BLOCK = 1 << 16
+LOCK = ".lock"
 
 Append = Callable[[bytes], None]
 
@@ -53,6 +58,29 @@ def appending(path: Path) -> Iterator[Append]:
 
         yield append
         os.fsync(file.fileno())
+
+
+class FolderInUse(Exception):
+    """Another process writes to a folder; the message says so."""
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other processes from writing to a folder; refused if one does already.
+
+    The operating system releases the lock when its process ends, also when it is killed. The file
+    stays. There is no lock on Windows.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("ab") as file:
+        if sys.platform != "win32":
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise FolderInUse(
+                    f"another process writes to {folder}; wait until it ends, or name another --out"
+                ) from None
+        yield
 
 
 def cut_torn_line(path: Path) -> None:

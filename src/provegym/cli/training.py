@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from provegym.cli.base import app, console, fail, progress_bar
+from provegym.files import FolderInUse
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def train_model(
         if resume:
             check_same(settings, folder)
         run = start(settings, folder, write_recipe(settings), resume, progress_bar())
-    except (NotInstalled, TrainError) as problem:
+    except (FolderInUse, NotInstalled, TrainError) as problem:
         fail(str(problem))
     print(f"{len(run.history)} steps in {folder}; its metrics, rollouts and plots are there")
 
@@ -90,7 +91,7 @@ def _train_with_verl(recipe: "Recipe", place: "RunFiles", show: bool) -> None:
         if place.resume:
             check_same(recipe, place.folder)
         start(recipe, place, write_recipe(recipe), progress_bar())
-    except (NotInstalled, TrainError) as problem:
+    except (FolderInUse, NotInstalled, TrainError) as problem:
         fail(str(problem))
     print(f"done; checkpoints are in {place.folder / 'checkpoints'}")
 

@@ -1,5 +1,6 @@
 """The entry point of training: checks a recipe, loads data and model, trains, saves the adapter."""
 
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import msgspec
 from msgspec.structs import asdict
 from rich.progress import Progress
 
+from provegym.files import locked
 from provegym.models.local import adapter_place, load
 from provegym.models.optional import need
 from provegym.train import sft, trl
@@ -22,16 +24,17 @@ def start(recipe: Recipe, folder: Path, toml: str, resume: bool, bar: Progress) 
     """Train as a recipe says, or resume the run in a folder."""
     check_here(recipe)
     machine = need("accelerate").PartialState()
-    run = Run(folder, recipe, toml, resume, machine.is_main_process)
-    with bar, machine.main_process_first():
-        examples = load_examples(recipe.data, folder / "corpus", bar)
-    need("transformers").set_seed(run.settings.seed)
-    model, tokenizer = policy(recipe.model, machine.device)
-    train = trl.train if recipe.grpo else sft.train
-    train(recipe, run, {example.id: example for example in examples}, model, tokenizer)
-    if machine.is_main_process:
-        save_adapter(model, folder / "adapter")
-        run.plot()
+    with locked(folder) if machine.is_main_process else nullcontext():
+        run = Run(folder, recipe, toml, resume, machine.is_main_process)
+        with bar, machine.main_process_first():
+            examples = load_examples(recipe.data, folder / "corpus", bar)
+        need("transformers").set_seed(run.settings.seed)
+        model, tokenizer = policy(recipe.model, machine.device)
+        train = trl.train if recipe.grpo else sft.train
+        train(recipe, run, {example.id: example for example in examples}, model, tokenizer)
+        if machine.is_main_process:
+            save_adapter(model, folder / "adapter")
+            run.plot()
     return run
 
 

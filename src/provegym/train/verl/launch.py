@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from rich.progress import Progress
 
 from provegym.corpus.exports import write_rows
-from provegym.files import write_atomically
+from provegym.files import locked, write_atomically
 from provegym.models.codec import Codec
 from provegym.models.local import load, load_tokenizer
 from provegym.train.data import load as load_examples
@@ -36,9 +36,10 @@ def start(recipe: Recipe, place: RunFiles, toml: str, bar: Progress) -> None:
     """Train with verl as a recipe says, or resume the run."""
     line = command(recipe, place)
     check_installed()
-    if not place.resume:
-        prepare(recipe, place, toml, bar)
-    ended = subprocess.run([sys.executable, *line], check=False)
+    with locked(place.folder):
+        if not place.resume:
+            prepare(recipe, place, toml, bar)
+        ended = subprocess.run([sys.executable, *line], check=False)
     if ended.returncode:
         raise TrainError(f"verl stopped with status {ended.returncode}; see its output above")
 
