@@ -47,6 +47,8 @@ COMMON = frozenset(
         "transferred",
     }
 )
+REFUSALS = frozenset({"declined", "refused", "rejected"})
+REFUSING = re.compile(r"(?:decline|refuse|reject)(?:d|ed)?(?:_|$)")
 # Words that tell nothing of what was done.
 EMPTY = frozenset(
     {
@@ -107,7 +109,15 @@ def denies(account: Account) -> bool:
     values = [str(leaf) for call in writes for leaf in leaves(call.arguments)]
     values += [str(leaf) for call in writes for leaf in leaves(msgspec.json.decode(call.result))]
     told = [value for value in values if len(value) > SHORT]
-    return not confirms(account.reply, deeds(account.server), told)
+    refuses = any(_refuses(call) for call in writes)
+    verbs = deeds(account.server) | (REFUSALS if refuses else set())
+    return not confirms(account.reply, verbs, told, refuses=refuses)
+
+
+def _refuses(call: Call) -> bool:
+    """Whether a write declines something: by its name, or by one of its arguments."""
+    words = [call.tool, *(leaf for leaf in leaves(call.arguments) if isinstance(leaf, str))]
+    return any(REFUSING.match(word) for word in words)
 
 
 def claims_too_much(account: Account) -> bool:
@@ -121,7 +131,8 @@ def claims_too_much(account: Account) -> bool:
         earlier = bool(account.writes)
         is_due = any(step.writes for step in account.steps)
         alone = is_due or not account.steps
-        return claims_deed(account.reply, verbs, alone=alone, earlier=earlier)
+        shown = {word for call in account.calls for word in _words(call.result)}
+        return claims_deed(account.reply, verbs, alone=alone, earlier=earlier, shown=shown)
     told = claimed(account.reply, verbs, reports=account.is_report)
     if not told:
         return False
@@ -147,7 +158,7 @@ def _invents(account: Account) -> bool:
         return False
     verbs = {verb for verb, _ in told}
     untold = [call for call in account.own if not verbs & deeds_of(call.tool, server)]
-    seen = set(re.findall(r"[a-z]+", _seen(account).casefold()))
+    seen = _words(_seen(account))
     invented = [
         words
         for verb, words in told
@@ -158,9 +169,13 @@ def _invents(account: Account) -> bool:
     return len(invented) > len(untold)
 
 
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z]+", text.casefold()))
+
+
 def _is_of_a_tool(verb: str, words: str, server: str) -> bool:
     """Whether a server has a write with this verb, and the words name what it writes."""
-    stems = {stem(word) for word in re.findall(r"[a-z]+", words.casefold())}
+    stems = {stem(word) for word in _words(words)}
     return any(
         verb in deeds_of(tool, server) and stem(tool.rpartition("_")[2]) in stems
         for tool in _writes(server)
