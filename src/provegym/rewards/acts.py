@@ -9,8 +9,9 @@ from functools import lru_cache
 
 from provegym.language.values import is_said
 from provegym.language.vocabulary import past
-from provegym.rewards.answers import MONTHS, QUOTED, RELATIVE
+from provegym.rewards.answers import QUOTED
 from provegym.rewards.elliptic import omits_own_subject, omits_subject
+from provegym.rewards.moments import is_day
 
 DECLINES = re.compile(
     r"\b(can't|cannot|can not|could not|couldn't|unable|not able|impossible|won't|refused"
@@ -192,14 +193,7 @@ def unseen_names(text: str, seen: str) -> list[str]:
     """The names in the sentences of a text that nothing seen has: capitals inside a sentence."""
     known = seen.casefold()
     found = [name for sentence in SENTENCES.split(text) for name in NAME.findall(sentence)]
-    return [name for name in found if name.casefold() not in known and not _is_day(name)]
-
-
-def _is_day(name: str) -> bool:
-    """Whether a name is a month or a weekday, whole or short."""
-    days = ("Mon", "Tue", "Tues", "Wed", "Thu", "Thur", "Thurs", "Fri", "Sat", "Sun")
-    short = {month[:3] for month in MONTHS.split()} | {"Sept", *days}
-    return name in short or name in MONTHS.split() or RELATIVE.fullmatch(name) is not None
+    return [name for name in found if name.casefold() not in known and not is_day(name)]
 
 
 def _of_now(text: str) -> Iterator[str]:

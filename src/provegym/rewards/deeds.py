@@ -13,7 +13,8 @@ from provegym.language.templates import templates
 from provegym.language.values import in_context, leaves, numbers, stem
 from provegym.language.vocabulary import did_by, past
 from provegym.rewards.acts import claimed, claimed_deeds, claims_deed, confirms, unseen_names
-from provegym.rewards.answers import WORDS, unseen_numbers, without_dates
+from provegym.rewards.answers import WORDS, unseen_numbers
+from provegym.rewards.moments import without_dates
 from provegym.trace import Call, Step
 
 SHORT = 2

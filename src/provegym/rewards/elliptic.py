@@ -5,7 +5,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple
 
-from provegym.rewards.answers import ANY_CLOCK, DATE, RELATIVE
+from provegym.rewards.moments import ANY_CLOCK, DATE, RELATIVE
 
 LEAD = (
     r"^\W*(?:\w+(?: \w+)?[,:;\u2013\u2014]\s+)?"
