@@ -10,6 +10,7 @@ from datetime import datetime, time
 from typing import Any
 
 from provegym.language.values import is_said, numbers
+from provegym.rewards.alternatives import decided
 from provegym.rewards.binding import is_misplaced
 from provegym.rewards.moments import CLOCK, moment_of, states_clock, states_moment, without_dates
 
@@ -142,16 +143,20 @@ def _retells(text: str, value: str) -> bool:
 
 
 def states_enough(
-    text: str, answers: Sequence[str], values: Sequence[Any], now: datetime | None = None
+    text: str,
+    answers: Sequence[str],
+    values: Sequence[Any],
+    now: datetime | None = None,
+    seen: str = "",
 ) -> bool:
     """Whether a reply states an answer: all of its values, each with its own name.
 
     Of a list that is too long to be told, which has its total among the answers, more than half of
-    the first items are enough, or the total and one of them.
+    the first items are enough, or the total and one of them. `seen` is what was said and shown.
     """
     if _is_guessing(text, values) or TAKEN_BACK.search(QUOTED.sub(" ", text)):
         return False
-    text = _certain(text)
+    text = decided(_certain(text), values, seen)
     pairs = zip(answers, values, strict=True)
     told = {pointer: states(text, value, now) for pointer, value in pairs}
     counted = told.pop("/total", None)

@@ -97,6 +97,12 @@ class Account(NamedTuple):
         return [call for call in self.writes if call.turn == self.turn]
 
     @property
+    def seen(self) -> str:
+        """All that the user said and that calls were given and returned."""
+        given = [msgspec.json.encode(call.arguments).decode() for call in self.calls]
+        return "\n".join((*self.said, *given, *(call.result for call in self.calls)))
+
+    @property
     def is_report(self) -> bool:
         """Whether the turn has a question to answer."""
         return any(step.answers for step in self.steps)
@@ -138,7 +144,7 @@ def claims_too_much(account: Account) -> bool:
     if not told:
         return False
     return (
-        bool(unseen_names(told, _seen(account)))
+        bool(unseen_names(told, account.seen))
         or bool(unseen_numbers(_without_names(told, account), set(_numbers_of(account))))
         or _invents(account)
     )
@@ -159,7 +165,7 @@ def _invents(account: Account) -> bool:
         return False
     verbs = {verb for verb, _ in told}
     untold = [call for call in account.own if not verbs & deeds_of(call.tool, server)]
-    seen = _words(_seen(account))
+    seen = _words(account.seen)
     invented = [
         words
         for verb, words in told
@@ -187,12 +193,6 @@ def _is_unheard(words: str, seen: Collection[str]) -> bool:
     """Whether none of the telling words was ever said or shown."""
     telling = set(re.findall(r"[a-z]{4,}", words.casefold())) - EMPTY
     return bool(telling) and not any(word in seen or stem(word) in seen for word in telling)
-
-
-def _seen(account: Account) -> str:
-    """All that the user said and that calls were given and returned."""
-    given = [msgspec.json.encode(call.arguments).decode() for call in account.calls]
-    return "\n".join((*account.said, *given, *(call.result for call in account.calls)))
 
 
 def _without_names(told: str, account: Account) -> str:

@@ -20,12 +20,13 @@ RULE = re.compile(r"[\s|:-]+")
 MARKUP = re.compile(r"[*_`~]|\[[ x]\]")
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
 PART = re.compile(r"[,;:]\s+(?:(?:and|or)\s+)?|\s(?:and|or|plus|as well as)\s+")
-LEAD = re.compile(r"\W*(?:(?:the|your|a|an|also|one|\d+)\s+)*", re.I)
+LEAD = re.compile(r"^\W*(?:(?:the|your|a|an|also|one|\d+)\s+)*", re.I)
 HEAD = re.compile(r"[A-Z][\w'\u2019&-]*(?: (?:[A-Z&][\w'\u2019&-]*|of|the))*")
-# Lines that sum up a list: "Total: 5", "All others are closed".
-SUMMARY = re.compile(
-    r"(?:all|and|average|both|everything|grand|more|none?|notes?|others?|overall|plus|rest|sub-?total"
-    r"|sum|summary|the|total)\b",
+# Words that begin a line or a clause and no name: "Total: 5", "All others are closed", "I've ...".
+PLAIN = re.compile(
+    r"(?:all|and|average|both|everything|for|grand|he|here|i|in|it|more|my|no|none|notes?|on|others?"
+    r"|our|overall|plus|rest|she|sub-?total|sum|summary|that|the|there|these|they|this|those|total"
+    r"|we|with|you|your)\b",
     re.I,
 )
 
@@ -91,7 +92,7 @@ def _has_stranger(items: Sequence[str], is_known: Callable[[str], bool], known: 
         return False
     for item in items:
         head = _head(item)
-        if item in told or SUMMARY.match(head) or not _is_strange(head, known):
+        if item in told or not _is_strange(head, known):
             continue
         rest = item.strip()[len(head) :]
         goes_on = rest.split()[:1]
@@ -102,8 +103,8 @@ def _has_stranger(items: Sequence[str], is_known: Callable[[str], bool], known: 
 
 def _adds(sentence: str, known: str) -> bool:
     """Whether a part of a sentence after its first begins with an unknown name."""
-    heads = [_head(part[LEAD.match(part).end() :]) for part in PART.split(sentence)[1:]]
-    return any(_is_strange(head, known) and not SUMMARY.match(head) for head in heads)
+    heads = [_head(LEAD.sub("", part, count=1)) for part in PART.split(sentence)[1:]]
+    return any(_is_strange(head, known) for head in heads)
 
 
 def _head(item: str) -> str:
@@ -115,5 +116,7 @@ def _head(item: str) -> str:
 def _is_strange(head: str, known: str) -> bool:
     """Whether a name has a word that nothing has shown."""
     words = [re.sub(r"['\u2019]s?$", "", word) for word in head.split()]
+    if PLAIN.match(head):
+        return False
     telling = [word for word in words if len(word) > SHORT and word[0].isupper()]
     return any(word.casefold() not in known and not is_day(word) for word in telling)

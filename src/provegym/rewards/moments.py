@@ -61,6 +61,7 @@ def _is_near(word: str, moment: date, now: datetime | None) -> bool:
 
 
 def states_clock(text: str, moment: datetime | time) -> bool:
+    """Whether a text has a clock: "15:30" or "3:30 pm"."""
     hour = moment.hour % 12 or 12
     half = "am" if moment.hour < 12 else "pm"
     minutes = rf":{moment:%M}" if moment.minute else r"(?::00)?"
