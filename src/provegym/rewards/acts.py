@@ -196,6 +196,21 @@ def unseen_names(text: str, seen: str) -> list[str]:
     return [name for name in found if name.casefold() not in known and not is_day(name)]
 
 
+def unclear_names(text: str, near: str, seen: str) -> list[str]:
+    """The first names alone in a text that two people have, of those whom the user may mean.
+
+    These are the people in `near`, or all who were seen if nobody there has the name.
+    """
+    found = {name for name in NAME.findall(text) if not re.search(rf"\b{name} [A-Z]", text)}
+    unclear = []
+    for name in found:
+        is_alone = re.search(rf"\b{name}\b(?! [A-Z])", seen)
+        families = [set(re.findall(rf"\b{name} ([A-Z][a-z]+)", each)) for each in (near, seen)]
+        if not is_alone and len(families[0] or families[1]) > 1:
+            unclear.append(name)
+    return unclear
+
+
 def _of_now(text: str) -> Iterator[str]:
     """The sentences of a text that neither deny something nor speak of an earlier time."""
     return (sentence for sentence in _undenied(text) if not EARLIER.search(sentence))

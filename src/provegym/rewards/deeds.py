@@ -12,7 +12,14 @@ from provegym.language.identity import direct
 from provegym.language.templates import templates
 from provegym.language.values import in_context, leaves, numbers, stem
 from provegym.language.vocabulary import did_by, past
-from provegym.rewards.acts import claimed, claimed_deeds, claims_deed, confirms, unseen_names
+from provegym.rewards.acts import (
+    claimed,
+    claimed_deeds,
+    claims_deed,
+    confirms,
+    unclear_names,
+    unseen_names,
+)
 from provegym.rewards.answers import WORDS, unseen_numbers
 from provegym.rewards.moments import without_dates
 from provegym.trace import Call, Step
@@ -103,6 +110,11 @@ class Account(NamedTuple):
         return "\n".join((*self.said, *given, *(call.result for call in self.calls)))
 
     @property
+    def near(self) -> str:
+        """What the user said, and what the writes of the turn returned."""
+        return "\n".join((*self.said, *(call.result for call in self.own)))
+
+    @property
     def is_report(self) -> bool:
         """Whether the turn has a question to answer."""
         return any(step.answers for step in self.steps)
@@ -145,6 +157,7 @@ def claims_too_much(account: Account) -> bool:
         return False
     return (
         bool(unseen_names(told, account.seen))
+        or bool(unclear_names(told, account.near, account.seen))
         or bool(unseen_numbers(_without_names(told, account), set(_numbers_of(account))))
         or _invents(account)
     )

@@ -19,6 +19,8 @@ BULLET = re.compile(r"(\s*)(?:[-*\u2022]|\d+[.)])\s+")
 RULE = re.compile(r"[\s|:-]+")
 MARKUP = re.compile(r"[*_`~]|\[[ x]\]")
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
+# An item is called by what stands before a colon or dash: "Status: open" is a field, no item.
+FRONT = re.compile(r":\s|\s[-\u2013\u2014|]\s")
 PART = re.compile(r"[,;:]\s+(?:(?:and|or)\s+)?|\s(?:and|or|plus|as well as)\s+")
 LEAD = re.compile(r"^\W*(?:(?:the|your|a|an|also|one|\d+)\s+)*", re.I)
 HEAD = re.compile(r"[A-Z][\w'\u2019&-]*(?: (?:[A-Z&][\w'\u2019&-]*|of|the))*")
@@ -87,12 +89,10 @@ def _has_stranger(items: Sequence[str], is_known: Callable[[str], bool], known: 
     The name has two words, or stands apart from the rest of the line, or goes on as a known item
     does ("Savings has 10", "Zebra has 20").
     """
-    told = [item for item in items if is_known(item)]
-    if not any(is_known(_head(item)) for item in told) and len(told) < SHORT:
-        return False
-    for item in items:
+    told = [item for item in items if is_known(FRONT.split(item)[0])]
+    for item in items if told else ():
         head = _head(item)
-        if item in told or not _is_strange(head, known):
+        if is_known(item) or not _is_strange(head, known):
             continue
         rest = item.strip()[len(head) :]
         goes_on = rest.split()[:1]
