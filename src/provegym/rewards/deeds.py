@@ -129,7 +129,7 @@ def denies(account: Account) -> bool:
     values += [str(leaf) for call in writes for leaf in leaves(msgspec.json.decode(call.result))]
     told = [value for value in values if len(value) > SHORT]
     refuses = any(_refuses(call) for call in writes)
-    verbs = deeds(account.server) | (REFUSALS if refuses else set())
+    verbs = deeds(account.server) | COMMON | (REFUSALS if refuses else set())
     return not confirms(account.reply, verbs, told, refuses=refuses)
 
 

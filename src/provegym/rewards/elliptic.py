@@ -25,6 +25,8 @@ NOUN = (
 # What "payment" and "order" may be said to be, whatever the tools are.
 FINISHED = ("made", "placed", "complete", "completed", "processed", "submitted", "confirmed")
 BULLET = re.compile(r"\s*(?:[-*\u2022|]|\d+[.)])\s")
+# An item that names a field and is no claim: "- Placed at: 15:30".
+FIELD = re.compile(rf"{BULLET.pattern}\W*\w+(?: \w+){{0,2}}\W*:")
 
 
 class Patterns(NamedTuple):
@@ -37,6 +39,8 @@ class Patterns(NamedTuple):
 
 def omits_subject(sentence: str, verbs: frozenset[str]) -> bool:
     """Whether a sentence claims a deed without a subject: "Sent 500 to Bob.", "Message sent!"."""
+    if FIELD.match(sentence):
+        return False
     found = _patterns(verbs)
     return any(pattern.search(sentence) for pattern in (found.loose, found.brief))
 
