@@ -30,6 +30,7 @@ def test_items_are_called_by_what_no_other_item_has() -> None:
     [
         "You have Savings, Car Fund and Zebra Bank.",
         "You have Savings, Zebra Bank and the Car Fund.",
+        "You have: Zebra Bank, Savings and Car Fund.",
         "- Savings\n- Car Fund\n- Zebra",
         "1. **Savings** has 10\n2. **Zebra** has 30\n3. **Car Fund** has 20",
         "| # | Name |\n|---|---|\n| 1 | Savings |\n| 2 | Car Fund |\n| 3 | Zebra Bank |",
@@ -46,6 +47,7 @@ def test_an_item_that_nothing_has_shown_is_invented(text: str) -> None:
         "You have Savings and Car Fund.",
         "Good news: Savings and Car Fund are both open. Would you like Tips on saving?",
         "Okay, I've looked: Savings and Car Fund, both since Monday and 3 May.",
+        "Savings and Car Fund; Transfers between them are free.",
         "Hello from Zebra Bank! You have Savings and Car Fund.",
         "- Savings\n- Car Fund\n- Total: 2",
         "- Savings\n- Car Fund\n- None of them is empty",

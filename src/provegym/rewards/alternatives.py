@@ -8,9 +8,25 @@ from provegym.language.values import leaves, numbers
 from provegym.rewards.moments import RELATIVE
 
 LONG = 80
-SMALL = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+WORDS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
 NEAR_DAY = RELATIVE.pattern.replace("(", "(?:", 1)
-NUMBER = rf"(?<![\w.,:/-])[\u20ac$\u00a3]?(?:\d+(?:[.,:]\d+)*(?!\d)|(?:{SMALL})\b|{NEAR_DAY})"
+NUMBER = (
+    rf"(?<![\w.,:/-])[\u20ac$\u00a3]?(?:\d+(?:[.,:]\d+)*(?!\d)|(?:{'|'.join(WORDS)})\b|{NEAR_DAY})"
+)
 UNIT = r"(?:%|\u20ac|(?: [a-z]+){1,2}| ?[a-z]+)?"
 EITHER = re.compile(rf"({NUMBER}){UNIT}\W{{0,3}}\s+\(?or\s+(?:[a-z]+ ){{0,2}}\W?({NUMBER})", re.I)
 SLASH = re.compile(r"(?<![\w.,:/-])(\d+(?:[.,]\d+)*) ?/ ?(\d+(?:[.,]\d+)*)(?![\w/-]|[.,]\d)")
@@ -27,7 +43,7 @@ def decided(text: str, values: Sequence[Any], seen: str) -> str:
     asked = set(_plain(values))
     if OR.search(text):
         text = EITHER.sub(lambda found: _kept(found, asked), text)
-        for value in asked:
+        for value in sorted(asked):
             text = _without_choice(text, value, asked)
     known = set(numbers(seen)) | SCALES if SLASH.search(text) else set()
     return SLASH.sub(
@@ -36,11 +52,13 @@ def decided(text: str, values: Sequence[Any], seen: str) -> str:
 
 
 def _plain(values: Sequence[Any]) -> Iterator[str]:
-    """The asked values as texts, but for long ones."""
+    """The asked values as texts, but for long ones; numbers without their sign."""
     for leaf in leaves(list(values)):
-        text = f"{leaf}".replace("_", " ").casefold()
-        if not isinstance(leaf, bool) and len(text) <= LONG:
-            yield text
+        if isinstance(leaf, str):
+            if len(leaf) <= LONG:
+                yield leaf.replace("_", " ").casefold()
+        elif not isinstance(leaf, bool):
+            yield f"{abs(float(leaf))}"
 
 
 def _kept(found: re.Match[str], asked: set[str]) -> str:
@@ -50,21 +68,21 @@ def _kept(found: re.Match[str], asked: set[str]) -> str:
 
 def _is_asked(number: str, asked: set[str]) -> bool:
     """Whether a number is among the asked values."""
-    plain = number.strip("\u20ac$\u00a3").replace(",", "").casefold()
-    said = {plain, *(f"{abs(each)}" for each in numbers(number))}
-    return bool(said & {each.lstrip("-") for each in asked})
+    said = {number.casefold(), *(f"{float(each)}" for each in numbers(number))}
+    return bool(said & asked)
 
 
 def _without_choice(text: str, value: str, asked: set[str]) -> str:
     """A text without an asked value that stands beside "or" and something that was not asked."""
     if value not in text.casefold() or OR.search(value):
         return text
+    others = sorted(asked - {value})
     own = rf"\W?(?<!\w){re.escape(value)}(?!\w)"
-    other = "|".join(rf"(?:the |an? )?\W?{re.escape(each)}\b" for each in asked - {value}) or "(?!)"
+    other = "|".join(rf"(?:the |an? )?\W?{re.escape(each)}\b" for each in others) or "(?!)"
     first = rf"{own}[^\w.!?\n]{{0,3}}\bor\b\s+(?!{other})"
     last = rf"(\w+)[^\w.!?\n]{{0,3}}\bor\s+(?:the |an? )?{own}"
     text = re.sub(first, " ", text, flags=re.I)
-    ends = tuple(each.rpartition(" ")[2] for each in asked - {value})
+    ends = [each.rpartition(" ")[2] for each in others]
     return re.sub(
         last, lambda found: found[0] if found[1].casefold() in ends else " ", text, flags=re.I
     )

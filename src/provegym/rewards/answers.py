@@ -10,26 +10,10 @@ from datetime import datetime, time
 from typing import Any
 
 from provegym.language.values import is_said, numbers
-from provegym.rewards.alternatives import decided
+from provegym.rewards.alternatives import LONG, WORDS, decided
 from provegym.rewards.binding import is_misplaced
 from provegym.rewards.moments import CLOCK, moment_of, states_clock, states_moment, without_dates
 
-LONG = 80
-WORDS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
 ZERO = re.compile(
     r"\b(no|none|nothing|free|empty|sold out|out of stock)\b|(?:n't|\bnot)(?: \w+)? any\b", re.I
 )

@@ -17,18 +17,19 @@ SHORT = 2
 PLACE = re.compile(r"(.*)/\d+(?:/[^/]+)?")
 BULLET = re.compile(r"(\s*)(?:[-*\u2022]|\d+[.)])\s+")
 RULE = re.compile(r"[\s|:-]+")
-MARKUP = re.compile(r"[*_`~]|\[[ x]\]")
+MARKUP = re.compile(r"[*`~]|\[[ x]\]")
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
 # An item is called by what stands before a colon or dash: "Status: open" is a field, no item.
 FRONT = re.compile(r":\s|\s[-\u2013\u2014|]\s")
-PART = re.compile(r"[,;:]\s+(?:(?:and|or)\s+)?|\s(?:and|or|plus|as well as)\s+")
+CLAUSE = re.compile(r"[;:]\s+")
+PART = re.compile(r",\s+(?:(?:and|or)\s+)?|\s(?:and|or|plus|as well as)\s+")
 LEAD = re.compile(r"^\W*(?:(?:the|your|a|an|also|one|\d+)\s+)*", re.I)
 HEAD = re.compile(r"[A-Z][\w'\u2019&-]*(?: (?:[A-Z&][\w'\u2019&-]*|of|the))*")
 # Words that begin a line or a clause and no name: "Total: 5", "All others are closed", "I've ...".
 PLAIN = re.compile(
-    r"(?:all|and|average|both|everything|for|grand|he|here|i|in|it|more|my|no|none|notes?|on|others?"
-    r"|our|overall|plus|rest|she|sub-?total|sum|summary|that|the|there|these|they|this|those|total"
-    r"|we|with|you|your)\b",
+    r"(?:all|also|and|average|both|but|everything|for|grand|he|here|i|if|in|it|let|more|my|no|none"
+    r"|notes?|on|others?|our|overall|please|plus|reminder|rest|she|so|sub-?total|sum|summary|that"
+    r"|the|there|these|they|this|those|tips?|total|we|with|you|your)\b",
     re.I,
 )
 
@@ -102,9 +103,18 @@ def _has_stranger(items: Sequence[str], is_known: Callable[[str], bool], known: 
 
 
 def _adds(sentence: str, known: str) -> bool:
-    """Whether a part of a sentence after its first begins with an unknown name."""
-    heads = [_head(LEAD.sub("", part, count=1)) for part in PART.split(sentence)[1:]]
-    return any(_is_strange(head, known) for head in heads)
+    """Whether a part of a sentence begins with an unknown name.
+
+    A clause begins with a capital anyway: its first part counts only if it is a name and no more.
+    """
+    for at, clause in enumerate(CLAUSE.split(sentence)):
+        first, *others = (LEAD.sub("", part).rstrip(".!? ") for part in PART.split(clause))
+        heads = [_head(part) for part in others]
+        if at and others and _head(first) == first:
+            heads.append(first)
+        if any(_is_strange(head, known) for head in heads):
+            return True
+    return False
 
 
 def _head(item: str) -> str:
