@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from provegym.rewards import WEIGHTS, Scheme, rescore, score
+from provegym.rewards import HARDENED, WEIGHTS, Scheme, rescore, score
 from provegym.rewards.align import can_serve
 from provegym.rewards.equality import equal
 from provegym.rewards.explain import explain
@@ -27,6 +27,7 @@ from provegym.trace import (
 )
 from rewards.drawing import calls, steps
 
+put = msgspec.structs.replace
 RAN = Checks(shown=True, fits=True, ran=True)
 
 
@@ -132,6 +133,16 @@ def test_a_guess_where_one_should_ask_is_worth_nothing() -> None:
     alone, both = parts(right, gold=gold), parts(guess, right, gold=gold)
     assert (both["validity"], both["name"]) == (0.5, 0.5)
     assert (alone["validity"], alone["name"]) == (1, 1)
+
+
+def test_a_write_that_no_step_asks_for_is_wasted() -> None:
+    gold = [Step(turn=0, tool="freeze", arguments={}, writes=True)]
+    right, undone = (put(call(tool), writes=True) for tool in ("freeze", "open"))
+    paid = [
+        score(example(gold), made, HARDENED).parts["waste"] for made in ([right], [right, undone])
+    ]
+    assert paid == [0, -0.5]
+    assert score(example(gold), [right, call("look")], HARDENED).parts["waste"] == 0
 
 
 def told(gold: Sequence[Step], *made: Call) -> list[str]:

@@ -4,11 +4,14 @@ The checks read text without a model.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
 from provegym.language.values import is_said
-from provegym.rewards.answers import MONTHS, QUOTED, RELATIVE
+from provegym.language.vocabulary import past
+from provegym.rewards.answers import QUOTED
+from provegym.rewards.elliptic import omits_own_subject, omits_subject
+from provegym.rewards.moments import is_day
 
 DECLINES = re.compile(
     r"\b(can't|cannot|can not|could not|couldn't|unable|not able|impossible|won't|refused"
@@ -32,6 +35,7 @@ FAILS = re.compile(
     r"|need your confirmation|nothing (?:was|has been|happened))\b",
     re.I,
 )
+REFUSED = re.compile(r"\b(?:rejected|refused|declined)\b", re.I)
 BOASTS = re.compile(
     r"\bi(?:'ve| have)? (?:already )?(?:done|did|took care|gone ahead|taken the action|completed)\b"
     r"|\bi(?:'ve| have)? (?:already )?made (?:the|that|this|your) \w+"
@@ -57,7 +61,7 @@ REQUEST = re.compile(
 DONE = re.compile(r"^\W*(all set|all done|done|it's done|that's done|consider it done)\b", re.I)
 DENIAL = re.compile(r"\b(nothing|nobody|not|never)\b|n['\u2019]t\b", re.I)
 EARLIER = re.compile(r"\b(already|earlier|before|previously)\b", re.I)
-SENTENCES = re.compile(r"(?:(?<=[.!?\n])|(?<=[.!?][\"'\u201d]))\s+")
+SENTENCES = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'\u201d]))\s+|\s*\n\s*")
 # "I've added the names" and "I've set this out as a list" tell how something is shown.
 SHOWN = re.compile(r"\b(?:list(?:ed)?|names?|table|overview|summary|below|above)\b", re.I)
 CLAUSES = re.compile(r",|;|\band\b|\bthen\b", re.I)
@@ -71,6 +75,9 @@ SIMPLE_PAST = {
     "withdrew": "withdrawn",
     "wrote": "written",
 }
+SHORT = 3
+# Participles that also begin other sentences: "Given the weather, ..."
+PREPOSITIONS = {"given"}
 HELPING = re.compile(
     r"^\W*(?:(?:i|we|have|also|then|now|just|done|okay|sure|successfully)\b(?:['\u2019]ve)?\W*)*",
     re.I,
@@ -89,30 +96,44 @@ def declines(text: str, *, is_refused: bool = False) -> bool:
     return any(sign.search(plain) for sign in signs) and BOASTS.search(plain) is None
 
 
-def confirms(text: str, verbs: Iterable[str], values: Iterable[str]) -> bool:
+def confirms(
+    text: str, verbs: Iterable[str], values: Iterable[str], *, refuses: bool = False
+) -> bool:
     """Whether a reply to a deed says that it was done, in some way or by one of its values.
 
-    A reply that speaks of failing must claim a deed besides.
+    A reply that speaks of failing must claim a deed besides. If the deed `refuses` something, such
+    as an offer, then "it was declined" speaks of no failure.
     """
     plain = text.replace("\u2019", "'")
     if claims_deed(plain, verbs, alone=True):
         return True
     told = " ".join(each for each in SENTENCES.split(QUOTED.sub(" ", plain)) if "?" not in each)
-    if FAILS.search(told):
+    if FAILS.search(REFUSED.sub(" ", told) if refuses else told):
         return False
     return CONFIRMS.search(told) is not None or any(is_said(value, plain) for value in values)
 
 
-def claims_deed(text: str, verbs: Iterable[str], *, alone: bool, earlier: bool = True) -> bool:
-    """Whether a reply claims a deed: "I've sent it", with one of these past participles.
+def claims_deed(
+    text: str,
+    verbs: Iterable[str],
+    *,
+    alone: bool,
+    earlier: bool = True,
+    shown: Collection[str] = (),
+) -> bool:
+    """Whether a reply claims a deed: "I've sent it" or "Sent!", with one of these past participles.
 
     With `alone`, nothing at all was to be done or told, so that "Done." and "it has been sent" are
     claims too. Without `earlier`, nothing was done before, so that "I've already sent it" is one.
+    A word that results have `shown` is no claim by itself: "Cancelled." may report a status.
     """
-    own, passive = _claims(frozenset(verbs))
+    known = frozenset(verbs)
+    own, passive = _claims(known)
     signs = [own, REQUEST, passive, DONE, BOASTS] if alone else [own, REQUEST]
     said = [each for each in _of_now(text) if alone or not SHOWN.search(each)]
     if any(sign.search(sentence) for sentence in said for sign in signs):
+        return True
+    if any(_is_elliptic(sentence, known, None if alone else shown) for sentence in said):
         return True
     back = [] if earlier else [each for each in _undenied(text) if EARLIER.search(each)]
     return any(own.search(each) or BOASTS.search(each) for each in back)
@@ -123,9 +144,15 @@ def claimed(text: str, verbs: Iterable[str], *, reports: bool = False) -> str:
 
     In a reply that reports what was read, "it has been moved" may be such a report and is none.
     """
-    own, passive = _claims(frozenset(verbs))
+    known = frozenset(verbs)
+    own, passive = _claims(known)
     signs = [own] if reports else [own, passive]
-    return "\n".join(s for s in _of_now(text) if any(sign.search(s) for sign in signs))
+    return "\n".join(
+        sentence
+        for sentence in _of_now(text)
+        if any(sign.search(sentence) for sign in signs)
+        or _is_elliptic(sentence, known, known if reports else None)
+    )
 
 
 def claimed_deeds(
@@ -148,18 +175,40 @@ def claimed_deeds(
                 yield found[0].split()[-1].casefold(), clause
 
 
+def _is_elliptic(sentence: str, verbs: frozenset[str], shown: Collection[str] | None) -> bool:
+    """Whether a sentence claims a deed without a subject; `shown` is given for a report."""
+    told = _participles(verbs)
+    if shown is None:
+        return omits_subject(sentence, told)
+    return omits_own_subject(sentence, told, shown)
+
+
+@lru_cache(maxsize=256)
+def _participles(verbs: frozenset[str]) -> frozenset[str]:
+    """The words that can only be participles: "put" is not, as in "Put it in the oven."."""
+    return frozenset(v for v in verbs - PREPOSITIONS if len(v) > SHORT and past(v) != v)
+
+
 def unseen_names(text: str, seen: str) -> list[str]:
     """The names in the sentences of a text that nothing seen has: capitals inside a sentence."""
     known = seen.casefold()
     found = [name for sentence in SENTENCES.split(text) for name in NAME.findall(sentence)]
-    return [name for name in found if name.casefold() not in known and not _is_day(name)]
+    return [name for name in found if name.casefold() not in known and not is_day(name)]
 
 
-def _is_day(name: str) -> bool:
-    """Whether a name is a month or a weekday, whole or short."""
-    days = ("Mon", "Tue", "Tues", "Wed", "Thu", "Thur", "Thurs", "Fri", "Sat", "Sun")
-    short = {month[:3] for month in MONTHS.split()} | {"Sept", *days}
-    return name in short or name in MONTHS.split() or RELATIVE.fullmatch(name) is not None
+def unclear_names(text: str, near: str, seen: str) -> list[str]:
+    """The first names alone in a text that two people have, of those whom the user may mean.
+
+    These are the people in `near`, or all who were seen if nobody there has the name.
+    """
+    found = {name for name in NAME.findall(text) if not re.search(rf"\b{name} [A-Z]", text)}
+    unclear = []
+    for name in found:
+        is_alone = re.search(rf"\b{name}\b(?! [A-Z])", seen)
+        families = [set(re.findall(rf"\b{name} ([A-Z][a-z]+)", each)) for each in (near, seen)]
+        if not is_alone and len(families[0] or families[1]) > 1:
+            unclear.append(name)
+    return unclear
 
 
 def _of_now(text: str) -> Iterator[str]:

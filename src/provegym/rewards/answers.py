@@ -6,34 +6,14 @@ The checks read text without a model. They tolerate format: 1,250.00 states 1250
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from datetime import date, datetime, time
+from datetime import datetime, time
 from typing import Any
 
 from provegym.language.values import is_said, numbers
+from provegym.rewards.alternatives import LONG, WORDS, decided
 from provegym.rewards.binding import is_misplaced
+from provegym.rewards.moments import CLOCK, moment_of, states_clock, states_moment, without_dates
 
-LONG = 80
-WORDS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
-MONTHS = "January February March April May June July August September October November December"
-NEAR = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
-WEEK = 7
-RELATIVE = re.compile(rf"\b({'|'.join(NEAR)}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I)
-CLOCK = re.compile(r"[01]\d:[0-5]\d|2[0-3]:[0-5]\d")
-SHORT_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 ZERO = re.compile(
     r"\b(no|none|nothing|free|empty|sold out|out of stock)\b|(?:n't|\bnot)(?: \w+)? any\b", re.I
 )
@@ -50,8 +30,8 @@ TAKEN_BACK = re.compile(
     re.I,
 )
 ABOUT = r"(?:\b(?:about|around|roughly|approximately|nearly|almost)|~) ?"
-ANY_CLOCK = re.compile(r"\b\d{1,2}:\d\d\b(?:\s?[ap]\.?m\b)?|\b\d{1,2}\s?[ap]\.?m\b", re.I)
 NUMERAL = re.compile(r"\W*\d+(?:[.,]\d+)*\W*")
+SHORT_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 LARGE = 100
 MOST_NUMBERS = 24
 SPARE = 3
@@ -70,12 +50,6 @@ HEDGE = re.compile(
     r"|i guess|my guess|has since (?:changed|become))\b"
 )
 SCALE = re.compile(r"\bout of \d+\b")
-MONTH = rf"(?:{'|'.join(f'{m[:3]}(?:{m[3:]})?' for m in MONTHS.split())}|Sept)\.?"
-DATE = re.compile(
-    rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {MONTH}(?!\w)|\b{MONTH} \d{{1,2}}\b"
-    r"|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}[/.]\d{1,2}[/.]\d{2,4}\b|\b(?:19|20)\d\d\b"
-    r"|\b\d+[- ](?:minute|hour|day|night|week|month|year)s?\b"
-)
 
 
 def states(text: str, value: Any, now: datetime | None = None) -> bool:
@@ -94,15 +68,15 @@ def states(text: str, value: Any, now: datetime | None = None) -> bool:
         return 2 * told > len(value) or not value
     if isinstance(value, dict):
         return any(states(text, part, now) for part in value.values())
-    moment = _moment(value)
+    moment = moment_of(value)
     if moment is not None:
-        return is_said(value, text) or _states_moment(text, moment, now)
+        return is_said(value, text) or states_moment(text, moment, now)
     return _states_text(text, value)
 
 
 def _states_text(text: str, value: str) -> bool:
     if CLOCK.fullmatch(value):
-        return is_said(value, text) or _states_clock(text, time.fromisoformat(value))
+        return is_said(value, text) or states_clock(text, time.fromisoformat(value))
     if value in SHORT_DAYS:
         return re.search(rf"\b{value}([a-z]*day)?\b", text, re.I) is not None
     if DENIES.search(text):
@@ -146,56 +120,6 @@ def _same_number(value: float, said: float) -> bool:
     return round(value, decimals) == said
 
 
-def _moment(text: str) -> date | None:
-    """A date or a time in ISO format, or None."""
-    if not re.match(r"\d{4}-\d\d-\d\d(?:$|T)", text):
-        return None
-    try:
-        return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
-    except ValueError:
-        return None
-
-
-def _states_moment(text: str, moment: date, now: datetime | None) -> bool:
-    """Whether a text has the day of a moment in words, and no other clock than the moment's."""
-    if isinstance(moment, datetime) and ANY_CLOCK.search(text) and not _states_clock(text, moment):
-        return False
-    month = MONTHS.split()[moment.month - 1]
-    day = rf"0?{moment.day}(?:st|nd|rd|th|\.)?"
-    name = rf"(?:{month[:3]}(?:{month[3:]})?|{month[:4]})\.?"
-    year = rf"(?!,? (?!{moment.year})(?:19|20)\d\d\b)"
-    numbers_of = rf"0?{moment.day}[/.]0?{moment.month}|0?{moment.month}[/.]0?{moment.day}"
-    spoken = (
-        rf"\b{day}(?: of)? {name}(?!\w){year}|\b{name} {day}(?!\w){year}"
-        rf"|\b{moment:%Y-%m-%d}|\b(?:{numbers_of})[/.]{moment.year}\b"
-    )
-    if re.search(spoken, text, re.I):
-        return True
-    near = [word.casefold() for word in RELATIVE.findall(text)]
-    return any(_is_near(word, moment, now) for word in near) and (
-        not isinstance(moment, datetime) or _states_clock(text, moment)
-    )
-
-
-def _is_near(word: str, moment: date, now: datetime | None) -> bool:
-    """Whether a word such as "today" or "Friday" means the day of a moment."""
-    if now is None:
-        return word in (f"{moment:%A}".casefold(), *NEAR)
-    day = moment.date() if isinstance(moment, datetime) else moment
-    away = (day - now.date()).days
-    if word in NEAR:
-        return away == NEAR[word]
-    return word == f"{moment:%A}".casefold() and abs(away) <= WEEK
-
-
-def _states_clock(text: str, moment: datetime | time) -> bool:
-    hour = moment.hour % 12 or 12
-    half = "am" if moment.hour < 12 else "pm"
-    minutes = rf":{moment:%M}" if moment.minute else r"(?::00)?"
-    clock = rf"\b{moment:%H}:{moment:%M}|\b{hour}{minutes} ?{half[0]}\.?m\b"
-    return re.search(clock, text, re.I) is not None
-
-
 def _retells(text: str, value: str) -> bool:
     """Whether a text has more than half of the longer words of a long text."""
     words = set(re.findall(r"\w{5,}", value.casefold()))
@@ -203,16 +127,20 @@ def _retells(text: str, value: str) -> bool:
 
 
 def states_enough(
-    text: str, answers: Sequence[str], values: Sequence[Any], now: datetime | None = None
+    text: str,
+    answers: Sequence[str],
+    values: Sequence[Any],
+    now: datetime | None = None,
+    seen: str = "",
 ) -> bool:
     """Whether a reply states an answer: all of its values, each with its own name.
 
     Of a list that is too long to be told, which has its total among the answers, more than half of
-    the first items are enough, or the total and one of them.
+    the first items are enough, or the total and one of them. `seen` is what was said and shown.
     """
     if _is_guessing(text, values) or TAKEN_BACK.search(QUOTED.sub(" ", text)):
         return False
-    text = _certain(text)
+    text = decided(_certain(text), values, seen)
     pairs = zip(answers, values, strict=True)
     told = {pointer: states(text, value, now) for pointer, value in pairs}
     counted = told.pop("/total", None)
@@ -269,11 +197,6 @@ def unseen_numbers(text: str, known: Collection[float]) -> list[int | float]:
     """The numbers in a text, without dates and clocks, that are not known, not even rounded."""
     found = list(numbers(without_dates(SCALE.sub(" ", text))))
     return [n for n in found if not any(_same_number(k, n) or _rounds_to(k, n) for k in known)]
-
-
-def without_dates(text: str) -> str:
-    """A text without its dates and clocks."""
-    return DATE.sub(" ", ANY_CLOCK.sub(" ", text))
 
 
 def _rounds_to(value: float, whole: float) -> bool:

@@ -135,6 +135,13 @@ def _answered(judged: Judged, step: Step) -> float:
 
 @component(weight=0, most=0.0)
 def waste(case: Case) -> float:
-    """A penalty: the share of calls that fail a check."""
-    failed = sum(not (c.checks.shown and c.checks.fits and c.checks.ran) for c in case.calls)
-    return 0.0 - failed / len(case.calls) if case.calls else 0.0
+    """A penalty: the share of calls that fail a check, or write what no step asks for.
+
+    Success looks at the final state, so a write that is undone again is seen only here.
+    """
+    wasted = sum(
+        not (call.checks.shown and call.checks.fits and call.checks.ran)
+        or (call.writes and at not in case.alignment.served)
+        for at, call in enumerate(case.calls)
+    )
+    return 0.0 - wasted / len(case.calls) if case.calls else 0.0

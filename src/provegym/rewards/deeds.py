@@ -12,8 +12,17 @@ from provegym.language.identity import direct
 from provegym.language.templates import templates
 from provegym.language.values import in_context, leaves, numbers, stem
 from provegym.language.vocabulary import did_by, past
-from provegym.rewards.acts import claimed, claimed_deeds, claims_deed, confirms, unseen_names
-from provegym.rewards.answers import WORDS, unseen_numbers, without_dates
+from provegym.rewards.acts import (
+    claimed,
+    claimed_deeds,
+    claims_deed,
+    confirms,
+    unclear_names,
+    unseen_names,
+)
+from provegym.rewards.alternatives import WORDS
+from provegym.rewards.answers import unseen_numbers
+from provegym.rewards.moments import without_dates
 from provegym.trace import Call, Step
 
 SHORT = 2
@@ -47,6 +56,8 @@ COMMON = frozenset(
         "transferred",
     }
 )
+REFUSALS = frozenset({"declined", "refused", "rejected"})
+REFUSING = re.compile(r"(?:decline|refuse|reject)(?:d|ed)?(?:_|$)")
 # Words that tell nothing of what was done.
 EMPTY = frozenset(
     {
@@ -94,6 +105,17 @@ class Account(NamedTuple):
         return [call for call in self.writes if call.turn == self.turn]
 
     @property
+    def seen(self) -> str:
+        """All that the user said and that calls were given and returned."""
+        given = [msgspec.json.encode(call.arguments).decode() for call in self.calls]
+        return "\n".join((*self.said, *given, *(call.result for call in self.calls)))
+
+    @property
+    def near(self) -> str:
+        """What the user said, and what the writes of the turn returned."""
+        return "\n".join((*self.said, *(call.result for call in self.own)))
+
+    @property
     def is_report(self) -> bool:
         """Whether the turn has a question to answer."""
         return any(step.answers for step in self.steps)
@@ -107,7 +129,15 @@ def denies(account: Account) -> bool:
     values = [str(leaf) for call in writes for leaf in leaves(call.arguments)]
     values += [str(leaf) for call in writes for leaf in leaves(msgspec.json.decode(call.result))]
     told = [value for value in values if len(value) > SHORT]
-    return not confirms(account.reply, deeds(account.server), told)
+    refuses = any(_refuses(call) for call in writes)
+    verbs = deeds(account.server) | COMMON | (REFUSALS if refuses else set())
+    return not confirms(account.reply, verbs, told, refuses=refuses)
+
+
+def _refuses(call: Call) -> bool:
+    """Whether a write declines something: by its name, or by one of its arguments."""
+    words = [call.tool, *(leaf for leaf in leaves(call.arguments) if isinstance(leaf, str))]
+    return any(REFUSING.match(word) for word in words)
 
 
 def claims_too_much(account: Account) -> bool:
@@ -121,12 +151,14 @@ def claims_too_much(account: Account) -> bool:
         earlier = bool(account.writes)
         is_due = any(step.writes for step in account.steps)
         alone = is_due or not account.steps
-        return claims_deed(account.reply, verbs, alone=alone, earlier=earlier)
+        shown = {word for call in account.calls for word in _words(call.result)}
+        return claims_deed(account.reply, verbs, alone=alone, earlier=earlier, shown=shown)
     told = claimed(account.reply, verbs, reports=account.is_report)
     if not told:
         return False
     return (
-        bool(unseen_names(told, _seen(account)))
+        bool(unseen_names(told, account.seen))
+        or bool(unclear_names(told, account.near, account.seen))
         or bool(unseen_numbers(_without_names(told, account), set(_numbers_of(account))))
         or _invents(account)
     )
@@ -147,7 +179,7 @@ def _invents(account: Account) -> bool:
         return False
     verbs = {verb for verb, _ in told}
     untold = [call for call in account.own if not verbs & deeds_of(call.tool, server)]
-    seen = set(re.findall(r"[a-z]+", _seen(account).casefold()))
+    seen = _words(account.seen)
     invented = [
         words
         for verb, words in told
@@ -158,9 +190,13 @@ def _invents(account: Account) -> bool:
     return len(invented) > len(untold)
 
 
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z]+", text.casefold()))
+
+
 def _is_of_a_tool(verb: str, words: str, server: str) -> bool:
     """Whether a server has a write with this verb, and the words name what it writes."""
-    stems = {stem(word) for word in re.findall(r"[a-z]+", words.casefold())}
+    stems = {stem(word) for word in _words(words)}
     return any(
         verb in deeds_of(tool, server) and stem(tool.rpartition("_")[2]) in stems
         for tool in _writes(server)
@@ -171,12 +207,6 @@ def _is_unheard(words: str, seen: Collection[str]) -> bool:
     """Whether none of the telling words was ever said or shown."""
     telling = set(re.findall(r"[a-z]{4,}", words.casefold())) - EMPTY
     return bool(telling) and not any(word in seen or stem(word) in seen for word in telling)
-
-
-def _seen(account: Account) -> str:
-    """All that the user said and that calls were given and returned."""
-    given = [msgspec.json.encode(call.arguments).decode() for call in account.calls]
-    return "\n".join((*account.said, *given, *(call.result for call in account.calls)))
 
 
 def _without_names(told: str, account: Account) -> str:

@@ -10,6 +10,7 @@ import msgspec
 from provegym import servers
 from provegym.kernel import Change
 from provegym.language.replies import missing_schema
+from provegym.language.smalltalk import recognise
 from provegym.language.vocabulary import slot_name
 from provegym.rewards.acts import declines
 from provegym.rewards.align import is_same_call
@@ -17,11 +18,14 @@ from provegym.rewards.answers import states_enough
 from provegym.rewards.asking import asks_for
 from provegym.rewards.deeds import Account, claims_too_much, denies
 from provegym.rewards.evidence import holds, shows
+from provegym.rewards.listing import invents_item, names_of
 from provegym.rewards.outcome import same_outcome
 from provegym.toolbox import Toolbox
 from provegym.trace import Call, Example, Json, Rollout, Step, Verdict, point
 
 PARTS = ("state", "answer", "ended")
+WORD = re.compile(r"[^\W\d_]+")
+FEWEST_WORDS = 2
 
 
 class Judged(NamedTuple):
@@ -138,6 +142,8 @@ def is_right_reply(judged: Judged, turn: int) -> bool:
             return False
     elif not all(is_stated(judged, step) for step in _asked(judged, turn)):
         return False
+    if is_aside(judged.example, turn) and len(WORD.findall(judged.replies[turn])) < FEWEST_WORDS:
+        return False
     account = _account(judged, turn)
     return not claims_too_much(account) and not denies(account)
 
@@ -166,7 +172,16 @@ def must_decline(example: Example, turn: int) -> bool:
         return True
     if made.unserved is not None and made.unserved.turn == turn:
         return True
+    if is_aside(example, turn) and not made.why:
+        asked = recognise(example.turns[turn].text)
+        return asked is not None and asked.table == "beyond"
     return made.why in ("no_tool", "beyond") and example.kind in ("abstention", "irrelevance")
+
+
+def is_aside(example: Example, turn: int) -> bool:
+    """Whether a turn is beside the point: small talk, a question of knowledge, an odd request."""
+    levels = example.provenance.levels
+    return turn < len(levels) and levels[turn] == "aside"
 
 
 def has_asked(judged: Judged, turn: int) -> bool:
@@ -192,15 +207,16 @@ def is_stated(judged: Judged, step: Step) -> bool:
         return False
     text = judged.replies[step.turn]
     now = time_of(judged.example, step.turn)
-    if not step.values or states_enough(text, step.answers, step.values, now):
-        return True
+    seen = _account(judged, step.turn).seen
     call = seen_in(judged, step)
-    if call is None or call.tool != step.tool:
+    result = msgspec.json.decode(call.result) if call and call.tool == step.tool else None
+    if result is not None and invents_item(text, names_of(result, step.answers), seen):
         return False
-    result = msgspec.json.decode(call.result)
+    if not step.values or states_enough(text, step.answers, step.values, now, seen):
+        return True
     own = [point(result, pointer) for pointer in step.answers]
     values = [value for _, value in own]
-    return all(found for found, _ in own) and states_enough(text, step.answers, values, now)
+    return all(found for found, _ in own) and states_enough(text, step.answers, values, now, seen)
 
 
 def time_of(example: Example, turn: int) -> datetime | None:

@@ -1,0 +1,132 @@
+"""Invented items: whether an enumeration in a reply has an item that nothing has shown.
+
+"You have Savings, Checking and Zebra Bank" is false if no result and no user spoke of Zebra Bank.
+Only enumerations are read: bullets, rows of a table, and the parts of a sentence between commas
+that begin with a capital. Sentences around a list may say anything.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from provegym.language.values import leaves
+from provegym.rewards.moments import is_day
+from provegym.trace import point
+
+SHORT = 2
+PLACE = re.compile(r"(.*)/\d+(?:/[^/]+)?")
+BULLET = re.compile(r"(\s*)(?:[-*\u2022]|\d+[.)])\s+")
+RULE = re.compile(r"[\s|:-]+")
+MARKUP = re.compile(r"[*`~]|\[[ x]\]")
+SENTENCE = re.compile(r"(?<=[.!?])\s+")
+# An item is called by what stands before a colon or dash: "Status: open" is a field, no item.
+FRONT = re.compile(r":\s|\s[-\u2013\u2014|]\s")
+CLAUSE = re.compile(r"[;:]\s+")
+PART = re.compile(r",\s+(?:(?:and|or)\s+)?|\s(?:and|or|plus|as well as)\s+")
+LEAD = re.compile(r"^\W*(?:(?:the|your|a|an|also|one|\d+)\s+)*", re.I)
+HEAD = re.compile(r"[A-Z][\w'\u2019&-]*(?: (?:[A-Z&][\w'\u2019&-]*|of|the))*")
+# Words that begin a line or a clause and no name: "Total: 5", "All others are closed", "I've ...".
+PLAIN = re.compile(
+    r"(?:all|also|and|average|both|but|everything|for|grand|he|here|i|if|in|it|let|more|my|no|none"
+    r"|notes?|on|others?|our|overall|please|plus|reminder|rest|she|so|sub-?total|sum|summary|that"
+    r"|the|there|these|they|this|those|tips?|total|we|with|you|your)\b",
+    re.I,
+)
+
+
+def names_of(result: Any, answers: Sequence[str]) -> list[set[str]]:
+    """The texts by which each item of the lists in an answer may be called.
+
+    A text that two items have names neither of them.
+    """
+    places = dict.fromkeys(found[1] for each in answers if (found := PLACE.fullmatch(each)))
+    items: list[set[str]] = []
+    for place in places:
+        _, listed = point(result, place)
+        for item in listed if isinstance(listed, list) else ():
+            texts = {leaf.casefold() for leaf in leaves(item) if isinstance(leaf, str)}
+            items.append({text for text in texts if len(text) > SHORT})
+    return [own - set().union(*items[:at], *items[at + 1 :]) for at, own in enumerate(items)]
+
+
+def invents_item(text: str, names: Sequence[set[str]], seen: str) -> bool:
+    """Whether a reply adds an item that nothing has shown to a list of known items."""
+    plain = MARKUP.sub("", text)
+    known = seen.casefold()
+
+    def is_known(line: str) -> bool:
+        return any(name in line.casefold() for own in names for name in own)
+
+    if any(_has_stranger(group, is_known, known) for group in _groups(plain)):
+        return True
+    lines = [line for line in plain.splitlines() if not BULLET.match(line) and "|" not in line]
+    sentences = [sentence for line in lines for sentence in SENTENCE.split(line)]
+    return any(_adds(sentence, known) for sentence in sentences if is_known(sentence))
+
+
+def _groups(text: str) -> Iterator[list[str]]:
+    """The items of each list of a text: its bullets of equal indent, or the rows of a table."""
+    bullets: dict[str, list[str]] = {}
+    rows: list[str] = []
+    for line in (*text.splitlines(), "."):
+        if found := BULLET.match(line):
+            bullets.setdefault(found[1], []).append(line[found.end() :])
+        elif "|" in line:
+            rows = [] if RULE.fullmatch(line) else [*rows, _row(line)]
+        elif line.strip() and not line.startswith(" "):
+            yield from (*bullets.values(), rows)
+            bullets, rows = {}, []
+
+
+def _row(line: str) -> str:
+    """A row of a table as text, without cells that only count the rows."""
+    cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+    return " | ".join(cell for cell in cells if not cell.isdigit())
+
+
+def _has_stranger(items: Sequence[str], is_known: Callable[[str], bool], known: str) -> bool:
+    """Whether a list of at least one known item has an item with an unknown name.
+
+    The name has two words, or stands apart from the rest of the line, or goes on as a known item
+    does ("Savings has 10", "Zebra has 20").
+    """
+    told = [item for item in items if is_known(FRONT.split(item)[0])]
+    for item in items if told else ():
+        head = _head(item)
+        if is_known(item) or not _is_strange(head, known):
+            continue
+        rest = item.strip()[len(head) :]
+        goes_on = rest.split()[:1]
+        if " " in head or not rest.startswith(" ") or any(goes_on[0] in t.split() for t in told):
+            return True
+    return False
+
+
+def _adds(sentence: str, known: str) -> bool:
+    """Whether a part of a sentence begins with an unknown name.
+
+    A clause begins with a capital anyway: its first part counts only if it is a name and no more.
+    """
+    for at, clause in enumerate(CLAUSE.split(sentence)):
+        first, *others = (LEAD.sub("", part).rstrip(".!? ") for part in PART.split(clause))
+        heads = [_head(part) for part in others]
+        if at and others and _head(first) == first:
+            heads.append(first)
+        if any(_is_strange(head, known) for head in heads):
+            return True
+    return False
+
+
+def _head(item: str) -> str:
+    """The words with capitals that an item begins with."""
+    found = HEAD.match(item.strip())
+    return found[0] if found else ""
+
+
+def _is_strange(head: str, known: str) -> bool:
+    """Whether a name has a word that nothing has shown."""
+    words = [re.sub(r"['\u2019]s?$", "", word) for word in head.split()]
+    if PLAIN.match(head):
+        return False
+    telling = [word for word in words if len(word) > SHORT and word[0].isupper()]
+    return any(word.casefold() not in known and not is_day(word) for word in telling)
