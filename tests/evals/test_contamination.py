@@ -50,6 +50,10 @@ def test_a_request_is_found_by_a_run_of_its_words(example: Example) -> None:
     kind = Task(id="theirs", requests=(polite.format("the sorted list"),))
     told = overlap("b", [planted(example, polite.format("a journey"))], [kind], [])
     assert (told.contaminated, told.longest and len(told.longest.shared.split())) == ([], 8)
+    # A contraction is grammar too.
+    polite = "I'd appreciate it if you could send {} to Ann."
+    kind = Task(id="theirs", requests=(polite.format("it"),))
+    assert not overlap("b", [planted(example, polite.format("a letter"))], [kind], []).requests
     # A short request is compared whole.
     short = Task(id="theirs", requests=("What is my balance?",))
     assert overlap("b", [planted(example, "what is my balance")], [short], []).contaminated

@@ -23,12 +23,12 @@ from provegym.trace import Example, Json, Stored, read
 
 WORDS, FEWEST, SEQUENCE, SHARE = 8, 4, 3, 0.5
 # Stop words of grammar and courtesy: an n-gram of only these is no overlap
-# ("I would appreciate it if you could").
+# ("I would appreciate it if you could"). The last seven are the ends of contractions ("I'd").
 COMMON = (
     "a an the i me my you your we our it its this that these those there is are was were be been am"
     " do does did have has had can could will would shall should may might must to of in on at by"
     " for from with and or but if so as not please kindly thanks thank appreciate grateful glad"
-    " like want need know let just also now then"
+    " like want need know let just also now then d ll m re s t ve"
 )
 HOW = (
     "Words are lower case, without punctuation. A request overlaps where a run of"
