@@ -224,7 +224,7 @@ def test_an_older_rollout_is_judged_where_it_can_be(tmp_path: Path) -> None:
 def test_a_hardened_reward_is_shown_with_its_own_weights(tmp_path: Path) -> None:
     item = shown(tmp_path, rescore(played("oracle"), HARDENED))
     weights = {part["name"]: part["weight"] for part in item["parts"]}
-    assert weights == {"efficiency": 0.15, "success": 0.9, "progress": 0.4, "waste": 0.1}
+    assert weights == {"efficiency": 0.15, "success": 0.96, "progress": 0.34, "waste": 0.1}
     assert (item["total"], item["best"], item["notes"]) == (pytest.approx(1.3), 1.3, [])
 
 

@@ -36,8 +36,8 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return fsum(self.weight(part) * most for part, most in MOST.items())
 
 
-# Failing rollouts are paid for their progress alone, so never more than 0.4 of 1.3.
-HARDENED_WEIGHTS = {"success": 0.9, "progress": 0.4, "efficiency": 0.15, "waste": 0.1}
+# Failing rollouts are paid for their progress alone, so never more than 0.34 of 1.3.
+HARDENED_WEIGHTS = {"success": 0.96, "progress": 0.34, "efficiency": 0.15, "waste": 0.1}
 PAPER = Scheme()
 HARDENED = Scheme(scheme="hardened")
 BEST = PAPER.best
