@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import Any
 
 FIGURES = Path(__file__).with_suffix(".json")
-PIECE, PER_WORLD, SERVERS, WIDE = 2, 10, 20, 6_000  # as in corpus/; a test compares them
+PIECE, PER_WORLD, SERVERS, WIDE = 2, 8, 20, 20_000  # as in corpus/; a test compares them
 MANY = ((64, 0), (256, 0), (1_024, 0))
 Replies = Sequence[tuple[int, int]]
 

@@ -15,8 +15,8 @@ from provegym.rollout import play_script
 from provegym.trace import Example, line, read
 
 SERVERS = ("banking", "crm", "filesystem", "maps", "payments", "vehicle")
-CORPUS = "7ac971091e167db84ede9a5914ca5e2d9ed63b8076430eae4a3f51b9871a1435"
-ROLLOUTS = "0edaac66d09724ee1fffa4c081f1c49767c315d204a101d3f00ca96bddbe1737"
+CORPUS = "c77e98ad54cc44a7cc58071c60d7ccdf38dc4d851719a10078a682cb0ad03188"
+ROLLOUTS = "d1fc587a68c79f4029723cc5738813299cda31ae6e3338fa9208b788ea3000b8"
 
 
 def test_a_corpus_and_the_rollouts_on_it_are_the_same_to_the_last_byte(tmp_path: Path) -> None:

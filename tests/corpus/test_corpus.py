@@ -457,14 +457,14 @@ def nothing(place: Place, wanted: Shape) -> None:
 def test_a_size_that_cannot_be_filled_says_how_far_it_got_and_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Corpus, "patience", 20)
+    monkeypatch.setattr(making, "IDLE_ROUNDS", 2)
     monkeypatch.setattr(making, "PER_ROUND", 3)
     monkeypatch.setattr(drawing, "candidate", nothing)
     out = tmp_path / "empty"
     arguments = command(out, servers="payments,maps", split="", size=9)
     monkeypatch.setattr(sys, "argv", arguments[2:])
     told = (
-        "provegym: 0 of 9 train examples were found, then 24 candidates in a row gave no more"
+        "provegym: 0 of 9 train examples were found, then 2 rounds gave no more"
         " (24 no goal found); too few came from payments, maps:"
         " ask for fewer examples, or name more servers"
     )
@@ -484,7 +484,7 @@ def test_what_a_server_cannot_give_others_give_in_the_end(
     def without_maps(place: Place, wanted: Shape) -> Example | None:
         return None if place.server == "maps" else candidate(place, wanted)
 
-    monkeypatch.setattr(making, "EXHAUSTED", 6)
+    monkeypatch.setattr(making, "IDLE_ROUNDS", 2)
     monkeypatch.setattr(drawing, "candidate", without_maps)
     monkeypatch.setattr(near_copies, "MOST_TOOL", 9)
     monkeypatch.setattr(near_copies, "MOST_SEQUENCE", 9)
@@ -496,7 +496,7 @@ def test_what_a_server_cannot_give_others_give_in_the_end(
     assert kinds_made == {kind: n for kind, n in share_out(12, SHARES).items() if n}
 
     def stop(corpus: Corpus, workers: Workers, go_on: object = Corpus._run) -> None:
-        if corpus.quotas.open:
+        if corpus.quotas.free:
             raise Crash
         go_on(corpus, workers)  # type: ignore[operator]
 
@@ -523,7 +523,7 @@ def test_what_runs_dry_midway_keeps_what_it_has(
             made.append(example)
         return example
 
-    monkeypatch.setattr(Corpus, "patience", 20)
+    monkeypatch.setattr(making, "IDLE_ROUNDS", 2)
     monkeypatch.setattr(drawing, "candidate", repeating)
     wanted = order(tmp_path / "dry", size=30, servers=("payments",), split="")
     corpus = make(wanted)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from itertools import pairwise, product
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -85,29 +85,6 @@ def test_quotas_are_met_exactly(size: int, count: int) -> None:
         assert levels.total() == kinds["multi_turn"]
         for level, wanted in share_out(kinds["multi_turn"], LEVELS).items():
             assert levels[level] <= wanted + slack
-
-
-@given(st.integers(1, 200), st.lists(st.sets(st.sampled_from(names()[:4])), max_size=8))
-def test_servers_may_run_out_at_any_time_and_the_kinds_stay_exact(
-    size: int, opened: list[set[str]]
-) -> None:
-    """Each set of servers runs out after a few more examples; if all do, they go on together."""
-    part = CorpusPart("train", size, names()[:4])
-    quotas, kinds = Quotas(part), Counter[str]()
-
-    def fill(most: int) -> None:
-        for kind, name in product(SHARES, part.servers):
-            for _ in range(most):
-                if quotas._of_kind(name, kind) > 0:
-                    quotas.take(name, Shape(kind, frozenset(), ""))
-                    kinds[kind] += 1
-
-    for some in opened:
-        quotas.open |= some
-        fill(2)
-    fill(size)
-    assert +kinds == +Counter(share_out(size, SHARES))
-    assert not any(quotas.owed(name) for name in part.servers)
 
 
 def test_servers_give_examples_within_a_factor_of_two() -> None:

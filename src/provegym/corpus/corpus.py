@@ -30,19 +30,15 @@ from provegym.trace import BadFile, Example, line, read
 from provegym.workers import Workers, cut, local
 
 # Candidates of one server in a round: on average, and at least and at most.
-PER_ROUND, LEAST, MOST = 10, 2, 16
-# At most so many candidates for each example that a server may still give: about two of three pass.
-FOR_EACH = 2
+PER_ROUND, LEAST, MOST = 8, 2, 16
 PIECE = 2
 # With so many jobs for each worker, a job is one batch: its world is drawn by one worker only.
 JOBS_PER_WORKER = 4
 # A larger corpus uses more worlds per server and round, so that more cores can work:
 # one world per WIDE examples.
-WIDE = 6_000
-# A server is exhausted after so many dropped candidates; each one kept makes up for SOME of them.
-EXHAUSTED, SOME = 48, 8
+WIDE = 20_000
+IDLE_ROUNDS = 25
 SHARD = 4_000
-COMPLETE = "of a kind that was complete"
 MIXES = {"paper": SHARES, "multi_turn": {"multi_turn": 1}}
 
 
@@ -95,16 +91,11 @@ class Saved(msgspec.Struct, frozen=True):
     bytes: int
     next: dict[str, int]
     funnel: dict[str, dict[str, int]]
-    drops: dict[str, int]
+    free: bool = False
 
 
 class Corpus:
-    """The synthesis of a corpus, with its progress.
-
-    It gives up after `patience` candidates in a row of which none is kept.
-    """
-
-    patience = 400
+    """The synthesis of a corpus, with its progress."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -119,7 +110,6 @@ class Corpus:
         self.quotas = Quotas(self.part)
         self.round = self.idle = self.kept = 0
         self.next = dict.fromkeys(self.part.servers, 0)
-        self.drops = dict.fromkeys(self.part.servers, 0)
 
     @property
     def asked(self) -> str:
@@ -150,8 +140,10 @@ class Corpus:
         return self.funnel
 
     def _goes_on(self) -> bool:
-        """Whether to run another round."""
-        return self.kept < self.part.size and self.idle < self.patience
+        """Whether to run another round. After idle rounds, any server may fill another's quota."""
+        if self.idle == IDLE_ROUNDS and len(self.part.servers) > 1 and not self.quotas.free:
+            self.quotas.free, self.idle = True, 0
+        return self.kept < self.part.size and self.idle < IDLE_ROUNDS
 
     def missing(self) -> str:
         """A message that says how many examples are missing and why; empty if none is."""
@@ -161,7 +153,7 @@ class Corpus:
         short = [name for name in self.part.servers if any(left[name, kind] > 0 for kind in SHARES)]
         return (
             f"{self.kept} of {self.part.size} {self.part.name} examples were found, then"
-            f" {self.idle} candidates in a row gave no more ({self._reasons()}); too few came from"
+            f" {IDLE_ROUNDS} rounds gave no more ({self._reasons()}); too few came from"
             f" {', '.join(short)}: ask for fewer examples, or name more servers"
         )
 
@@ -184,7 +176,6 @@ class Corpus:
         """Run one round: draw some candidates from every server whose quota is not full."""
         jobs = self._jobs()
         before, funnel = self.kept, self.funnel[self.part.name]
-        drawn_before = funnel.total()
         with appending(self._shard()) as append:
             drawn = self._draw(jobs, workers)
             for job, (made, number) in zip(jobs, drawn, strict=True):
@@ -192,25 +183,13 @@ class Corpus:
                 for each in made:
                     reason = self._take(job.server, each, append)
                     funnel[reason or "kept"] += 1
-                    self._count(job.server, reason)
                 self.bar.update(self.task, description=f"examples{workers.where}")
         self.round += 1
-        self.idle = 0 if self.kept > before else self.idle + max(1, funnel.total() - drawn_before)
-        self._open_quotas()
+        self.idle = 0 if self.kept > before else self.idle + 1
         self._save()
 
-    def _count(self, server: str, reason: str) -> None:
-        """Count the drops of a server, until it is exhausted."""
-        if reason != COMPLETE and self.drops[server] < EXHAUSTED:
-            change = 1 if reason else -SOME
-            self.drops[server] = max(0, self.drops[server] + change)
-
-    def _open_quotas(self) -> None:
-        """Let the other servers fill the quotas of those that are exhausted."""
-        self.quotas.open = {name for name, drops in self.drops.items() if drops >= EXHAUSTED}
-
     def _jobs(self) -> list[DrawJob]:
-        """The jobs of a round. A server gets candidates in proportion to what it may still give.
+        """The jobs of a round. A server gets candidates in proportion to what it still lacks.
 
         So all servers are complete at about the same time, and rounds stay large to the end.
         """
@@ -226,7 +205,7 @@ class Corpus:
                 self.round * wide + at,
                 self.next[name] + at * SHAPES,
                 wanted,
-                min(MOST, FOR_EACH * owed[name], max(LEAST, round(usual * owed[name]))),
+                min(MOST, max(LEAST, round(usual * owed[name]))),
             )
             for name in owed
             for at in range(wide)
@@ -250,7 +229,7 @@ class Corpus:
         if example is None:
             return made.reason
         if self.kept == self.part.size or not self.quotas.wants(server, made.shape):
-            return COMPLETE
+            return "of a kind that was complete"
         objection = self.keeper.objection(example, self.quotas.of_server[server])
         if not objection:
             self.keeper.keep(example)
@@ -276,7 +255,7 @@ class Corpus:
             size,
             self.next,
             {name: dict(counts) for name, counts in self.funnel.items()},
-            self.drops,
+            self.quotas.free,
         )
         write_atomically(self.state, msgspec.json.encode(saved))
 
@@ -315,8 +294,7 @@ class Corpus:
                 held = f"{self.kept} {self.part.name} examples, not {noted}"
                 raise BadFile(f"{self.order.out} holds {held}; remove it to start anew")
         self.round, self.idle, self.next = saved.round, saved.idle, dict(saved.next)
-        self.drops = dict(saved.drops)
-        self._open_quotas()
+        self.quotas.free = saved.free
         self.funnel = {name: Counter(counts) for name, counts in saved.funnel.items()}
 
     def _kept(self) -> Iterator[Example]:

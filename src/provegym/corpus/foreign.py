@@ -16,7 +16,7 @@ from provegym.conversation.foreign import KINDS, WORLD, asks_of, candidate, shap
 from provegym.conversation.ground import explored
 from provegym.conversation.kinds import Place, Shape
 from provegym.corpus.candidates import DrawJob, Drawn, Made, judge
-from provegym.corpus.corpus import MIXES, Corpus, Order
+from provegym.corpus.corpus import IDLE_ROUNDS, MIXES, Corpus, Order
 from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.hosts.foreign import ForeignServer
@@ -82,8 +82,6 @@ def draw(job: DrawJob) -> Drawn:
 class ForeignCorpus(Corpus):
     """The synthesis of a corpus from a connected foreign server."""
 
-    patience = 50
-
     def __init__(self, order: ForeignOrder, server: ForeignServer) -> None:
         servers.add(server, asks_of(server))
         self.server = server
@@ -129,7 +127,7 @@ class ForeignCorpus(Corpus):
             return ""
         asked = usable(self.server)
         return (
-            f"{self.kept} of {self.part.size} examples were found, then {self.idle}"
+            f"{self.kept} of {self.part.size} examples were found, then {PER_ROUND * IDLE_ROUNDS}"
             f" candidates in a row gave no more ({self._reasons()}); of its"
             f" {len(self.server.tools)} tools {len(asked)} could be asked for ({', '.join(asked)}):"
             " ask for fewer examples, allow more of its tools, or let it start with more data"

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from math import ceil, sqrt
+from math import sqrt
 from random import Random
 from statistics import median
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from provegym.conversation.perturb import SHARES as KNOB_SHARES
 from provegym.graph.dependency import cached
 
 SLACK = 0.002
-LEAST_WEIGHT, MOST_WEIGHT = 0.75, 1.4
+LEAST_WEIGHT, MOST_WEIGHT = 0.75, 1.35
 SYNTHESISED = ("multi_turn", "clarification")
 
 
@@ -35,15 +35,14 @@ class Quotas:
     """Counts how many more examples of each sort are wanted.
 
     The counts per server and kind are exact. Knobs and information levels may miss their shares by
-    0.2 %. The other servers may fill the quotas of `open` servers, which cannot fill them alone.
+    0.2 %. Once `free` is set, every server may fill the quota of another.
     """
 
     def __init__(self, part: CorpusPart) -> None:
         counts = share_out(part.size, part.mix)
         kinds = [kind for kind, count in counts.items() for _ in range(count)]
         Random(f"quotas {part.name}").shuffle(kinds)
-        self.servers = part.servers
-        self.open: set[str] = set()
+        self.free = False
         self.of_server = Counter(spread(part))
         self.left: Counter[object] = Counter()
         for name, kind in zip(spread(part), kinds, strict=True):
@@ -68,32 +67,12 @@ class Quotas:
         self.left.subtract(labels(server, shape))
 
     def owed(self, server: str) -> int:
-        """How many more examples a server may give: its own, and its share of open quotas."""
-        if self._is_closed(server):
-            return 0
-        own = sum(self._own(server, kind) for kind in SHARES)
-        pooled = sum(max(0, self._pooled(kind)) for kind in SHARES)
-        return own + ceil(pooled / sum(not self._is_closed(name) for name in self.servers))
+        """How many more examples a server may give."""
+        return sum(max(0, self._of_kind(server, kind)) for kind in SHARES)
 
     def _of_kind(self, server: str, kind: str) -> int:
-        if self._is_closed(server):
-            return 0
-        return self._own(server, kind) + max(0, self._pooled(kind))
-
-    def _own(self, server: str, kind: str) -> int:
-        return 0 if server in self.open else max(0, self.left[server, kind])
-
-    def _pooled(self, kind: str) -> int:
-        """What open servers lack of a kind, less what others gave beyond their own quotas."""
-        return sum(
-            left if name in self.open else min(0, left)
-            for name in self.servers
-            if (left := self.left[name, kind])
-        )
-
-    def _is_closed(self, server: str) -> bool:
-        """Whether a server is exhausted. If all of them are, all go on."""
-        return server in self.open and len(self.open) < len(self.servers)
+        whose = self.of_server if self.free else (server,)
+        return sum(self.left[name, kind] for name in whose)
 
 
 def spread(part: CorpusPart) -> list[str]:
