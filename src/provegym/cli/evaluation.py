@@ -256,7 +256,7 @@ def _local(player: HeldoutPlayer, batch: int, seed: int) -> "Play":
     torch: Any = need("torch")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     weights, tokenizer = load(model, adapter, device)
-    sampler = Sampler(weights, tokenizer, player.temperature, seed=seed)
+    sampler = Sampler(weights, tokenizer, player.temperature, seed)
     return Local(name, sampler.generate, Codec(tokenizer, limits.prompt), limits, batch)
 
 

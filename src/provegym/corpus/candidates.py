@@ -13,7 +13,8 @@ from provegym.verify.contract import problems
 
 # A job looks at so many shapes for wanted ones.
 SHAPES = 4_000
-USUAL = 8
+# Candidates on one world, on average.
+PER_ROUND = 8
 ERROR_RATE = 0.30
 
 
@@ -26,7 +27,7 @@ class DrawJob(NamedTuple):
     round: int
     first: int
     quotas: Quotas
-    candidates: int = USUAL
+    candidates: int = PER_ROUND
 
 
 class Made(NamedTuple):

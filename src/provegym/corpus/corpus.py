@@ -20,7 +20,7 @@ from rich.progress import Progress
 
 from provegym import servers
 from provegym.conversation.kinds import SHARES, Shape
-from provegym.corpus.candidates import SHAPES, DrawJob, Drawn, Made, aim, attempt_all
+from provegym.corpus.candidates import PER_ROUND, SHAPES, DrawJob, Drawn, Made, aim, attempt_all
 from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import HELD_OUT
@@ -29,8 +29,8 @@ from provegym.graph.dependency import cached
 from provegym.trace import BadFile, Example, line, read
 from provegym.workers import Workers, cut, local
 
-# Candidates of one server in a round: on average, and at least and at most.
-PER_ROUND, LEAST, MOST = 8, 2, 16
+# Candidates of one server in a round, at least and at most.
+LEAST, MOST = 2, 16
 PIECE = 2
 # With so many jobs for each worker, a job is one batch: its world is drawn by one worker only.
 JOBS_PER_WORKER = 4

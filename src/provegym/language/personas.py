@@ -262,15 +262,10 @@ def _fitting(phrases: Sequence[str], text: str, chance: Random) -> str:
 def _clash(phrase: str, text: str) -> bool:
     """Whether a phrase matches one pattern of a pair of [clashes], and the text the other one."""
     return any(
-        (one.search(phrase) and other.search(text)) or (other.search(phrase) and one.search(text))
-        for one, other in _clashing()
+        (_pattern(one).search(phrase) and _pattern(other).search(text))
+        or (_pattern(other).search(phrase) and _pattern(one).search(text))
+        for one, other in _lists("personas")["clashes"]["pairs"]
     )
-
-
-@cache
-def _clashing() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
-    pairs = _lists("personas")["clashes"]["pairs"]
-    return [(re.compile(one), re.compile(other)) for one, other in pairs]
 
 
 def _closed(text: str, closer: str) -> str:

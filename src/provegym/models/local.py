@@ -99,6 +99,13 @@ _SHAPE = {
 }
 
 
+def configuration(name: str) -> dict[str, Any]:
+    """The configuration of a model that is on this machine."""
+    source = str(embedded() if name == "embedded" else name)
+    found = need("transformers").AutoConfig.from_pretrained(source, local_files_only=True)
+    return dict(found.to_dict())
+
+
 def load(
     name: str | Path, adapter: Path | None, device: Any, dtype: str = "float32"
 ) -> tuple[Any, Any]:

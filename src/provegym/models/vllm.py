@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from provegym.models.local import embedded, load
+from provegym.models.local import configuration, embedded, load
 from provegym.models.optional import need
 from provegym.models.source import Sampled, Source
 
@@ -62,9 +62,7 @@ def _sampled(output: Any) -> Sampled:
 
 def cache_bytes(name: str) -> int:
     """The bytes that a token takes in the key-value cache of a model, in 16 bits."""
-    source = str(embedded() if name == "embedded" else name)
-    made = need("transformers").AutoConfig.from_pretrained(source, local_files_only=True)
-    config = made.to_dict()
+    config = configuration(name)
     heads = config["num_attention_heads"]
     size = config.get("head_dim") or config["hidden_size"] // heads
     kept = config.get("num_key_value_heads") or heads

@@ -6,8 +6,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from provegym.models.codec import Codec
-from provegym.models.local import adapter_place, embedded, load_tokenizer
-from provegym.models.optional import need
+from provegym.models.local import adapter_place, configuration, load_tokenizer
 from provegym.players.local import opening
 from provegym.rewards import WEIGHTS
 from provegym.toolbox import Toolbox
@@ -141,12 +140,10 @@ def find_tokenizer(name: str) -> tuple[Any, str]:
 
 def _positions(name: str) -> int:
     """The maximum context length of a model; 0 if its configuration is not here."""
-    source = str(embedded() if name == "embedded" else name)
     try:
-        config = need("transformers").AutoConfig.from_pretrained(source, local_files_only=True)
+        return int(configuration(name).get("max_position_embeddings") or 0)
     except (OSError, ValueError):
         return 0
-    return int(config.to_dict().get("max_position_embeddings") or 0)
 
 
 def _too_long(recipe: Recipe, found: Lengths) -> float:
