@@ -11,7 +11,7 @@ pytest.importorskip("trl")
 
 import torch
 
-from provegym.train.packed import attend, lay_out, trainer, use_packing
+from provegym.train.packed import attend, lay_out, trainer, use_packing, without_idle
 from provegym.train.precision import Base, suit
 from provegym.train.recipe import Grpo, Model, Recipe
 
@@ -126,3 +126,26 @@ def test_what_is_learnt_is_kept_in_32_bits() -> None:
     model = suit(build().bfloat16(), recipe, settings)
     assert {each.dtype for each in model.parameters()} == {torch.float32}
     assert model.config._attn_implementation == "provegym"
+
+
+@pytest.mark.parametrize("per_token", [False, True])
+@pytest.mark.parametrize("learnt", range(9))
+def test_rollouts_without_advantage_are_left_out(learnt: int, per_token: bool) -> None:
+    """What is left can be divided, and has every rollout that adds to the loss, in order."""
+    torch.manual_seed(learnt)
+    paid = torch.zeros(8)
+    paid[torch.randperm(8)[:learnt]] = torch.randn(learnt)
+    advantages = paid[:, None] * torch.tensor([0.0, 1.0, 0.5]) if per_token else paid
+    batch = {
+        "advantages": advantages,
+        "completion_ids": torch.arange(8)[:, None],
+        "num_items_in_batch": torch.tensor(24.0),
+        "ref_per_token_logps": None,
+    }
+    rest = without_idle(batch, 2)
+    rows = rest["completion_ids"][:, 0].tolist()
+    assert len(rows) == max(2, learnt + learnt % 2)
+    assert rows == sorted(rows)
+    assert set(paid.nonzero()[:, 0].tolist()) <= set(rows)
+    assert torch.equal(rest["advantages"], advantages[rows])
+    assert rest["num_items_in_batch"] == 24 and rest["ref_per_token_logps"] is None

@@ -14,6 +14,8 @@ from provegym.models.optional import need
 ATTENTION = "provegym"
 UNKNOWN = ("softcap", "s_aux")
 IGNORED = -100
+# Losses that TRL divides by the number of tokens of the whole batch.
+SUMMED = ("cispo", "dapo")
 
 
 class PackedPart(NamedTuple):
@@ -128,7 +130,8 @@ def attend(
     tokens = settings.get("key_tokens")
     query, key, value = (each[0].transpose(0, 1) for each in (query, key, value))
     if tokens is not None:
-        key, value = (each.float()[tokens].to(value.dtype) for each in (key, value))
+        # The gradient of index_select adds in place; that of plain indexing sorts all keys first.
+        key, value = (each.float().index_select(0, tokens).to(value.dtype) for each in (key, value))
     flash = _flash if query.device.type == "cuda" else _plain
     return flash(query.to(value.dtype), key.to(value.dtype), value, settings)[None], None
 
@@ -180,6 +183,24 @@ def _mask(*args: Any, attention_mask: Any = None, **settings: Any) -> Any:
     return sdpa_mask(*args, attention_mask=attention_mask, **settings)
 
 
+def without_idle(scored: Mapping[str, Any], parts: int) -> dict[str, Any]:
+    """A batch without the rollouts whose advantages are all zero, for they add nothing to the loss.
+
+    Some of them are kept if the rest cannot be divided into equal parts.
+    """
+    torch = need("torch")
+    advantages = scored["advantages"]
+    count = len(advantages)
+    idle = (advantages.reshape(count, -1) == 0).all(1)
+    learnt = count - int(idle.sum())
+    size = max(1, -(-learnt // parts)) * parts
+    kept = torch.argsort(idle.int(), stable=True)[:size].sort().values
+    return {
+        name: value[kept] if isinstance(value, torch.Tensor) and value.ndim else value
+        for name, value in scored.items()
+    }
+
+
 def trainer() -> Any:
     """TRL's GRPO trainer with packed rows."""
     utils = need("trl.trainer.utils")
@@ -197,6 +218,8 @@ def trainer() -> Any:
             every = self.args.steps_per_generation
             if self._step % (every * self.num_iterations) == 0 or self._buffered_inputs is None:
                 scored = self._generate_and_score_completions(generation_batch)
+                if not self.beta and self.loss_type in SUMMED:
+                    scored = without_idle(scored, every)
                 self._buffered_inputs = utils.split_tensor_dict(scored, every)
             return self._buffered_inputs[self._step % every]
 
