@@ -249,7 +249,8 @@ def _local(player: HeldoutPlayer, batch: int, seed: int) -> "Play":
     name = f"{model} with {adapter}" if adapter else model
     if player.vllm:
         codec = Codec(load_tokenizer(model), limits.prompt)
-        engine = Vllm(model, limits.prompt + limits.completion, player.temperature, seed=seed)
+        longest = limits.prompt + limits.completion
+        engine = Vllm(model, longest, player.temperature, seed=seed, together=batch)
         if adapter:
             engine.wear(adapter)
         return Local(name, engine.source, codec, limits, batch)

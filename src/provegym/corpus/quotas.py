@@ -14,7 +14,7 @@ from provegym.conversation.perturb import SHARES as KNOB_SHARES
 from provegym.graph.dependency import cached
 
 SLACK = 0.002
-LEAST_WEIGHT, MOST_WEIGHT = 0.75, 1.35
+LEAST_WEIGHT, MOST_WEIGHT = 0.78, 1.4
 SYNTHESISED = ("multi_turn", "clarification")
 
 
