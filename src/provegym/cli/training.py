@@ -11,11 +11,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from provegym.cli.base import app, console, fail, progress_bar
+from provegym.cli.base import Json, app, console, fail, print_json, progress_bar, stdout_kept
 from provegym.files import FolderInUse
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
+    from provegym.train.forecast import Forecast
     from provegym.train.recipe import Recipe
     from provegym.train.verl.overrides import RunFiles
 
@@ -35,10 +36,14 @@ def train_model(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Build all but the weights, and show it.")
     ] = False,
+    card: Annotated[
+        int | None, typer.Option(help="--dry-run: GB of GPU memory; else this GPU's, or 80.", min=1)
+    ] = None,
     backend: Annotated[str, typer.Option(help="Who trains: trl, or verl for GRPO.")] = "trl",
     show: Annotated[bool, typer.Option("--print", help="verl: print the command only.")] = False,
     gpus: Annotated[int | None, typer.Option(help="verl: GPUs of a node; else 8.", min=1)] = None,
     nodes: Annotated[int | None, typer.Option(help="verl: nodes; else 1.", min=1)] = None,
+    as_json: Json = False,
 ) -> None:
     """Train a model by a recipe: a warm-up on transcripts, or GRPO against live worlds."""
     from provegym.config import load_recipe, write_recipe
@@ -56,7 +61,7 @@ def train_model(
         from provegym.train.verl.overrides import RunFiles
 
         place = RunFiles(folder.resolve(), gpus or 8, nodes or 1, resume)
-        _train_with_verl(settings, place, show)
+        _train_with_verl(settings, place, show, as_json)
         return
     if show:
         fail("--print is for --backend verl; TRL has --dry-run")
@@ -64,20 +69,29 @@ def train_model(
         fail("--gpus and --nodes are for --backend verl; start TRL by accelerate launch")
     if resume and dry_run:
         fail("--dry-run looks at no run; leave --resume out")
+    if card and not dry_run:
+        fail("--card is for --dry-run; a run takes the GPU of this machine")
     try:
-        check(settings)
-        if dry_run:
-            _show(settings)
-            return
-        if resume:
-            check_same(settings, folder)
-        run = start(settings, folder, write_recipe(settings), resume, progress_bar())
+        with stdout_kept(as_json):
+            check(settings)
+            if dry_run:
+                found = _forecast(settings, card)
+            else:
+                if resume:
+                    check_same(settings, folder)
+                run = start(settings, folder, write_recipe(settings), resume, progress_bar())
     except (FolderInUse, NotInstalled, TrainError) as problem:
         fail(str(problem))
-    print(f"{len(run.history)} steps in {folder}; its metrics, rollouts and plots are there")
+    if dry_run:
+        print_json(found) if as_json else _show(found)
+    elif not as_json:
+        print(f"{len(run.history)} steps in {folder}; its metrics, rollouts and plots are there")
+    elif run.first:
+        last = run.history[-1] if run.history else None
+        print_json({"folder": str(folder), "steps": len(run.history), "last_step": last})
 
 
-def _train_with_verl(recipe: "Recipe", place: "RunFiles", show: bool) -> None:
+def _train_with_verl(recipe: "Recipe", place: "RunFiles", show: bool, as_json: bool) -> None:
     """Start verl, or print the command that would."""
     from provegym.config import write_recipe
     from provegym.models.optional import NotInstalled
@@ -86,20 +100,30 @@ def _train_with_verl(recipe: "Recipe", place: "RunFiles", show: bool) -> None:
 
     try:
         if show:
-            print("python", shlex.join(command(recipe, place)))
+            line = command(recipe, place)
+            if as_json:
+                print_json({"command": ["python", *line]})
+            else:
+                print("python", shlex.join(line))
             return
-        if place.resume:
-            check_same(recipe, place.folder)
-        start(recipe, place, write_recipe(recipe), progress_bar())
+        with stdout_kept(as_json):
+            if place.resume:
+                check_same(recipe, place.folder)
+            start(recipe, place, write_recipe(recipe), progress_bar())
     except (FolderInUse, NotInstalled, TrainError) as problem:
         fail(str(problem))
-    print(f"done; checkpoints are in {place.folder / 'checkpoints'}")
+    checkpoints = str(place.folder / "checkpoints")
+    if as_json:
+        print_json({"checkpoints": checkpoints})
+    else:
+        print(f"done; checkpoints are in {checkpoints}")
 
 
-def _show(recipe: "Recipe") -> None:
-    """Print the forecast of a dry run; without a corpus, a small one is made for it."""
+def _forecast(recipe: "Recipe", card: int | None) -> "Forecast":
+    """The forecast of a dry run; without a corpus, a small one is made for it."""
+    from provegym.train.cost import find_card
     from provegym.train.data import load
-    from provegym.train.forecast import NOTE, forecast
+    from provegym.train.forecast import forecast
     from provegym.train.run import Run
 
     data = recipe.data
@@ -108,15 +132,17 @@ def _show(recipe: "Recipe") -> None:
         data = msgspec.structs.replace(data, size=SAMPLE)
     with TemporaryDirectory() as scratch, progress_bar() as bar:
         run = Run(Path(scratch) / "run", recipe)
-        lines = forecast(recipe, run, load(data, Path(scratch) / "corpus", bar))
+        examples = load(data, Path(scratch) / "corpus", bar)
+        return forecast(recipe, run, examples, find_card(card))
+
+
+def _show(found: "Forecast") -> None:
     table = Table("what", "value", box=None, show_header=False)
-    for what, value in lines:
-        if what != NOTE:
-            table.add_row(what, escape(value))
+    for what, value in found.table.items():
+        table.add_row(what, escape(value))
     console.print(table)
-    for what, value in lines:
-        if what == NOTE:
-            console.print(f"- {value}", markup=False, highlight=False)
+    for note in found.notes:
+        console.print(f"- {note}", markup=False, highlight=False)
 
 
 def check_same(recipe: "Recipe", folder: Path) -> None:
