@@ -7,7 +7,7 @@ from typing import Any
 
 from provegym.models.local import configuration, embedded, load
 from provegym.models.optional import need
-from provegym.models.shape import Shape
+from provegym.models.sizes import ModelSizes
 from provegym.models.source import Sampled, Source
 
 MEMORY = 0.4
@@ -63,7 +63,7 @@ def _sampled(output: Any) -> Sampled:
 def _sized(name: str, together: int, longest: int, memory: float) -> dict[str, int]:
     """Settings for so many conversations at once. With them vLLM does not measure free memory."""
     card = need("torch").cuda.get_device_properties(0).total_memory
-    needed = together * longest * Shape.of(configuration(name)).cache_bytes
+    needed = together * longest * ModelSizes.of(configuration(name)).cache_bytes
     return {"kv_cache_memory_bytes": min(needed, int(memory * card)), "max_num_seqs": together}
 
 

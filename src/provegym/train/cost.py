@@ -12,7 +12,7 @@ import msgspec
 
 from provegym.corpus.exports import shards
 from provegym.models.optional import need
-from provegym.models.shape import Shape
+from provegym.models.sizes import ModelSizes
 from provegym.train.recipe import Grpo, Lora, Recipe, Sft
 
 GB = 1_000_000_000
@@ -145,23 +145,25 @@ def assume(recipe: Recipe) -> Usual:
     return Usual(prompt, rest, min(OWN, rest), longest, min(count, data.most or count))
 
 
-def estimate(recipe: Recipe, shape: Shape, lora: Lora | None, usual: Usual, card: Card) -> Cost:
+def estimate(
+    recipe: Recipe, sizes: ModelSizes, lora: Lora | None, usual: Usual, card: Card
+) -> Cost:
     """What a run of a recipe takes on a GPU."""
-    scale = shape.parameters / MEASURED_PARAMETERS
+    scale = sizes.parameters / MEASURED_PARAMETERS
     cache, corpus = None, 0.0 if recipe.data.corpus else recipe.data.size * EXAMPLE
     if grpo := recipe.grpo:
         tokens, most = _grpo_tokens(recipe, grpo, usual)
-        cache = _cache(recipe, grpo, shape, usual, card)
+        cache = _cache(recipe, grpo, sizes, usual, card)
         pace = _grpo_pace(grpo, usual, cache, scale)
-        kept = shape.activation_bytes(grpo.checkpointing)
+        kept = sizes.activation_bytes(grpo.checkpointing)
     else:
         sft = recipe.sft or Sft()
         tokens, most = _sft_tokens(sft, usual)
         pace = _sft_pace(sft, usual, scale)
-        kept = shape.activation_bytes(sft.checkpointing)
+        kept = sizes.activation_bytes(sft.checkpointing)
     return Cost(
-        parameters=shape.parameters,
-        state=_state(recipe, shape, lora),
+        parameters=sizes.parameters,
+        state=_state(recipe, sizes, lora),
         pass_tokens=tokens,
         most_pass_tokens=most,
         activations=tokens * kept,
@@ -175,15 +177,15 @@ def estimate(recipe: Recipe, shape: Shape, lora: Lora | None, usual: Usual, card
     )
 
 
-def _state(recipe: Recipe, shape: Shape, lora: Lora | None) -> int:
+def _state(recipe: Recipe, sizes: ModelSizes, lora: Lora | None) -> int:
     """The bytes of weights, gradients and moments, and of the copies that a run holds."""
-    count = shape.parameters
+    count = sizes.parameters
     is_narrow = recipe.model.dtype == "bfloat16"
     frozen = count * (NARROW if is_narrow else WIDE)
     if lora:
-        sizes = shape.linear
-        pairs = [sizes[name] for name in lora.targets if name in sizes]
-        trained = shape.layers * lora.r * sum(into + out for into, out in pairs)
+        linear = sizes.linear
+        pairs = [linear[name] for name in lora.targets if name in linear]
+        trained = sizes.layers * lora.r * sum(into + out for into, out in pairs)
         # GRPO restores the frozen weights from a copy after each merge with the adapter.
         return trained * TRAINED_BYTES + frozen * (2 if recipe.grpo else 1)
     copies = count * NARROW if is_narrow else 0
@@ -206,19 +208,19 @@ def _sft_tokens(sft: Sft, usual: Usual) -> tuple[int, int]:
     return round(sft.batch * min(length, sft.max_tokens)), sft.batch * sft.max_tokens
 
 
-def _cache(recipe: Recipe, grpo: Grpo, shape: Shape, usual: Usual, card: Card) -> Cache | None:
+def _cache(recipe: Recipe, grpo: Grpo, sizes: ModelSizes, usual: Usual, card: Card) -> Cache | None:
     """The KV cache of vLLM on this GPU: of engines, or in the trainer's process."""
     if not grpo.use_vllm or (grpo.vllm_mode == "server" and not grpo.engines):
         return None
-    limits, weights = recipe.limits, shape.parameters * NARROW
-    longest = (limits.prompt + limits.completion + limits.reply) * shape.cache_bytes
+    limits, weights = recipe.limits, sizes.parameters * NARROW
+    longest = (limits.prompt + limits.completion + limits.reply) * sizes.cache_bytes
     count = grpo.engines or 1
     together = ceil(grpo.prompts_per_step / count) * grpo.rollouts
     share = int(grpo.vllm_memory * card.memory / count)
     # An engine gets its share for the cache alone, vLLM in the trainer for its weights as well.
     granted = min(share, together * longest) if grpo.engines else max(0, share - weights)
     # vLLM keeps the prompt that a group of rollouts shares once.
-    middle = (usual.prompt / grpo.rollouts + usual.rest) * shape.cache_bytes
+    middle = (usual.prompt / grpo.rollouts + usual.rest) * sizes.cache_bytes
     return Cache(
         weights=count * weights,
         memory=count * granted,

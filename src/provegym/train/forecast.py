@@ -10,7 +10,7 @@ import msgspec
 
 from provegym.models.codec import Codec
 from provegym.models.local import adapter_place, configuration, load_tokenizer
-from provegym.models.shape import find_shape
+from provegym.models.sizes import find_sizes
 from provegym.players.local import opening
 from provegym.rewards import WEIGHTS
 from provegym.toolbox import Toolbox
@@ -28,12 +28,17 @@ OWN = "the model's own"
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """The table of a dry run, its notes, and its cost in numbers; None if that is not known."""
+    """The table of a dry run, its notes, and the cost in numbers, None where it is not known.
+
+    `memory` are the bytes and `seconds` the time of the whole run; `cost` has their parts.
+    """
 
     table: dict[str, str]
     notes: list[str]
     card: Card
-    cost: Cost | None
+    cost: Cost | None = None
+    memory: int | None = None
+    seconds: float | None = None
 
 
 class Lengths(NamedTuple):
@@ -77,16 +82,16 @@ def forecast(
     cost = _cost(recipe, found, card)
     if cost is None:
         lines.append(("memory and time", cost_lines.unknown(recipe.model.name)))
-    else:
-        lines += cost_lines.rows(recipe, cost, card)
-        problems += cost_lines.notes(recipe, cost, card)
-    return Forecast(dict(lines), problems, card, cost)
+        return Forecast(dict(lines), problems, card)
+    lines += cost_lines.rows(recipe, cost, card)
+    problems += cost_lines.notes(recipe, cost, card)
+    return Forecast(dict(lines), problems, card, cost, cost.memory, cost.seconds)
 
 
 def _cost(recipe: Recipe, found: Lengths, card: Card) -> Cost | None:
     """What the run takes, from the measured lengths; None if the size of the model is not known."""
-    shape = find_shape(recipe.model.name)
-    if shape is None:
+    sizes = find_sizes(recipe.model.name)
+    if sizes is None:
         return None
     limits = recipe.limits
     prompts = [length for length in found.prompts if length <= limits.prompt]
@@ -94,7 +99,7 @@ def _cost(recipe: Recipe, found: Lengths, card: Card) -> Cost | None:
     own = fmean(sum(label != sft.IGNORED for label in row.labels) for row in found.rows)
     longest = max(prompts) + max(rests)
     usual = Usual(fmean(prompts), fmean(rests), min(own, limits.completion), longest, found.left)
-    return estimate(recipe, shape, trained_lora(recipe.model), usual, card)
+    return estimate(recipe, sizes, trained_lora(recipe.model), usual, card)
 
 
 def measure(recipe: Recipe, examples: Sequence[Example], codec: Codec) -> Lengths:

@@ -13,7 +13,7 @@ from rich.progress import Progress
 from provegym.files import locked
 from provegym.models.local import adapter_place, load
 from provegym.models.optional import need
-from provegym.models.shape import find_shape
+from provegym.models.sizes import find_sizes
 from provegym.train import sft, trl
 from provegym.train.cost import assume, estimate, find_card
 from provegym.train.cost_lines import brief, unknown
@@ -46,11 +46,11 @@ def start(recipe: Recipe, folder: Path, toml: str, resume: bool, bar: Progress) 
 
 def tell_cost(recipe: Recipe) -> str:
     """What a run on this machine will take, in one line, before there are examples to measure."""
-    shape = find_shape(recipe.model.name)
-    if shape is None:
+    sizes = find_sizes(recipe.model.name)
+    if sizes is None:
         return f"memory and minutes of this run: {unknown(recipe.model.name)}"
     card = find_card()
-    cost = estimate(recipe, shape, trained_lora(recipe.model), assume(recipe), card)
+    cost = estimate(recipe, sizes, trained_lora(recipe.model), assume(recipe), card)
     return brief(recipe, cost, card)
 
 

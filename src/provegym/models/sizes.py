@@ -15,7 +15,7 @@ FOUR_BYTES = 4
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 
 
-class Shape(msgspec.Struct, frozen=True):
+class ModelSizes(msgspec.Struct, frozen=True):
     """The sizes of a model. `inner` is the width of its gated layers, `width` that of a head."""
 
     layers: int
@@ -28,7 +28,7 @@ class Shape(msgspec.Struct, frozen=True):
     is_tied: bool = False
 
     @classmethod
-    def of(cls, config: Mapping[str, Any]) -> "Shape":
+    def of(cls, config: Mapping[str, Any]) -> "ModelSizes":
         """The sizes in a configuration of transformers."""
         heads = config["num_attention_heads"]
         return cls(
@@ -88,17 +88,17 @@ class Shape(msgspec.Struct, frozen=True):
 # Models of the paper, for machines that do not have their configuration.
 QWEN = 151_936
 PUBLISHED = {
-    "Qwen/Qwen3-4B-Instruct-2507": Shape(36, 2560, 9728, 32, 8, 128, QWEN, is_tied=True),
-    "Qwen/Qwen3-8B": Shape(36, 4096, 12_288, 32, 8, 128, QWEN),
-    "Qwen/Qwen2.5-7B-Instruct": Shape(28, 3584, 18_944, 28, 4, 128, 152_064),
+    "Qwen/Qwen3-4B-Instruct-2507": ModelSizes(36, 2560, 9728, 32, 8, 128, QWEN, is_tied=True),
+    "Qwen/Qwen3-8B": ModelSizes(36, 4096, 12_288, 32, 8, 128, QWEN),
+    "Qwen/Qwen2.5-7B-Instruct": ModelSizes(28, 3584, 18_944, 28, 4, 128, 152_064),
 }
 
 
-def find_shape(name: str) -> Shape | None:
+def find_sizes(name: str) -> ModelSizes | None:
     """The sizes of a model; None if its configuration is not here, or of another kind."""
     try:
         config = configuration(name)
-        return None if any(config.get(key) for key in EXPERTS) else Shape.of(config)
+        return None if any(config.get(key) for key in EXPERTS) else ModelSizes.of(config)
     except (OSError, ValueError):
         return PUBLISHED.get(name)
     except KeyError:
