@@ -24,8 +24,10 @@ NARROW, WIDE = 2, 4
 MEASURED_PARAMETERS = 134_515_008
 # Seconds of a forward pass of vLLM, and of each conversation in it.
 PASS, CONVERSATION = 7.9e-3, 22e-6
-# Seconds of a token that is learnt from.
+# Seconds to learn from a token. GRPO took 4.1 s for a step of 226,000 tokens, with its reference
+# model. SFT took 3.5 µs with all weights and 5.5 µs with an adapter.
 GRPO_TOKEN, SFT_TOKEN = 18e-6, 4.5e-6
+# Seconds of a start, and of an example of a new corpus on two cores.
 START, EXAMPLE = 120.0, 0.05
 # Checkpointing computes the forward pass, a third of the work, once more.
 RECOMPUTED = 4 / 3
@@ -82,7 +84,7 @@ class Pace(NamedTuple):
 class Cost(msgspec.Struct, frozen=True):
     """What a run takes on one GPU: bytes, the tokens of a pass of the trainer, and seconds.
 
-    `state` are weights, gradients and moments. `overlaps` means that playing and learning run at
+    `state` are weights, gradients, moments and copies of weights. `overlaps` means that playing and learning run at
     the same time. `playing` is None if nothing like it was measured.
     """
 
@@ -150,7 +152,7 @@ def estimate(
 ) -> Cost:
     """What a run of a recipe takes on a GPU."""
     scale = sizes.parameters / MEASURED_PARAMETERS
-    cache, corpus = None, 0.0 if recipe.data.corpus else recipe.data.size * EXAMPLE
+    corpus = 0.0 if recipe.data.corpus else recipe.data.size * EXAMPLE
     if grpo := recipe.grpo:
         tokens, most = _grpo_tokens(recipe, grpo, usual)
         cache = _cache(recipe, grpo, sizes, usual, card)
@@ -158,6 +160,7 @@ def estimate(
         kept = sizes.activation_bytes(grpo.checkpointing)
     else:
         sft = recipe.sft or Sft()
+        cache = None
         tokens, most = _sft_tokens(sft, usual)
         pace = _sft_pace(sft, usual, scale)
         kept = sizes.activation_bytes(sft.checkpointing)

@@ -110,11 +110,12 @@ def _card(card: Card) -> str:
 
 def _trainer(recipe: Recipe, cost: Cost) -> str:
     settings = recipe.grpo or _sft(recipe)
-    trained = "the weights, their gradients and Adam's two moments in 32 bits"
+    trained = "weights, gradients and Adam's two moments in 32 bits"
     if recipe.model.lora or recipe.model.adapter:
-        trained = "the frozen weights, and an adapter with gradients and Adam's two moments"
-    elif recipe.grpo and recipe.grpo.beta:
-        trained += " and the reference model of the KL term"
+        trained = f"the frozen weights, and the {trained} of an adapter"
+    else:
+        trained += ", weights in 16 bits" if recipe.model.dtype == "bfloat16" else ""
+        trained += ", and the reference model" if recipe.grpo and recipe.grpo.beta else ""
     checkpointing = "with" if settings.checkpointing else "without"
     return (
         f"{size(cost.state)} for {trained}; about {size(cost.activations)} for the activations of a"
