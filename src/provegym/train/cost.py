@@ -84,8 +84,8 @@ class Pace(NamedTuple):
 class Cost(msgspec.Struct, frozen=True):
     """What a run takes on one GPU: bytes, the tokens of a pass of the trainer, and seconds.
 
-    `state` are weights, gradients, moments and copies of weights. `overlaps` means that playing and learning run at
-    the same time. `playing` is None if nothing like it was measured.
+    `state` are weights, gradients, moments and copies of weights. `overlaps` means that playing and
+    learning run at the same time. `playing` is None if nothing like it was measured.
     """
 
     parameters: int
