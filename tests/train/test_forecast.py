@@ -1,5 +1,6 @@
 """The dry run: every recipe builds all but its weights, and what does not fit is a sentence."""
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from provegym.players.local import Limits, opening
 from provegym.trace import Example, read
 from provegym.train import forecast as forecasting
 from provegym.train.data import show
-from provegym.train.forecast import NOTE, OWN, find_tokenizer, forecast
+from provegym.train.forecast import OWN, find_tokenizer, forecast
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
 from provegym.train.sft import encode
@@ -57,8 +58,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def told(recipe: Recipe, examples: Sequence[Example], tmp_path: Path) -> tuple[dict[str, str], str]:
     """The table of a recipe, and its notes."""
     shown = [show(example, recipe.data.limit) for example in examples]
-    lines = forecast(recipe, Run(tmp_path / "run", recipe), shown)
-    return dict(lines), "\n".join(value for what, value in lines if what == NOTE)
+    found = forecast(recipe, Run(tmp_path / "run", recipe), shown)
+    return found.table, "\n".join(found.notes)
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
@@ -78,6 +79,27 @@ def test_every_recipe_builds_all_but_its_weights(
     if recipe.model.name == "embedded":
         assert table["tokenizer"] == OWN
         assert "estimate" not in notes
+        assert table["GPU"] == "80 GB are assumed; --card names another size"
+    if recipe.model.name == "runs/embedded-full-sft/model":
+        assert "because runs/embedded-full-sft/model is not on this" in table["memory and time"]
+
+
+def test_the_table_says_what_a_run_takes_and_what_limits_a_step(
+    examples: list[Example], tmp_path: Path
+) -> None:
+    pytest.importorskip("gguf")
+    recipe = load_recipe(ROOT / "recipes" / "embedded-full.toml", ["model.name=embedded"])
+    table, notes = told(recipe, examples, tmp_path)
+    assert table["generation"].startswith("vLLM in 2 engine processes, lag 1: they play the next")
+    assert "Adam's two moments in 32 bits" in table["memory of the trainer"]
+    assert (
+        "256 of 256 conversations fit at once if all have the longest 4,352 tokens"
+        in (table["KV cache of vLLM"])
+    )
+    assert table["what limits a step"].startswith("the number of conversations")
+    assert "uses the GPU better" in table["what limits a step"]
+    assert " on one H200: 150 steps of " in table["time"]
+    assert "lower grpo.batch if the run stops for lack of memory" in notes
 
 
 def test_a_model_that_is_not_here_is_estimated_and_said_to_be(
@@ -210,3 +232,18 @@ def test_the_command_shows_the_table_and_what_does_not_fit(
     assert "2 prompts of 4 rollouts = 8 sequences" in done.stdout
     assert "right conversations are longer than limits.completion (512)" in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_dry_run_is_one_json_document(folder: Path, tmp_path: Path) -> None:
+    changes = [f"model.name={folder}", "data.size=4", "data.servers=['budget']"]
+    options = [part for change in changes for part in ("--set", change)]
+    recipe = str(ROOT / "recipes" / "tiny.toml")
+    done = run("train", recipe, "--dry-run", "--json", "--card", "24", *options)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["table"]["GPU"].startswith("24 GB are assumed")
+    assert found["memory"] > found["cost"]["state"] > 0
+    assert found["seconds"] is None  # only generation by vLLM was measured
+    refused = run("train", recipe, "--card", "24", *options)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--card is for --dry-run" in refused.stderr

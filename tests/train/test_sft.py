@@ -218,7 +218,7 @@ def test_a_forecast_says_what_fits_and_what_a_step_is(tmp_path: Path) -> None:
         grpo=Grpo(steps=10, use_vllm=False),
         limits=Limits(prompt=length, completion=100),
     )
-    table = dict(forecast(recipe, Run(tmp_path / "run", recipe), examples))
+    table = forecast(recipe, Run(tmp_path / "run", recipe), examples).table
     assert table["tokenizer"] == "the model's own"
     assert table["too long, left out"] == "33.3% of 3 measured"
     assert table["a step"].startswith("16 prompts of 16 rollouts = 256 sequences, in 32 passes")

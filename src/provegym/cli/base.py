@@ -1,8 +1,10 @@
 """What all commands share: the typer application, common options, output and errors."""
 
+import ctypes
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib.metadata import version
@@ -129,6 +131,32 @@ def check_folder(out: Path) -> None:
     """Fail if the output folder is an existing file."""
     if out.exists() and not out.is_dir():
         fail(f"{out} is a file; name a folder")
+
+
+@contextmanager
+def stdout_kept(as_json: bool) -> Iterator[None]:
+    """With --json, send to stderr what is written to stdout, to keep stdout for the document.
+
+    This replaces file descriptor 1, where libraries in C++ and child processes write. A command
+    prints its JSON document afterwards.
+    """
+    if not as_json:
+        yield
+        return
+    stdout = sys.stdout
+    stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        # What is still in a buffer must go to stderr, too: Python's, and that of the C library.
+        stdout.flush()
+        if sys.platform != "win32":
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def print_json(value: object) -> None:

@@ -19,6 +19,7 @@ from provegym.cli.base import (
     option_groups,
     print_json,
     progress_bar,
+    stdout_kept,
 )
 from provegym.cli.base import app as root
 from provegym.kernel.errors import suggest
@@ -157,14 +158,16 @@ def play_bfcl(
     from provegym.evals.environments import BFCL_VERSION, bfcl
 
     version = version or BFCL_VERSION
-    if setup:
-        bfcl(version).set_up(_say)
-        return
-    run = choice.run(player, PARTS)
-    run = replace(run, subset=kinds(run.subset))
-    bench = benchmark(run.subset, version)
-    script = bench.script(player.endpoint)
-    _report(_evaluate(bench, run, lambda: script or _answer(player, choice.at_once)), as_json)
+    with stdout_kept(as_json):
+        if setup:
+            bfcl(version).set_up(_say)
+            return
+        run = choice.run(player, PARTS)
+        run = replace(run, subset=kinds(run.subset))
+        bench = benchmark(run.subset, version)
+        script = bench.script(player.endpoint)
+        report = _evaluate(bench, run, lambda: script or _answer(player, choice.at_once))
+    _report(report, as_json)
 
 
 @app.command("tau2")
@@ -190,19 +193,21 @@ def play_tau2(
     bench = Original(checkout) if checkout else Tau2()
     if setup and checkout:
         fail("a checkout is set up by its own `uv sync`, not by --setup")
-    if setup:
-        bench.environment.set_up(_say)
-        return
-    run = choice.run(player, bench.groups, user_model or user)
-    script = bench.script(player.endpoint)
-    if script is None and not user:
-        raise user_needed()
 
     def load() -> "Answer":
         other = _user(user, user_model, player.reply)
         return AgentAndUser(_answer(player, choice.at_once), _answer(other, choice.at_once))
 
-    _report(_evaluate(bench, run, lambda: script or load()), as_json)
+    with stdout_kept(as_json):
+        if setup:
+            bench.environment.set_up(_say)
+            return
+        run = choice.run(player, bench.groups, user_model or user)
+        script = bench.script(player.endpoint)
+        if script is None and not user:
+            raise user_needed()
+        report = _evaluate(bench, run, lambda: script or load())
+    _report(report, as_json)
 
 
 @app.command("teval")
@@ -225,16 +230,17 @@ def play_teval(
     from provegym.evals.environments import TEVAL
     from provegym.evals.teval import ABILITIES, PARTS, TevalFolder, evaluate, script
 
-    if setup:
-        TEVAL.set_up(_say)
-        return
-    if data is None:
-        fail("say --data FOLDER: where T-Eval's files are; they are on no registry")
-    folder = TevalFolder(data, embedder)
-    run = choice.run(player, (*ABILITIES, *PARTS))
-    known = script(folder, run, player.endpoint)
-    with Bar() as bar:
-        report = evaluate(folder, run, lambda: known or _answer(player, choice.at_once), bar)
+    with stdout_kept(as_json):
+        if setup:
+            TEVAL.set_up(_say)
+            return
+        if data is None:
+            fail("say --data FOLDER: where T-Eval's files are; they are on no registry")
+        folder = TevalFolder(data, embedder)
+        run = choice.run(player, (*ABILITIES, *PARTS))
+        known = script(folder, run, player.endpoint)
+        with Bar() as bar:
+            report = evaluate(folder, run, lambda: known or _answer(player, choice.at_once), bar)
     _report(report, as_json)
 
 

@@ -22,6 +22,7 @@ from provegym.cli.base import (
     option_groups,
     print_json,
     progress_bar,
+    stdout_kept,
 )
 from provegym.cli.base import app as root
 from provegym.cli.benchmarks import Out, app
@@ -161,14 +162,15 @@ def evaluate_model(
 
     tools = tools or (FEW if player.model == "embedded" else None)
     try:
-        player.check(samples, ray is not None)
-        told = {**player.settings(), "count": count, "samples": samples, "tools": tools}
-        book = _book(out, told)
-        done = len(book.lines) if book else 0
-        play = _play(player, batch or (256 if player.vllm else 16), done)
+        with stdout_kept(as_json):
+            player.check(samples, ray is not None)
+            told = {**player.settings(), "count": count, "samples": samples, "tools": tools}
+            book = _book(out, told)
+            done = len(book.lines) if book else 0
+            play = _play(player, batch or (256 if player.vllm else 16), done)
     except NotInstalled as problem:
         fail(str(problem))
-    with hands(ray) as workers:
+    with stdout_kept(as_json), hands(ray) as workers:
         if not done:
             greet(play, workers)
         examples = _fitting([show(example, tools) for example in tasks(data, count)], play)

@@ -21,6 +21,7 @@ from provegym.cli.base import (
     option_groups,
     print_json,
     progress_bar,
+    stdout_kept,
 )
 from provegym.cli.graphs import Theirs
 from provegym.kernel.errors import suggest
@@ -36,6 +37,7 @@ def run_rollouts(
     recipe: RecipeFile = None,
     scheme: SchemeName = None,
     ray: Ray = None,
+    as_json: Json = False,
 ) -> None:
     """Play every example with a policy and write one rollout per line; resumes where it stopped."""
     from provegym.play import PlayJob, play_file
@@ -44,10 +46,14 @@ def run_rollouts(
 
     name = policy if "://" not in policy else f"{model} at {policy.rpartition('@')[2]}"
     player = Remote(name, _policy(policy, model), concurrency, _scheme(recipe, scheme))
-    with hands(ray) as workers, progress_bar() as bar:
+    with stdout_kept(as_json), hands(ray) as workers, progress_bar() as bar:
         done = play_file(PlayJob(data, out, player), bar, workers)
-    told = success_line(done.rates)
-    print(f"{done.count} rollouts in {out}, mean reward {done.reward:.3f}, {told}")
+    if as_json:
+        figures = {"rollouts": done.count, "reward": done.reward, **done.rates}
+        print_json({"out": str(out), **figures, "failed": done.failed})
+    else:
+        told = success_line(done.rates)
+        print(f"{done.count} rollouts in {out}, mean reward {done.reward:.3f}, {told}")
     if done.failed:
         went_wrong = f"{len(done.failed)} rollouts went wrong and are played again next time"
         fail(f"{went_wrong}; {done.failed[0]}")

@@ -11,11 +11,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from provegym.cli.base import app, console, fail, progress_bar
+from provegym.cli.base import Json, app, console, fail, print_json, progress_bar, stdout_kept
 from provegym.files import FolderInUse
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
+    from provegym.train.forecast import Forecast
     from provegym.train.recipe import Recipe
     from provegym.train.verl.overrides import RunFiles
 
@@ -35,71 +36,105 @@ def train_model(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Build all but the weights, and show it.")
     ] = False,
+    card: Annotated[
+        int | None, typer.Option(help="--dry-run: GB of GPU memory; else this GPU's, or 80.", min=1)
+    ] = None,
     backend: Annotated[str, typer.Option(help="Who trains: trl, or verl for GRPO.")] = "trl",
     show: Annotated[bool, typer.Option("--print", help="verl: print the command only.")] = False,
     gpus: Annotated[int | None, typer.Option(help="verl: GPUs of a node; else 8.", min=1)] = None,
     nodes: Annotated[int | None, typer.Option(help="verl: nodes; else 1.", min=1)] = None,
+    as_json: Json = False,
 ) -> None:
     """Train a model by a recipe: a warm-up on transcripts, or GRPO against live worlds."""
-    from provegym.config import load_recipe, write_recipe
+    from provegym.config import load_recipe
     from provegym.models.optional import NotInstalled
     from provegym.train.run import TrainError
-    from provegym.train.start import check, start
 
     settings = load_recipe(recipe, changes or ())
     folder = out or Path("runs") / recipe.stem
     if backend not in BACKENDS:
         fail(f"no backend {backend!r}; {suggest(backend, BACKENDS)}")
-    if backend == "verl":
-        if dry_run:
-            fail("--dry-run is TRL's; --backend verl has --print")
-        from provegym.train.verl.overrides import RunFiles
-
-        place = RunFiles(folder.resolve(), gpus or 8, nodes or 1, resume)
-        _train_with_verl(settings, place, show)
-        return
-    if show:
+    if dry_run and backend == "verl":
+        fail("--dry-run is TRL's; --backend verl has --print")
+    if show and backend == "trl":
         fail("--print is for --backend verl; TRL has --dry-run")
-    if gpus or nodes:
+    if (gpus or nodes) and backend == "trl":
         fail("--gpus and --nodes are for --backend verl; start TRL by accelerate launch")
     if resume and dry_run:
         fail("--dry-run looks at no run; leave --resume out")
+    if card and not dry_run:
+        fail("--card is for --dry-run; a run takes the GPU of this machine")
     try:
-        check(settings)
-        if dry_run:
-            _show(settings)
-            return
-        if resume:
-            check_same(settings, folder)
-        run = start(settings, folder, write_recipe(settings), resume, progress_bar())
+        if backend == "verl":
+            from provegym.train.verl.overrides import RunFiles
+
+            place = RunFiles(folder.resolve(), gpus or 8, nodes or 1, resume)
+            _train_with_verl(settings, place, show, as_json)
+        elif dry_run:
+            _dry_run(settings, card, as_json)
+        else:
+            _train_with_trl(settings, folder, resume, as_json)
     except (FolderInUse, NotInstalled, TrainError) as problem:
         fail(str(problem))
-    print(f"{len(run.history)} steps in {folder}; its metrics, rollouts and plots are there")
 
 
-def _train_with_verl(recipe: "Recipe", place: "RunFiles", show: bool) -> None:
+def _train_with_trl(recipe: "Recipe", folder: Path, resume: bool, as_json: bool) -> None:
+    from provegym.config import write_recipe
+    from provegym.train.start import check, start
+
+    with stdout_kept(as_json):
+        check(recipe)
+        if resume:
+            check_same(recipe, folder)
+        run = start(recipe, folder, write_recipe(recipe), resume, progress_bar())
+    count = len(run.history)
+    if not as_json:
+        print(f"{count} steps in {folder}; its metrics, rollouts and plots are there")
+    elif run.first:
+        last = run.history[-1] if run.history else None
+        print_json({"folder": str(folder), "steps": count, "last_step": last})
+
+
+def _train_with_verl(recipe: "Recipe", place: "RunFiles", show: bool, as_json: bool) -> None:
     """Start verl, or print the command that would."""
     from provegym.config import write_recipe
-    from provegym.models.optional import NotInstalled
-    from provegym.train.run import TrainError
     from provegym.train.verl.launch import command, start
 
-    try:
-        if show:
-            print("python", shlex.join(command(recipe, place)))
-            return
+    if show:
+        line = ["python", *command(recipe, place)]
+        print_json({"command": line}) if as_json else print(shlex.join(line))
+        return
+    with stdout_kept(as_json):
         if place.resume:
             check_same(recipe, place.folder)
         start(recipe, place, write_recipe(recipe), progress_bar())
-    except (FolderInUse, NotInstalled, TrainError) as problem:
-        fail(str(problem))
-    print(f"done; checkpoints are in {place.folder / 'checkpoints'}")
+    made = place.folder / "checkpoints"
+    print_json({"checkpoints": str(made)}) if as_json else print(f"done; checkpoints are in {made}")
 
 
-def _show(recipe: "Recipe") -> None:
-    """Print the forecast of a dry run; without a corpus, a small one is made for it."""
+def _dry_run(recipe: "Recipe", card: int | None, as_json: bool) -> None:
+    """Print the forecast of a dry run."""
+    from provegym.train.start import check
+
+    with stdout_kept(as_json):
+        check(recipe)
+        found = _forecast(recipe, card)
+    if as_json:
+        print_json(found)
+        return
+    table = Table("what", "value", box=None, show_header=False)
+    for what, value in found.table.items():
+        table.add_row(what, escape(value))
+    console.print(table)
+    for note in found.notes:
+        console.print(f"- {note}", markup=False, highlight=False)
+
+
+def _forecast(recipe: "Recipe", card: int | None) -> "Forecast":
+    """The forecast of a recipe; without a corpus, a small one is made for it."""
+    from provegym.train.cost import find_card
     from provegym.train.data import load
-    from provegym.train.forecast import NOTE, forecast
+    from provegym.train.forecast import forecast
     from provegym.train.run import Run
 
     data = recipe.data
@@ -108,15 +143,8 @@ def _show(recipe: "Recipe") -> None:
         data = msgspec.structs.replace(data, size=SAMPLE)
     with TemporaryDirectory() as scratch, progress_bar() as bar:
         run = Run(Path(scratch) / "run", recipe)
-        lines = forecast(recipe, run, load(data, Path(scratch) / "corpus", bar))
-    table = Table("what", "value", box=None, show_header=False)
-    for what, value in lines:
-        if what != NOTE:
-            table.add_row(what, escape(value))
-    console.print(table)
-    for what, value in lines:
-        if what == NOTE:
-            console.print(f"- {value}", markup=False, highlight=False)
+        examples = load(data, Path(scratch) / "corpus", bar)
+        return forecast(recipe, run, examples, find_card(card))
 
 
 def check_same(recipe: "Recipe", folder: Path) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 from provegym.models.local import configuration, embedded, load
 from provegym.models.optional import need
+from provegym.models.sizes import ModelSizes
 from provegym.models.source import Sampled, Source
 
 MEMORY = 0.4
 NOT_ASKED = float("nan")
 TOGETHER = 8
-KEY_AND_VALUE = TWO_BYTES = 2
 
 
 class Continuous(Source):
@@ -60,19 +60,10 @@ def _sampled(output: Any) -> Sampled:
     return Sampled(ids, [step[token].logprob for token, step in pairs])
 
 
-def cache_bytes(name: str) -> int:
-    """The bytes that a token takes in the key-value cache of a model, in 16 bits."""
-    config = configuration(name)
-    heads = config["num_attention_heads"]
-    size = config.get("head_dim") or config["hidden_size"] // heads
-    kept = config.get("num_key_value_heads") or heads
-    return int(config["num_hidden_layers"] * kept * size * KEY_AND_VALUE * TWO_BYTES)
-
-
 def _sized(name: str, together: int, longest: int, memory: float) -> dict[str, int]:
     """Settings for so many conversations at once. With them vLLM does not measure free memory."""
     card = need("torch").cuda.get_device_properties(0).total_memory
-    needed = together * longest * cache_bytes(name)
+    needed = together * longest * ModelSizes.of(configuration(name)).cache_bytes
     return {"kv_cache_memory_bytes": min(needed, int(memory * card)), "max_num_seqs": together}
 
 

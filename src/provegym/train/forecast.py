@@ -1,27 +1,44 @@
-"""The dry run of a recipe: token lengths, step counts and problems, without loading weights."""
+"""The dry run of a recipe: token lengths, steps, memory, time and problems, without weights."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import ceil
+from statistics import fmean
 from typing import Any, NamedTuple
+
+import msgspec
 
 from provegym.models.codec import Codec
 from provegym.models.local import adapter_place, configuration, load_tokenizer
+from provegym.models.sizes import find_sizes
 from provegym.players.local import opening
 from provegym.rewards import WEIGHTS
 from provegym.toolbox import Toolbox
 from provegym.trace import Example
-from provegym.train import sft, trl
+from provegym.train import cost_lines, sft, trl
+from provegym.train.cost import Card, Cost, Usual, estimate, find_card
+from provegym.train.cost_lines import Lines
 from provegym.train.recipe import Grpo, Recipe, Sft
 from provegym.train.run import Run, TrainError
-from provegym.train.start import NO_VLLM, held_lora, lacks_vllm
+from provegym.train.start import NO_VLLM, held_lora, lacks_vllm, trained_lora
 
 MEASURED, TOLD = 300, 50
 ANY = 1_000_000
 OWN = "the model's own"
-NOTE = "note"
 
-Lines = list[tuple[str, str]]
+
+class Forecast(msgspec.Struct, frozen=True):
+    """The table of a dry run, its notes, and the cost in numbers, None where it is not known.
+
+    `memory` are the bytes and `seconds` the time of the whole run; `cost` has their parts.
+    """
+
+    table: dict[str, str]
+    notes: list[str]
+    card: Card
+    cost: Cost | None = None
+    memory: int | None = None
+    seconds: float | None = None
 
 
 class Lengths(NamedTuple):
@@ -34,15 +51,17 @@ class Lengths(NamedTuple):
     left: int
 
 
-def forecast(recipe: Recipe, run: Run, examples: Sequence[Example]) -> Lines:
-    """A table that describes the run, with a note on each problem.
+def forecast(
+    recipe: Recipe, run: Run, examples: Sequence[Example], card: Card | None = None
+) -> Forecast:
+    """A table that describes the run, with a note on each problem; for a GPU, else this machine's.
 
     It raises an error if no run is possible: the trainer refuses the settings, or no prompt fits.
     """
     tokenizer, whose = find_tokenizer(recipe.model.name)
     found = measure(recipe, examples, Codec(tokenizer, ANY))
     kinds = Counter(example.kind for example in examples)
-    limits = recipe.limits
+    limits, card = recipe.limits, card or find_card()
     lines = [
         ("model", _model(recipe)),
         ("tokenizer", whose),
@@ -59,7 +78,28 @@ def forecast(recipe: Recipe, run: Run, examples: Sequence[Example]) -> Lines:
         assert recipe.sft is not None
         sft.arguments(recipe, run, "cpu")
         lines += _sft(recipe.sft, found)
-    return lines + [(NOTE, told) for told in notes(recipe, found, whose)]
+    problems = list(notes(recipe, found, whose))
+    cost = _cost(recipe, found, card)
+    if cost is None:
+        lines.append(("memory and time", cost_lines.unknown(recipe.model.name)))
+        return Forecast(dict(lines), problems, card)
+    lines += cost_lines.rows(recipe, cost, card)
+    problems += cost_lines.notes(recipe, cost, card)
+    return Forecast(dict(lines), problems, card, cost, cost.memory, cost.seconds)
+
+
+def _cost(recipe: Recipe, found: Lengths, card: Card) -> Cost | None:
+    """What the run takes, from the measured lengths; None if the size of the model is not known."""
+    sizes = find_sizes(recipe.model.name)
+    if sizes is None:
+        return None
+    limits = recipe.limits
+    prompts = [length for length in found.prompts if length <= limits.prompt]
+    rests = [min(rest, limits.completion) for rest in found.rests] or [limits.completion]
+    own = fmean(sum(label != sft.IGNORED for label in row.labels) for row in found.rows)
+    longest = max(prompts) + max(rests)
+    usual = Usual(fmean(prompts), fmean(rests), min(own, limits.completion), longest, found.left)
+    return estimate(recipe, sizes, trained_lora(recipe.model), usual, card)
 
 
 def measure(recipe: Recipe, examples: Sequence[Example], codec: Codec) -> Lengths:
@@ -172,10 +212,23 @@ def _grpo(recipe: Recipe, grpo: Grpo, found: Lengths) -> Lines:
         ("tokens of a pass", f"at most {grpo.batch * longest:,}"),
         ("steps", f"{grpo.steps:,}: {seen:,} prompts, {epochs:.2f} epochs"),
         ("rollouts in all", f"{grpo.generations * grpo.sequences:,}"),
-        ("generation", f"vLLM, {grpo.vllm_mode}" if grpo.use_vllm else "transformers"),
+        ("generation", _generation(grpo)),
         ("reward", f"{paid}; β {recipe.reward.beta:g}"),
         ("loss", f"{grpo.loss_type}, KL {grpo.beta:g}, clip {grpo.epsilon:g}, lr {grpo.lr:g}"),
     ]
+
+
+def _generation(grpo: Grpo) -> str:
+    sampler = "vLLM" if grpo.use_vllm else "transformers"
+    if not grpo.engines:
+        return f"vLLM, {grpo.vllm_mode}" if grpo.use_vllm else sampler
+    played = (
+        "they play the next step while the trainer learns from this one"
+        if grpo.lag
+        else "the trainer waits while they play"
+    )
+    processes = "1 engine process" if grpo.engines == 1 else f"{grpo.engines} engine processes"
+    return f"{sampler} in {processes}, lag {grpo.lag}: {played}"
 
 
 def _sft(settings: Sft, found: Lengths) -> Lines:

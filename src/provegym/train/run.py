@@ -285,7 +285,7 @@ def progress(line: Mapping[str, Any], steps: int, left: float) -> str:
         told.append(f"calls {line['calls']:.1f}, {success_line(line)}")
         told.append(f"{line['tokens_per_second']:,.0f} tokens/s")
     told.append(f"loss {line['loss']:.4f}")
-    told.append(f"{line['seconds']:.1f} s, {_duration(left)} left")
+    told.append(f"{line['seconds']:.1f} s, {duration(left)} left")
     return "  ".join(told)
 
 
@@ -295,7 +295,8 @@ def versions() -> Json:
     return found | {package: installed(package) for package in PACKAGES}
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds in words: hours, minutes or seconds."""
     minutes, hours = seconds / 60, seconds / 3600
     return (
         f"{hours:.1f} h"

@@ -1,5 +1,6 @@
 """The entry point of training: checks a recipe, loads data and model, trains, saves the adapter."""
 
+import sys
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +13,10 @@ from rich.progress import Progress
 from provegym.files import locked
 from provegym.models.local import adapter_place, load
 from provegym.models.optional import need
+from provegym.models.sizes import find_sizes
 from provegym.train import sft, trl
+from provegym.train.cost import assume, estimate, find_card
+from provegym.train.cost_lines import brief, unknown
 from provegym.train.data import load as load_examples
 from provegym.train.recipe import Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
@@ -26,6 +30,8 @@ def start(recipe: Recipe, folder: Path, toml: str, resume: bool, bar: Progress) 
     machine = need("accelerate").PartialState()
     with locked(folder) if machine.is_main_process else nullcontext():
         run = Run(folder, recipe, toml, resume, machine.is_main_process)
+        if machine.is_main_process:
+            print(tell_cost(recipe), file=sys.stderr, flush=True)
         with bar, machine.main_process_first():
             examples = load_examples(recipe.data, folder / "corpus", bar)
         need("transformers").set_seed(run.settings.seed)
@@ -36,6 +42,16 @@ def start(recipe: Recipe, folder: Path, toml: str, resume: bool, bar: Progress) 
             save_adapter(model, folder / "adapter")
             run.plot()
     return run
+
+
+def tell_cost(recipe: Recipe) -> str:
+    """What a run on this machine will take, in one line, before there are examples to measure."""
+    sizes = find_sizes(recipe.model.name)
+    if sizes is None:
+        return f"memory and minutes of this run: {unknown(recipe.model.name)}"
+    card = find_card()
+    cost = estimate(recipe, sizes, trained_lora(recipe.model), assume(recipe), card)
+    return brief(recipe, cost, card)
 
 
 def check(recipe: Recipe) -> None:
@@ -139,6 +155,11 @@ def held_lora(model: Model) -> Lora | None:
         dropout=held["lora_dropout"],
         targets=tuple(held["target_modules"]),
     )
+
+
+def trained_lora(model: Model) -> Lora | None:
+    """The adapter that is trained, as far as it is known; None if all weights are trained."""
+    return held_lora(model) or model.lora or (Lora() if model.adapter else None)
 
 
 def policy(settings: Model, device: Any) -> tuple[Any, Any]:
