@@ -148,4 +148,5 @@ def test_rollouts_without_advantage_are_left_out(learnt: int, per_token: bool) -
     assert rows == sorted(rows)
     assert set(paid.nonzero()[:, 0].tolist()) <= set(rows)
     assert torch.equal(rest["advantages"], advantages[rows])
-    assert rest["num_items_in_batch"] == 24 and rest["ref_per_token_logps"] is None
+    assert rest["num_items_in_batch"] == 24
+    assert rest["ref_per_token_logps"] is None
