@@ -169,8 +169,9 @@ def test_trl_scores_the_tokens_that_were_sampled(
             played.extend(trajectories)
             return super().note(step, trajectories, *seconds)
 
-    # With a KL term, rollouts without advantage are learnt from too.
-    settings = recipe(steps=1, rollouts=4, batch=8, temperature=0.8, beta=0.01, packed=packed)
+    # The loss `grpo` also counts rollouts without advantage, so none is left out.
+    drawn: Json = {"steps": 1, "rollouts": 4, "batch": 8, "temperature": 0.8, "beta": 0.0}
+    settings = recipe(**drawn, packed=packed, loss_type="grpo")
     model = build_model(tokenizer, seed=5)
     trl.train(settings, Noting(tmp_path, settings), EXAMPLES, model, tokenizer)
     (batch,) = seen
