@@ -28,6 +28,13 @@ class Continuation(NamedTuple):
         return self.context + self.sampled.ids[:-1]
 
 
+def end_tokens(model: Any, tokenizer: Any) -> set[int]:
+    """The tokens that end a reply."""
+    ends = model.generation_config.eos_token_id
+    ends = ends if isinstance(ends, list) else [ends]
+    return {tokenizer.eos_token_id, *ends} - {None}
+
+
 class Sampler:
     """Samples one model; temperature 0 means greedy decoding."""
 
@@ -36,9 +43,7 @@ class Sampler:
         self.model = model
         self.temperature = temperature
         self.pad = tokenizer.pad_token_id
-        ends = model.generation_config.eos_token_id
-        ends = ends if isinstance(ends, list) else [ends]
-        self.ends = {tokenizer.eos_token_id, *ends} - {None}
+        self.ends = end_tokens(model, tokenizer)
         self.chance = self.torch.Generator(device=model.device).manual_seed(seed)
         layers = need("transformers").DynamicCache(config=model.config).layers
         self.remembers = {type(layer).__name__ for layer in layers} == {"DynamicLayer"}

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 from provegym.models.codec import Codec
 from provegym.models.local import load, load_tokenizer
 from provegym.models.optional import need
-from provegym.models.sampler import Sampler
-from provegym.models.source import Rounds, Source, Timed
+from provegym.models.sampler import end_tokens
+from provegym.models.slots import Slots
+from provegym.models.source import Source, Timed
 from provegym.players.local import Trajectory, run
 from provegym.trace import Example
 from provegym.train.credit import prove
@@ -176,23 +177,35 @@ class _Engine:
         self.tokenizer = load_tokenizer(recipe.model.name)
         self.codec = Codec(self.tokenizer, recipe.limits.prompt)
         self.loaded = ""
+        limits = recipe.limits
+        together = ceil(grpo.prompts_per_step / count) * grpo.rollouts
         self.model: Any = None
         if grpo.use_vllm:
             from provegym.models.vllm import Vllm
 
-            limits = recipe.limits
             self.vllm = Vllm(
                 recipe.model.name,
                 limits.prompt + limits.completion + limits.reply,
                 grpo.temperature,
                 memory=grpo.vllm_memory / count,
-                together=ceil(grpo.prompts_per_step / count) * grpo.rollouts,
+                together=together,
                 logprobs=0,
                 top_p=grpo.top_p,
                 top_k=grpo.top_k,
             )
-        else:
-            self.model = load(recipe.model.name, None, "cpu")[0].float().eval()
+            return
+        torch = need("torch")
+        on_gpu = torch.cuda.is_available()
+        model, _ = load(recipe.model.name, None, "cuda" if on_gpu else "cpu")
+        self.model = model.to(torch.bfloat16 if on_gpu else torch.float32)
+        self.slots = Slots(
+            self.model,
+            sorted(end_tokens(model, self.tokenizer)),
+            grpo.temperature,
+            slots=together,
+            longest=limits.prompt + limits.completion,
+            reply=limits.reply,
+        )
 
     def play(self, job: EngineJob) -> Batch:
         """Load the weights, if they are new, and play."""
@@ -218,10 +231,10 @@ class _Engine:
             self.vllm.load(list(weights.items()))
         else:
             self.model.load_state_dict(weights, strict=False)
-            self.model.tie_weights()
+            self.slots.forget()
 
     def _source(self, seed: int) -> Source:
         if self.model is None:
             return self.vllm.source
-        sampler = Sampler(self.model, self.tokenizer, self.grpo.temperature, seed)
-        return Rounds(sampler.generate)
+        self.slots.seed(seed)
+        return self.slots

@@ -5,11 +5,11 @@ batch is one row of tokens: each prompt once, then the completions of its rollou
 the bounds of each part and the keys it may see, so the results equal those of padded batches.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from provegym.models.optional import need
+from provegym.models.varlen import Bounds, attention
 
 ATTENTION = "provegym"
 UNKNOWN = ("softcap", "s_aux")
@@ -132,47 +132,14 @@ def attend(
     if tokens is not None:
         # The gradient of index_select adds in place; that of plain indexing sorts all keys first.
         key, value = (each.float().index_select(0, tokens).to(value.dtype) for each in (key, value))
-    flash = _flash if query.device.type == "cuda" else _plain
-    return flash(query.to(value.dtype), key.to(value.dtype), value, settings)[None], None
-
-
-def _flash(query: Any, key: Any, value: Any, settings: Mapping[str, Any]) -> Any:
-    """FlashAttention on tokens x heads x width. The last query of a part sees all its keys."""
-    return need("torch").ops.aten._flash_attention_forward(
-        query.contiguous(),
-        key.contiguous(),
-        value.contiguous(),
+    bounds = Bounds(
         settings["cu_seq_lens_q"],
         settings["cu_seq_lens_k"],
         settings["max_length_q"],
         settings["max_length_k"],
-        0.0,
-        True,
-        False,
-        scale=settings.get("scaling"),
-    )[0]
-
-
-def _plain(query: Any, key: Any, value: Any, settings: Mapping[str, Any]) -> Any:
-    """The same for the CPU: SDPA attention, part by part."""
-    torch = need("torch")
-    sdpa = torch.nn.functional.scaled_dot_product_attention
-    ends = zip(_pairs(settings["cu_seq_lens_q"]), _pairs(settings["cu_seq_lens_k"]), strict=True)
-    seen = []
-    for (q_from, q_to), (k_from, k_to) in ends:
-        some = (query[q_from:q_to], key[k_from:k_to], value[k_from:k_to])
-        mask = torch.ones(q_to - q_from, k_to - k_from, dtype=torch.bool)
-        late = mask.tril(k_to - k_from - (q_to - q_from))
-        # With a batch dimension, the kernel stores no attention weights: a tenth of the memory.
-        parts = (each.transpose(0, 1)[None] for each in some)
-        scale = settings.get("scaling")
-        (made,) = sdpa(*parts, attn_mask=late, scale=scale, enable_gqa=True)
-        seen.append(made.transpose(0, 1))
-    return torch.cat(seen)
-
-
-def _pairs(ends: Any) -> Iterator[tuple[int, int]]:
-    return pairwise(ends.tolist())
+    )
+    scale = settings.get("scaling")
+    return attention(query.to(value.dtype), key.to(value.dtype), value, bounds, scale)[None], None
 
 
 def _mask(*args: Any, attention_mask: Any = None, **settings: Any) -> Any:

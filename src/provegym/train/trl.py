@@ -137,11 +137,11 @@ def arguments(recipe: Recipe, run: Run, device: str) -> Any:
 
 def _vllm_settings(recipe: Recipe) -> Json:
     grpo, limits = _settings(recipe), recipe.limits
+    if not grpo.use_vllm and (grpo.top_p < 1 or grpo.top_k):
+        raise TrainError("grpo.top_p and grpo.top_k need grpo.use_vllm=true; leave them out")
     if grpo.engines:
         return {"use_vllm": False}
     if not grpo.use_vllm:
-        if grpo.top_p < 1 or grpo.top_k:
-            raise TrainError("grpo.top_p and grpo.top_k need grpo.use_vllm=true; leave them out")
         if grpo.compiled:
             raise TrainError(
                 "grpo.compiled needs grpo.use_vllm=true: sampling would compile at every token"

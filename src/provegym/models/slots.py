@@ -1,0 +1,344 @@
+"""Continuous batching for small models: a KV-cache slot per conversation, decoding as a CUDA graph.
+
+vLLM prepares every forward pass in Python. For a small model that takes longer than the pass. Here
+a pass with its sampling is one CUDA graph that Python only starts, several times in a row. A
+conversation keeps its slot, so only its new messages are read, and equal prompts are read once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from provegym.models.optional import need
+from provegym.models.source import Sampled, Source
+from provegym.models.varlen import Bounds, attention
+
+ATTENTION = "provegym_slots"
+# Tokens that are sampled for every conversation before the finished ones are looked for.
+STEPS = 8
+# Most tokens of messages that are read in one forward pass.
+READ = 16_384
+REFUSED = ("sliding_window", "attn_logit_softcapping", "final_logit_softcapping")
+
+
+class SlotPass(NamedTuple):
+    """What the attention of one forward pass needs: the KV cache, and where its tokens belong.
+
+    `places` are the places of the tokens in the cache, all slots one after the other.
+    """
+
+    cache: Any
+    places: Any
+    bounds: Bounds
+
+
+class Request(NamedTuple):
+    """A context to continue, for a seat."""
+
+    seat: int
+    context: list[int]
+    most: int
+
+
+@dataclass
+class Slot:
+    """The place of a conversation in the KV cache: the tokens that it holds.
+
+    While a reply is sampled, it has the seat that waits for it.
+    """
+
+    number: int
+    ids: list[int] = field(default_factory=list)
+    seat: int | None = None
+    used: int = 0
+
+
+class Slots(Source):
+    """Samples a model of transformers on one device; temperature 0 means greedy decoding."""
+
+    def __init__(
+        self,
+        model: Any,
+        ends: Sequence[int],
+        temperature: float,
+        *,
+        slots: int,
+        longest: int,
+        reply: int,
+        seed: int = 0,
+    ) -> None:
+        """Take a model, the tokens that end a reply, and the most tokens of a context and a reply.
+
+        The model is used as it is: its weights may be replaced in place, then call `forget`.
+        """
+        self.torch = torch = need("torch")
+        if problem := objection(model.config):
+            raise ValueError(f"{problem}; sample this model with vLLM")
+        need("transformers").AttentionInterface.register(ATTENTION, _attend)
+        model.set_attn_implementation(ATTENTION)
+        self.model, self.temperature, self.reply = model.eval(), temperature, reply
+        # The last place of a slot is for the tokens of a slot that samples nothing.
+        self.longest = longest + 1
+        self.device = model.device
+        self.slots = [Slot(number) for number in range(slots)]
+        self.seats: dict[int, Slot] = {}
+        self.waiting: list[Request] = []
+        self.flying = False
+        self.clock = 0
+        self.chance = torch.Generator(device=self.device).manual_seed(seed)
+        self.cache = torch.zeros(_shape(model.config, slots, self.longest), **self._as_model())
+        self.ends = torch.tensor(sorted(ends), device=self.device)
+        self.first = torch.arange(slots, device=self.device) * self.longest
+        self.going = torch.zeros(slots, dtype=torch.bool, device=self.device)
+        # Of each slot: the next token to read, the tokens in the cache, the tokens that were
+        # sampled, and how many may be.
+        self.token, self.length, self.count, self.most = torch.zeros(
+            (4, slots), dtype=torch.long, device=self.device
+        )
+        self.ids = torch.zeros((slots, reply), dtype=torch.long, device=self.device)
+        self.logprobs = torch.zeros((slots, reply), device=self.device)
+        one_each = torch.arange(slots + 1, dtype=torch.int32, device=self.device)
+        self.bounds = Bounds(one_each, one_each * self.longest, 1, self.longest)
+        self.graph = self._captured()
+
+    def _as_model(self) -> dict[str, Any]:
+        return {"dtype": self.model.dtype, "device": self.device}
+
+    def seed(self, number: int) -> None:
+        """Start the random numbers anew."""
+        self.chance.manual_seed(number)
+
+    def forget(self) -> None:
+        """Forget what was read, because the weights have changed."""
+        for slot in self.slots:
+            slot.ids = []
+
+    def ask(self, seat: int, context: list[int], most: int) -> None:
+        """Request a continuation."""
+        room = self.longest - 1
+        if len(context) + most > room or most > self.reply:
+            raise ValueError(
+                f"{len(context)} tokens and a reply of {most} were asked for, and the sampler was"
+                f" made for {room} together and replies of {self.reply}"
+            )
+        self.waiting.append(Request(seat, context, most))
+
+    def take(self) -> Mapping[int, Sampled]:
+        """Wait for replies. The next tokens are sampled already while the caller uses them."""
+        with self.torch.inference_mode():
+            while True:
+                ended = self._landed() if self.flying else {}
+                self._admit()
+                self.flying = any(slot.seat is not None for slot in self.slots)
+                if self.flying:
+                    for _ in range(STEPS):
+                        self._step()
+                if ended:
+                    return ended
+                if not self.flying:
+                    raise RuntimeError("take was called, but nothing was asked for")
+
+    def _landed(self) -> dict[int, Sampled]:
+        """The replies that are finished. This waits for the device."""
+        going = self.going.tolist()
+        done = [each for each in self.slots if each.seat is not None and not going[each.number]]
+        if not done:
+            return {}
+        chosen = self.torch.tensor([slot.number for slot in done], device=self.device)
+        counts, ids, logprobs = (
+            values[chosen].tolist() for values in (self.count, self.ids, self.logprobs)
+        )
+        ended: dict[int, Sampled] = {}
+        for slot, count, row, values in zip(done, counts, ids, logprobs, strict=True):
+            if slot.seat is not None:
+                ended[slot.seat] = Sampled(row[:count], values[:count])
+            # The last sampled token was not read.
+            slot.ids += row[: count - 1]
+            slot.seat = None
+        return ended
+
+    def _admit(self) -> None:
+        """Give slots to waiting requests, and read the tokens that their slots do not hold."""
+        taken: list[tuple[Slot, Request]] = []
+        owners: dict[tuple[int, ...], Slot] = {}
+        alike: dict[int, list[Slot]] = {}
+        reads: list[tuple[Slot, int]] = []
+        while self.waiting and (slot := self._free(self.waiting[0].seat)):
+            asked = self.waiting.pop(0)
+            known = min(_shared(slot.ids, asked.context), len(asked.context) - 1)
+            owner = owners.setdefault(tuple(asked.context), slot)
+            slot.ids, slot.seat, slot.used = list(asked.context), asked.seat, self.clock
+            taken.append((slot, asked))
+            if owner is not slot:
+                alike.setdefault(owner.number, []).append(slot)
+            elif known < len(asked.context) - 1:
+                reads.append((slot, known))
+            self.clock += 1
+        self._read(reads)
+        for number, others in alike.items():
+            self._copy(number, others)
+        self._begin(taken)
+
+    def _free(self, seat: int) -> Slot | None:
+        """A free slot: the last one of this seat, or else the one not used for longest."""
+        own = self.seats.get(seat)
+        if own is None or own.seat is not None:
+            free = [slot for slot in self.slots if slot.seat is None]
+            own = min(free, key=lambda slot: slot.used, default=None)
+        if own is not None:
+            self.seats[seat] = own
+        return own
+
+    def _read(self, reads: Sequence[tuple[Slot, int]]) -> None:
+        """Compute keys and values of all tokens of some slots but the last, from a place on."""
+        some: list[tuple[Slot, int]] = []
+        size = 0
+        for slot, known in reads:
+            new = len(slot.ids) - 1 - known
+            if some and size + new > READ:
+                self._read_row(some)
+                some, size = [], 0
+            some.append((slot, known))
+            size += new
+        if some:
+            self._read_row(some)
+
+    def _read_row(self, reads: Sequence[tuple[Slot, int]]) -> None:
+        tensor, device = self.torch.tensor, self.device
+        spans = [range(known, len(slot.ids) - 1) for slot, known in reads]
+        ids = [token for slot, known in reads for token in slot.ids[known:-1]]
+        positions = tensor([at for span in spans for at in span], device=device)
+        first = [slot.number * self.longest for slot, _ in reads]
+        lengths = tensor([len(span) for span in spans], device=device)
+        starts = tensor(first, device=device).repeat_interleave(lengths)
+        narrow = {"dtype": self.torch.int32, "device": device}
+        ends = tensor([0, *(len(span) for span in spans)]).cumsum(0)
+        bounds = Bounds(
+            ends.to(**narrow),
+            tensor([*first, 0], **narrow),
+            max(map(len, spans)),
+            self.longest,
+            tensor([span.stop for span in spans], **narrow),
+        )
+        self._see(
+            tensor(ids, device=device), positions, SlotPass(self.cache, starts + positions, bounds)
+        )
+
+    def _copy(self, number: int, others: Sequence[Slot]) -> None:
+        """Copy the keys and values of a slot to others that begin with the same tokens."""
+        length = len(others[0].ids) - 1
+        chosen = self.torch.tensor([slot.number for slot in others], device=self.device)
+        self.cache[:, :, chosen, :length] = self.cache[:, :, number : number + 1, :length]
+
+    def _begin(self, taken: Sequence[tuple[Slot, Request]]) -> None:
+        """Set the slots to sample from the last token of their contexts on."""
+        if not taken:
+            return
+        rows = [
+            (slot.number, asked.context[-1], len(asked.context) - 1, asked.most)
+            for slot, asked in taken
+        ]
+        chosen, token, length, most = self.torch.tensor(rows, device=self.device).T
+        self.token[chosen], self.length[chosen], self.most[chosen] = token, length, most
+        self.count[chosen], self.going[chosen] = 0, True
+
+    def _see(self, ids: Any, positions: Any, where: SlotPass) -> Any:
+        """The last hidden states of a row of tokens, whose keys and values are kept."""
+        seen = self.model.get_decoder()(
+            input_ids=ids[None], position_ids=positions[None], use_cache=False, slots=where
+        )
+        return seen.last_hidden_state[0]
+
+    def _step(self) -> None:
+        """Sample a token for every slot."""
+        if self.graph is None:
+            self._decode()
+        else:
+            self.graph.replay()
+
+    def _captured(self) -> Any:
+        """The CUDA graph of a step; None on other devices."""
+        torch = self.torch
+        if self.device.type != "cuda":
+            return None
+        with torch.inference_mode():
+            side = torch.cuda.Stream()
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                for _ in range(3):
+                    self._decode()
+            torch.cuda.current_stream().wait_stream(side)
+            graph = torch.cuda.CUDAGraph()
+            graph.register_generator_state(self.chance)
+            with torch.cuda.graph(graph):
+                self._decode()
+        return graph
+
+    def _decode(self) -> None:
+        """Read the next token of every slot and sample one, in place and without a branch."""
+        torch, going = self.torch, self.going
+        places = self.first + torch.where(going, self.length, self.longest - 1)
+        used = torch.where(going, self.length + 1, 1).int()
+        where = SlotPass(self.cache, places, self.bounds._replace(used=used))
+        seen = self._see(self.token, torch.where(going, self.length, 0), where)
+        logits = self.model.get_output_embeddings()(seen).float()
+        drawn, logprob = self._draw(logits)
+        self._note(self.ids, drawn)
+        self._note(self.logprobs, logprob)
+        self.token.copy_(torch.where(going, drawn, self.token))
+        self.length.add_(going)
+        self.count.add_(going)
+        going.logical_and_(~torch.isin(drawn, self.ends)).logical_and_(self.count < self.most)
+
+    def _note(self, kept: Any, values: Any) -> None:
+        """Write a value of every slot that samples after those before it."""
+        place = self.count.clamp(max=self.reply - 1)[:, None]
+        before = kept.gather(1, place)
+        kept.scatter_(1, place, self.torch.where(self.going[:, None], values[:, None], before))
+
+    def _draw(self, logits: Any) -> tuple[Any, Any]:
+        """Tokens and their log-probabilities, temperature included."""
+        scaled = (logits / (self.temperature or 1.0)).log_softmax(-1)
+        drawn = scaled.argmax(-1)
+        if self.temperature:
+            # Gumbel-max trick: argmax of p / Exp(1), as torch.multinomial does it.
+            noise = self.torch.empty_like(scaled).exponential_(generator=self.chance)
+            drawn = (scaled.exp() / noise).argmax(-1)
+        return drawn, scaled.gather(1, drawn[:, None])[:, 0]
+
+
+def objection(config: Any) -> str:
+    """Why a model cannot be sampled here: its attention or its head is not the plain one."""
+    settings = config.to_dict()
+    kinds = set(settings.get("layer_types") or ()) - {"full_attention"}
+    odd = [name for name in REFUSED if settings.get(name) and settings.get("use_" + name, True)]
+    missing = sorted(odd or kinds)
+    return f"slots have no {', '.join(missing)}" if missing else ""
+
+
+def _shape(config: Any, slots: int, longest: int) -> tuple[int, ...]:
+    """The shape of the KV cache: keys and values, layers, slots, tokens, heads, width."""
+    heads = config.num_attention_heads
+    width = config.to_dict().get("head_dim") or config.hidden_size // heads
+    return (2, config.num_hidden_layers, slots, longest, config.num_key_value_heads or heads, width)
+
+
+def _attend(
+    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **settings: Any
+) -> tuple[Any, None]:
+    """Attention of transformers over the slots: keeps the new keys and values first."""
+    where: SlotPass = settings["slots"]
+    query, key, value = (each[0].transpose(0, 1) for each in (query, key, value))
+    keys, values = where.cache[:, module.layer_idx].flatten(1, 2)
+    keys.index_copy_(0, where.places, key.to(keys.dtype))
+    values.index_copy_(0, where.places, value.to(values.dtype))
+    query = query.to(keys.dtype)
+    return attention(query, keys, values, where.bounds, settings.get("scaling"))[None], None
+
+
+def _shared(first: Sequence[int], second: Sequence[int]) -> int:
+    """The length of the longest common prefix."""
+    least = min(len(first), len(second))
+    if first[:least] == second[:least]:
+        return least
+    return next(at for at in range(least) if first[at] != second[at])
