@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from provegym.language.values import is_said
 from provegym.language.vocabulary import past
-from provegym.rewards.answers import QUOTED
 from provegym.rewards.elliptic import omits_own_subject, omits_subject
+from provegym.rewards.layout import QUOTED, SENTENCES
 from provegym.rewards.moments import is_day
 
 DECLINES = re.compile(
@@ -61,7 +61,6 @@ REQUEST = re.compile(
 DONE = re.compile(r"^\W*(all set|all done|done|it's done|that's done|consider it done)\b", re.I)
 DENIAL = re.compile(r"\b(nothing|nobody|not|never)\b|n['\u2019]t\b", re.I)
 EARLIER = re.compile(r"\b(already|earlier|before|previously)\b", re.I)
-SENTENCES = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'\u201d]))\s+|\s*\n\s*")
 # "I've added the names" and "I've set this out as a list" tell how something is shown.
 SHOWN = re.compile(r"\b(?:list(?:ed)?|names?|table|overview|summary|below|above)\b", re.I)
 CLAUSES = re.compile(r",|;|\band\b|\bthen\b", re.I)

@@ -5,24 +5,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from provegym.language.values import leaves, numbers
+from provegym.rewards.layout import WORDS
 from provegym.rewards.moments import RELATIVE
 
 LONG = 80
-WORDS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
 NEAR_DAY = RELATIVE.pattern.replace("(", "(?:", 1)
 NUMBER = (
     rf"(?<![\w.,:/-])[\u20ac$\u00a3]?(?:\d+(?:[.,:]\d+)*(?!\d)|(?:{'|'.join(WORDS)})\b|{NEAR_DAY})"

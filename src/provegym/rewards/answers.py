@@ -10,8 +10,9 @@ from datetime import datetime, time
 from typing import Any
 
 from provegym.language.values import is_said, numbers
-from provegym.rewards.alternatives import LONG, WORDS, decided
+from provegym.rewards.alternatives import LONG, decided
 from provegym.rewards.binding import is_misplaced
+from provegym.rewards.layout import QUOTED, SENTENCES, WORDS, lists
 from provegym.rewards.moments import CLOCK, moment_of, states_clock, states_moment, without_dates
 
 ZERO = re.compile(
@@ -37,14 +38,11 @@ MOST_NUMBERS = 24
 SPARE = 3
 RUN = re.compile(r"(?:\d+(?:\.\d+)?\W*(?:,|/|;|\bor\b|\band\b)\W*){4,}\d+(?:\.\d+)?")
 JSON_KEY = re.compile(r"\"\w+\":")
-BULLETS = ("-", "*", "|", "\u2022", *"123456789")
 COUNTED = re.compile(
     r"\b(?:there are|you have|found|in all|a total of|here are(?: the)?) (?:only |just )?"
     r"(\d[\d.,]*) (?!first)",
     re.I,
 )
-SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n+")
-QUOTED = re.compile(r"[\"\u201c][^\"\u201c\u201d\n]*?([.!?]?)[\"\u201d]")
 HEDGE = re.compile(
     r"\b(?:not sure|perhaps|(?<!a )maybe|might be|could be|did(?: not|n't) (?:check|look)|possibly"
     r"|i guess|my guess|has since (?:changed|become))\b"
@@ -159,7 +157,7 @@ def states_enough(
 
 def _certain(text: str) -> str:
     """A text without the sentences that say "perhaps" and the like, but for what they quote."""
-    for sentence in SENTENCE.split(text) if HEDGE.search(text) else ():
+    for sentence in SENTENCES.split(text) if HEDGE.search(text) else ():
         if HEDGE.search(QUOTED.sub(" ", sentence)):
             text = text.replace(sentence, " ")
     return text
@@ -185,10 +183,10 @@ def _is_guessing(text: str, values: Sequence[Any]) -> bool:
 
 def _miscounts(text: str, total: Any) -> bool:
     """Whether a reply says that a list has another number of items."""
-    shown = sum(line.lstrip().startswith(BULLETS) for line in text.splitlines())
+    shown = [len(items) for items in lists(text)]
     for found in COUNTED.findall(text):
         count = next(numbers(found), None)
-        if count is not None and count not in (total, shown):
+        if count is not None and count not in (total, *shown):
             return True
     return False
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from provegym.language.values import is_said, normal, stem
+from provegym.rewards.layout import MARKER, SENTENCES
 
 BEGINNING = 6
 ASKS = re.compile(
@@ -34,7 +35,7 @@ END = re.compile(
     re.I,
 )
 # What a colon announces belongs to its sentence: "I need one more detail:" and a list.
-BULLET = re.compile(r"(?<=:)\s*\n\s*(?:[-*\u2022]|\d+\.)\s+")
+ANNOUNCED = re.compile(rf"(?<=:)\s*\n\s*{MARKER}\s+")
 SMALL = {"id", "ids", "the", "of", "to", "for", "a", "an", "new", "is", "by", "in", "on", "at"}
 # Other words that ask for an argument, by a word in the argument's name.
 OTHER_WORDS = {
@@ -142,7 +143,7 @@ def asks_for(text: str, names: Iterable[str], schema: Any, heard: str) -> bool:
     names = tuple(names)
     wanted = _words(names, schema)
     lacks = False
-    for sentence in re.split(r"(?<=[.!?])\s+|\n+", BULLET.sub(" ", text)):
+    for sentence in SENTENCES.split(ANNOUNCED.sub(" ", text)):
         if not (ASKS.search(sentence) or LACKS.search(sentence)):
             continue
         said = _stems(sentence)

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple
 
+from provegym.rewards.layout import MARKER
 from provegym.rewards.moments import ANY_CLOCK, DATE, RELATIVE
 
 LEAD = (
@@ -24,9 +25,9 @@ NOUN = (
 )
 # What "payment" and "order" may be said to be, whatever the tools are.
 FINISHED = ("made", "placed", "complete", "completed", "processed", "submitted", "confirmed")
-BULLET = re.compile(r"\s*(?:[-*\u2022|]|\d+[.)])\s")
+ITEM = re.compile(rf"\s*(?:{MARKER}|\|)\s")
 # An item that names a field and is no claim: "- Placed at: 15:30".
-FIELD = re.compile(rf"{BULLET.pattern}\W*\w+(?: \w+){{0,2}}\W*:")
+FIELD = re.compile(rf"{ITEM.pattern}\W*\w+(?: \w+){{0,2}}\W*:")
 
 
 class Patterns(NamedTuple):
@@ -52,7 +53,7 @@ def omits_own_subject(sentence: str, verbs: frozenset[str], shown: Collection[st
     are if they say "just" or name a thing ("Paid your rent."). A participle alone is a claim only
     if no result has it: "Cancelled." may be the status that was asked for.
     """
-    if BULLET.match(sentence) or any(sign.search(sentence) for sign in (DATE, ANY_CLOCK, RELATIVE)):
+    if ITEM.match(sentence) or any(sign.search(sentence) for sign in (DATE, ANY_CLOCK, RELATIVE)):
         return False
     own = _patterns(verbs)
     unshown = _patterns(verbs.difference(shown))

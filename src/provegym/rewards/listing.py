@@ -6,19 +6,17 @@ that begin with a capital. Sentences around a list may say anything.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from provegym.language.values import leaves
+from provegym.rewards.layout import BULLET, SENTENCES, lists
 from provegym.rewards.moments import is_day
 from provegym.trace import point
 
 SHORT = 2
 PLACE = re.compile(r"(.*)/\d+(?:/[^/]+)?")
-BULLET = re.compile(r"(\s*)(?:[-*\u2022]|\d+[.)])\s+")
-RULE = re.compile(r"[\s|:-]+")
 MARKUP = re.compile(r"[*`~]|\[[ x]\]")
-SENTENCE = re.compile(r"(?<=[.!?])\s+")
 # An item is called by what stands before a colon or dash: "Status: open" is a field, no item.
 FRONT = re.compile(r":\s|\s[-\u2013\u2014|]\s")
 CLAUSE = re.compile(r"[;:]\s+")
@@ -57,31 +55,11 @@ def invents_item(text: str, names: Sequence[set[str]], seen: str) -> bool:
     def is_known(line: str) -> bool:
         return any(name in line.casefold() for own in names for name in own)
 
-    if any(_has_stranger(group, is_known, known) for group in _groups(plain)):
+    if any(_has_stranger(group, is_known, known) for group in lists(plain)):
         return True
     lines = [line for line in plain.splitlines() if not BULLET.match(line) and "|" not in line]
-    sentences = [sentence for line in lines for sentence in SENTENCE.split(line)]
+    sentences = [sentence for line in lines for sentence in SENTENCES.split(line)]
     return any(_adds(sentence, known) for sentence in sentences if is_known(sentence))
-
-
-def _groups(text: str) -> Iterator[list[str]]:
-    """The items of each list of a text: its bullets of equal indent, or the rows of a table."""
-    bullets: dict[str, list[str]] = {}
-    rows: list[str] = []
-    for line in (*text.splitlines(), "."):
-        if found := BULLET.match(line):
-            bullets.setdefault(found[1], []).append(line[found.end() :])
-        elif "|" in line:
-            rows = [] if RULE.fullmatch(line) else [*rows, _row(line)]
-        elif line.strip() and not line.startswith(" "):
-            yield from (*bullets.values(), rows)
-            bullets, rows = {}, []
-
-
-def _row(line: str) -> str:
-    """A row of a table as text, without cells that only count the rows."""
-    cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-    return " | ".join(cell for cell in cells if not cell.isdigit())
 
 
 def _has_stranger(items: Sequence[str], is_known: Callable[[str], bool], known: str) -> bool:
