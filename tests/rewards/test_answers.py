@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from provegym.rewards.answers import states, states_enough, unseen_numbers
+from provegym.rewards.answers import states, states_enough
+from provegym.rewards.figures import unseen_numbers
 
 STATED: list[tuple[str, Any]] = [
     ("Your balance is 1,250.00 euros.", 1250),

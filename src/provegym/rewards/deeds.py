@@ -20,7 +20,7 @@ from provegym.rewards.acts import (
     unclear_names,
     unseen_names,
 )
-from provegym.rewards.answers import unseen_numbers
+from provegym.rewards.figures import unseen_numbers
 from provegym.rewards.layout import WORDS
 from provegym.rewards.moments import without_dates
 from provegym.trace import Call, Step

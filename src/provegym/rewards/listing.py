@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from provegym.language.identity import direct
 from provegym.language.values import leaves
 from provegym.rewards.layout import BULLET, SENTENCES, lists
-from provegym.rewards.moments import is_day
+from provegym.rewards.moments import is_day, moment_of
 from provegym.trace import point
 
 SHORT = 2
@@ -45,6 +46,30 @@ def names_of(result: Any, answers: Sequence[str]) -> list[set[str]]:
             texts = {leaf.casefold() for leaf in leaves(item) if isinstance(leaf, str)}
             items.append({text for text in texts if len(text) > SHORT})
     return [own - set().union(*items[:at], *items[at + 1 :]) for at, own in enumerate(items)]
+
+
+def labels_of(result: Any, answers: Sequence[str]) -> dict[str, list[str]]:
+    """By pointer, the names and days of each item that were not asked for and no other item has.
+
+    Long names come first. Days are no labels where days were asked for.
+    """
+    asked = {leaf for each in answers for leaf in leaves(point(result, each)[1])}
+    days = any(isinstance(leaf, str) and moment_of(leaf) for leaf in asked)
+
+    def is_label(leaf: Any) -> bool:
+        if not isinstance(leaf, str) or leaf in asked or len(leaf) <= SHORT:
+            return False
+        return not days if moment_of(leaf) else not leaf.islower()
+
+    labels: dict[str, list[str]] = {}
+    for place in dict.fromkeys(found[1] for each in answers if (found := PLACE.fullmatch(each))):
+        _, listed = point(result, place)
+        items = listed if isinstance(listed, list) else []
+        texts = [{leaf for leaf in direct(item) if is_label(leaf)} for item in items]
+        for at, own in enumerate(texts):
+            others: set[Any] = set().union(*texts[:at], *texts[at + 1 :])
+            labels[f"{place}/{at}"] = sorted(own - others, key=lambda text: (-len(text), text))
+    return labels
 
 
 def invents_item(text: str, names: Sequence[set[str]], seen: str) -> bool:
