@@ -14,7 +14,7 @@ from provegym.rewards.alternatives import LONG, decided
 from provegym.rewards.binding import is_misplaced
 from provegym.rewards.figures import same_number
 from provegym.rewards.layout import QUOTED, SENTENCES, WORDS, lists
-from provegym.rewards.moments import CLOCK, moment_of, states_clock, states_moment
+from provegym.rewards.moments import CLOCK, MONTH, moment_of, states_clock, states_moment
 
 ZERO = re.compile(
     r"\b(no|none|nothing|free|empty|sold out|out of stock)\b|(?:n't|\bnot)(?: \w+)? any\b", re.I
@@ -22,14 +22,20 @@ ZERO = re.compile(
 DENIED = (
     r"(?:\b(?:not|never|no longer|anything (?:but|other than)|(?:less|more|fewer) than)|\w+n't)"
 )
-DENIED_NUMBER = re.compile(rf"{DENIED} \W?\d[\d.,]*", re.I)
+# Up to four plain words between a denial and what it denies; "not due until 3 May" denies nothing.
+BETWEEN = (
+    r"(?: (?!(?:and|as|before|but|so|since|till|until|which|with|yet)\b)[a-z-]+){0,4}"
+    r"(?<! until)(?<! before)(?<! till)"
+)
+DENIED_NUMBER = re.compile(rf"{DENIED}{BETWEEN} \W?\d[\d.,:]*(?: {MONTH})?", re.I)
 DENIES = re.compile(
     r"\b(?:not|never|no longer|anything (?:but|other than)|than)\b|n['\u2019]t\b", re.I
 )
 # What takes back or casts doubt on all that was said.
 TAKEN_BACK = re.compile(
     r"\b(?:correction|scratch that|just kidding|made (?:this|these|that|it|them) up"
-    r"|none of the following|forget (?:that|what i)|(?:disregard|ignore) (?:that|this|the above)"
+    r"|none of the following|(?<=[.!?] )actually,? (?:it|that|this|they)(?:'s| is| are| was)"
+    r"|forget (?:that|what i)|(?:disregard|ignore) (?:that|this|the above)"
     r"|(?:this|that)(?:'s| is| was)(?: all)? (?:wrong|incorrect|false|a lie)"
     r"|(?:it|this|that)(?:'s not| is not| isn't| was not| wasn't) (?:right|correct|true|the case)"
     r"|mixed (?:something|things|them|it|that) up|no longer (?:correct|true|valid)"
@@ -87,6 +93,7 @@ def states(text: str, value: Any, now: datetime | None = None) -> bool:
         return any(states(text, part, now) for part in value.values())
     moment = moment_of(value)
     if moment is not None:
+        text = DENIED_NUMBER.sub(" ", text)
         return is_said(value, text) or states_moment(text, moment, now)
     return _states_text(text, value)
 
@@ -154,14 +161,15 @@ def states_enough(
     told = {pointer: states(text, value, now) for pointer, value in pairs}
     counted = told.pop("/total", None)
     if counted is None:
-        enough = all(told.values()) and not _misheads(text, answers, seen)
-    elif not told:
-        enough = counted
+        enough = all(told.values())
+        total = _length(answers)
     else:
-        most = 2 * sum(told.values()) > len(told)
         total = values[list(answers).index("/total")]
-        enough = (most and not _miscounts(text, total, seen)) or (counted and any(told.values()))
-    return enough and not is_misplaced(
+        most = 2 * sum(told.values()) > len(told) and not _miscounts(text, total, seen)
+        enough = most or (counted and (any(told.values()) or not told))
+    if not enough or _misheads(text, total, seen):
+        return False
+    return not is_misplaced(
         text, answers, values, lambda part, value: states(part, value, now), names or {}
     )
 
@@ -185,10 +193,15 @@ def _is_taken_back(text: str, values: Sequence[Any]) -> bool:
 
 
 def _certain(text: str, values: Sequence[Any]) -> str:
-    """A text without the sentences that say "perhaps" and the like in their own words."""
+    """A text without the sentences that say "perhaps" and the like in their own words.
+
+    A heading takes its list with it.
+    """
     for sentence in SENTENCES.split(text) if HEDGE.search(text) else ():
         if HEDGE.search(_own(sentence, values)):
-            text = text.replace(sentence, " ")
+            before, _, after = text.partition(sentence)
+            after = after.partition("\n\n")[2] if sentence.endswith(":") else after
+            text = f"{before} \n{after}"
     return text
 
 
@@ -225,13 +238,18 @@ def _miscounts(text: str, total: Any, seen: str) -> bool:
     return any(_is_other(found, total, text, seen) for found in COUNTED.findall(text))
 
 
-def _misheads(text: str, answers: Sequence[str], seen: str) -> bool:
+def _misheads(text: str, total: Any, seen: str) -> bool:
     """Whether a heading gives a list another number of items than it has."""
-    places = {pointer.rpartition("/")[0] for pointer in answers}
-    if len(places) < 2:
+    if total is None:
         return False
     counts = [each for line in HEADING.findall(text) for each in COUNTED.findall(line)]
-    return any(_is_other(each, len(places), text, seen) for each in counts)
+    return any(_is_other(each, total, text, seen) for each in counts)
+
+
+def _length(answers: Sequence[str]) -> int | None:
+    """The number of records in an answer; None if there is only one."""
+    places = {pointer.rpartition("/")[0] for pointer in answers}
+    return len(places) if len(places) > 1 else None
 
 
 def _is_other(said: str, total: Any, text: str, seen: str) -> bool:

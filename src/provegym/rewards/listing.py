@@ -6,7 +6,7 @@ that begin with a capital. Sentences around a list may say anything.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from provegym.language.identity import direct
@@ -80,25 +80,34 @@ def invents_item(text: str, names: Sequence[set[str]], seen: str) -> bool:
     def is_known(line: str) -> bool:
         return any(name in line.casefold() for own in names for name in own)
 
-    if any(_has_stranger(group, is_known, known) for group in lists(plain)):
-        return True
     lines = [line for line in plain.splitlines() if not BULLET.match(line) and "|" not in line]
     sentences = [sentence for line in lines for sentence in SENTENCES.split(line)]
+    groups = [*lists(plain), *(CLAUSE.split(each) for each in sentences if each.count(";") > 1)]
+    if any(_has_stranger(group, names, known) for group in groups):
+        return True
     return any(_adds(sentence, known) for sentence in sentences if is_known(sentence))
 
 
-def _has_stranger(items: Sequence[str], is_known: Callable[[str], bool], known: str) -> bool:
+def _has_stranger(items: Sequence[str], names: Sequence[set[str]], known: str) -> bool:
     """Whether a list of at least one known item has an item with an unknown name.
 
-    The name has two words, or stands apart from the rest of the line, or goes on as a known item
-    does ("Savings has 10", "Zebra has 20").
+    An item is known if it has a name that no other item of the list has. An unknown name has two
+    words, or stands apart from the rest of the line, or goes on as a known item does ("Savings has
+    10", "Zebra has 20").
     """
-    told = [item for item in items if is_known(FRONT.split(item)[0])]
-    for item in items if told else ():
+    every = [{name for own in names for name in own if name in item.casefold()} for item in items]
+    fronts = [FRONT.split(item)[0].casefold() for item in items]
+    told = [
+        item
+        for item, own, front in zip(items, every, fronts, strict=True)
+        if any(name in front for name in own)
+    ]
+    for at, item in enumerate(items if told else ()):
+        others = set().union(*every[:at], *every[at + 1 :])
         head = _head(item)
-        if is_known(item) or not _is_strange(head, known):
+        if every[at] - others or not _is_strange(head, known):
             continue
-        rest = item.strip()[len(head) :]
+        rest = LEAD.sub("", item)[len(head) :]
         goes_on = rest.split()[:1]
         if " " in head or not rest.startswith(" ") or any(goes_on[0] in t.split() for t in told):
             return True
@@ -122,7 +131,7 @@ def _adds(sentence: str, known: str) -> bool:
 
 def _head(item: str) -> str:
     """The words with capitals that an item begins with."""
-    found = HEAD.match(item.strip())
+    found = HEAD.match(LEAD.sub("", item))
     return found[0] if found else ""
 
 
