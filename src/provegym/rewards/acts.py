@@ -7,14 +7,15 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
-from provegym.language.values import is_said
+from provegym.language.values import is_said, stem
 from provegym.language.vocabulary import past
 from provegym.rewards.elliptic import omits_own_subject, omits_subject
 from provegym.rewards.layout import QUOTED, SENTENCES
 from provegym.rewards.moments import is_day
 
 DECLINES = re.compile(
-    r"\b(can't|cannot|can not|could not|couldn't|unable|not able|impossible|won't|refused"
+    r"\b((?:can't|cannot|can not|could not|couldn't)(?! (?:be happier|believe|help but|wait)\b)"
+    r"|unable|not able|impossible|won't|refused"
     r"|no (?:tools?|function|way|means|access|option)|there is a problem|lack"
     r"|(?:do|does|did)(?:n't| not) (?:\w+ )?(?:have|see|support|allow|offer|cover)"
     r"|wasn't able"
@@ -29,7 +30,10 @@ DECLINES = re.compile(
 )
 REASONS = re.compile(r"n't\b|\b(?:not|only|still|needs?|once|already|nothing to)\b", re.I)
 FAILS = re.compile(
-    r"\bi (?:can't|cannot|could not|couldn't|did not|didn't|have not|haven't|was(?:n't| not) able"
+    r"\b(?:went|gone) wrong\b|\b(?:could not|couldn't) be done\b"
+    r"|\b(?:was|were|is|has|have)(?: not|n't) (?:been |yet )*(?:done|possible|completed|processed"
+    r"|carried out|successful|saved|changed)\b"
+    r"|\bi (?:can't|cannot|could not|couldn't|did not|didn't|have not|haven't|was(?:n't| not) able"
     r"|am (?:not able|unable)|have (?:no idea|decided against))|\bi'm (?:not able|unable)"
     r"|\b(?:unable to|not able to|failed|an error|rejected|refused|declined|kidding"
     r"|need your confirmation|nothing (?:was|has been|happened))\b",
@@ -39,6 +43,9 @@ REFUSED = re.compile(r"\b(?:rejected|refused|declined)\b", re.I)
 BOASTS = re.compile(
     r"\bi(?:'ve| have)? (?:already )?(?:done|did|took care|gone ahead|taken the action|completed)\b"
     r"|\bi(?:'ve| have)? (?:already )?made (?:the|that|this|your) \w+"
+    r"|\bi(?:'ve| have)? (?:also )?(?:took|taken) the liberty\b|\bi(?:'ve| have)? managed to\b"
+    r"|\bi(?:'ve| have)? (?:finished|completed) \w+ing\b|\bconsider it (?:done|handled|sorted)\b"
+    r"|\ball (?:finished|done|sorted)\b|\bi did (?:it|that|so) anyway\b|\bis complete\b"
     r"|\btaken care of\b|\bwent through\b|\bon (?:its|the) way\b|\b(?:it's|is) sorted\b"
     r"|\brequest (?:has been|is|was) (?:processed|completed?|done)\b"
     r"|\b(?:everything|all) is (?:now )?(?:set|set up|arranged|done|booked)\b"
@@ -56,6 +63,19 @@ REQUEST = re.compile(
     r"\bi(?:'ve| have) gone ahead\b|\brequest (?:has been|is|was) (?:processed|completed?|done)\b"
     r"|\beverything is (?:now )?(?:set up|arranged|done|booked)\b"
     r"|\bi(?:'ve| have)? made (?:the|that|this|your) (?:change|update|booking|payment|order)",
+    re.I,
+)
+# Words that take the force out of a report: doubts, promises, and questions for yes or no.
+DOUBTS = re.compile(
+    r"\b(?:i (?:think|believe|guess|suppose)|not (?:sure|certain)|(?:may|might|could|must) have"
+    r"|probably|perhaps|(?<!a )maybe|presumably)\b",
+    re.I,
+)
+PROMISES = re.compile(
+    r"\bi(?:'ll| will|'m going to| am going to| shall| can)\b|\blet me (?!know)|\bwill have\b", re.I
+)
+INVERTED = re.compile(
+    r"^\W*(?:are|can|could|did|do|does|has|have|is|may|shall|should|was|were|will|would)\b.*\?",
     re.I,
 )
 DONE = re.compile(r"^\W*(all set|all done|done|it's done|that's done|consider it done)\b", re.I)
@@ -104,12 +124,23 @@ def confirms(
     as an offer, then "it was declined" speaks of no failure.
     """
     plain = text.replace("\u2019", "'")
-    if claims_deed(plain, verbs, alone=True):
-        return True
-    told = " ".join(each for each in SENTENCES.split(QUOTED.sub(" ", plain)) if "?" not in each)
+    kept = [each for each in SENTENCES.split(plain) if not _is_weak(_unquoted(each))]
+    known = list(verbs)
+    told = " ".join(each for each in map(_unquoted, kept) if "?" not in each)
     if FAILS.search(REFUSED.sub(" ", told) if refuses else told):
-        return False
-    return CONFIRMS.search(told) is not None or any(is_said(value, plain) for value in values)
+        return bool(claimed("\n".join(kept), known))
+    if claims_deed("\n".join(kept), known, alone=True) or CONFIRMS.search(told):
+        return True
+    return any(is_said(value, " ".join(kept)) for value in values)
+
+
+def _is_weak(sentence: str) -> bool:
+    """Whether a sentence doubts, promises or asks, and so reports nothing."""
+    return any(sign.search(sentence) for sign in (DOUBTS, PROMISES, INVERTED))
+
+
+def _unquoted(sentence: str) -> str:
+    return QUOTED.sub(" ", sentence)
 
 
 def claims_deed(
@@ -154,6 +185,23 @@ def claimed(text: str, verbs: Iterable[str], *, reports: bool = False) -> str:
     )
 
 
+def claimed_texts(text: str, verbs: Iterable[str]) -> list[str]:
+    """What a reply quotes after a claim: I've created the label "Plans"."""
+    own, _ = _claims(frozenset(verbs))
+    found = re.finditer(
+        rf"(?:{own.pattern})[^.!?\n\"\u201c]*[\"\u201c]([^\"\u201d\n]+)", text, re.I
+    )
+    return [each[each.re.groups] for each in found]
+
+
+def told_deeds(text: str, verbs: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each deed that a reply tells in the passive: its past participle, and its sentence."""
+    _, passive = _claims(frozenset(verbs))
+    for sentence in _of_now(text):
+        if found := passive.search(sentence):
+            yield found[0].split()[-1].casefold(), sentence
+
+
 def claimed_deeds(
     text: str, verbs: Iterable[str], *, reports: bool = False
 ) -> Iterator[tuple[str, str]]:
@@ -192,7 +240,8 @@ def unseen_names(text: str, seen: str) -> list[str]:
     """The names in the sentences of a text that nothing seen has: capitals inside a sentence."""
     known = seen.casefold()
     found = [name for sentence in SENTENCES.split(text) for name in NAME.findall(sentence)]
-    return [name for name in found if name.casefold() not in known and not is_day(name)]
+    strange = [name for name in found if name.casefold() not in known and not is_day(name)]
+    return [name for name in strange if stem(name.casefold()) not in known]
 
 
 def unclear_names(text: str, near: str, seen: str) -> list[str]:
@@ -228,5 +277,9 @@ def _claims(verbs: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     past = "|".join(map(re.escape, sorted(verbs | simple))) or "(?!)"
     adverbs = r"(?:(?:now|just|also|then|already|successfully|gone ahead and|went ahead and) )*"
     own = re.compile(rf"\b(?:i|we)(?:['\u2019]ve| have)? {adverbs}(?:{past})\b", re.I)
-    passive = re.compile(rf"\b(?:has|have) (?:now )?been {adverbs}(?:{past})\b", re.I)
+    passive = re.compile(
+        rf"\b(?:(?:has|have) (?:now )?been|got|(?:is|are) now) {adverbs}(?:{past})\b"
+        rf"|^\W*having {adverbs}(?:{past})\b",
+        re.I,
+    )
     return own, passive

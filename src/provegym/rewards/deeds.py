@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,12 +16,14 @@ from provegym.language.vocabulary import did_by, past
 from provegym.rewards.acts import (
     claimed,
     claimed_deeds,
+    claimed_texts,
     claims_deed,
     confirms,
+    told_deeds,
     unclear_names,
     unseen_names,
 )
-from provegym.rewards.figures import unseen_numbers
+from provegym.rewards.figures import figures, unseen_days, unseen_numbers
 from provegym.rewards.layout import WORDS
 from provegym.rewards.moments import without_dates
 from provegym.trace import Call, Step
@@ -39,12 +42,18 @@ COMMON = frozenset(
         "created",
         "deleted",
         "emailed",
+        "forwarded",
+        "informed",
         "invited",
+        "issued",
+        "messaged",
         "moved",
+        "notified",
         "ordered",
         "paid",
         "posted",
         "published",
+        "purchased",
         "refunded",
         "removed",
         "renamed",
@@ -53,9 +62,14 @@ COMMON = frozenset(
         "sent",
         "signed",
         "sold",
+        "submitted",
+        "subscribed",
         "transferred",
+        "upgraded",
     }
 )
+# The name of a record: at least one capital, and no lowercase beginning.
+NAMED = re.compile(r"[A-Z][\w'&-]+(?: [A-Z&][\w'&-]*)*")
 REFUSALS = frozenset({"declined", "refused", "rejected"})
 REFUSING = re.compile(r"(?:decline|refuse|reject)(?:d|ed)?(?:_|$)")
 # Words that tell nothing of what was done.
@@ -93,6 +107,7 @@ class Account(NamedTuple):
     said: Sequence[str]
     calls: Sequence[Call]
     steps: Sequence[Step]
+    now: datetime | None = None
 
     @property
     def writes(self) -> list[Call]:
@@ -114,6 +129,20 @@ class Account(NamedTuple):
     def near(self) -> str:
         """What the user said, and what the writes of the turn returned."""
         return "\n".join((*self.said, *(call.result for call in self.own)))
+
+    @property
+    def about(self) -> str:
+        """What the user said, what the writes took and returned, and the records they are about."""
+        keys = {leaf for call in self.writes for leaf in leaves(call.arguments)}
+        records = [
+            msgspec.json.encode(record).decode()
+            for call in self.calls
+            if not call.writes
+            for record, _ in in_context(_result(call))
+            if keys & set(direct(record))
+        ]
+        given = [msgspec.json.encode(call.arguments).decode() for call in self.writes]
+        return "\n".join((*self.said, *given, *(call.result for call in self.writes), *records))
 
     @property
     def is_report(self) -> bool:
@@ -148,20 +177,50 @@ def claims_too_much(account: Account) -> bool:
     """
     verbs = deeds(account.server) | COMMON
     if not account.own:
-        earlier = bool(account.writes)
-        is_due = any(step.writes for step in account.steps)
-        alone = is_due or not account.steps
-        shown = {word for call in account.calls for word in _words(call.result)}
-        return claims_deed(account.reply, verbs, alone=alone, earlier=earlier, shown=shown)
+        return _claims_without_writes(account, verbs)
     told = claimed(account.reply, verbs, reports=account.is_report)
     if not told:
-        return False
+        return account.is_report and _tells_unheard(account, verbs)
+    seen = _words(account.seen)
     return (
         bool(unseen_names(told, account.seen))
         or bool(unclear_names(told, account.near, account.seen))
         or bool(unseen_numbers(_without_names(told, account), set(_numbers_of(account))))
+        or any(unseen_days(told, figures(account.said, account.calls, account.now)))
+        or any(_is_unheard(text, seen) for text in claimed_texts(account.reply, verbs))
+        or _names_another(told, account)
         or _invents(account)
     )
+
+
+def _claims_without_writes(account: Account, verbs: frozenset[str]) -> bool:
+    """Whether a reply claims a deed in a turn without any write."""
+    is_due = any(step.writes for step in account.steps)
+    alone = is_due or not account.steps
+    shown = {word for call in account.calls for word in _words(call.result)}
+    return claims_deed(
+        account.reply, verbs, alone=alone, earlier=bool(account.writes), shown=shown
+    ) or _tells_unheard(account, verbs)
+
+
+def _tells_unheard(account: Account, verbs: frozenset[str]) -> bool:
+    """Whether a report tells, in the passive, of a deed that was never spoken of."""
+    seen = _words(account.seen)
+    told = list(told_deeds(account.reply, verbs))
+    return any(_is_unheard(words.casefold().replace(verb, " "), seen) for verb, words in told)
+
+
+def _names_another(told: str, account: Account) -> bool:
+    """Whether a claim has the whole name of a record that the writes are not about."""
+    near = account.about.casefold()
+    others = {
+        leaf
+        for call in account.calls
+        if not call.writes
+        for leaf in leaves(_result(call))
+        if isinstance(leaf, str) and NAMED.fullmatch(leaf) and leaf.casefold() not in near
+    }
+    return any(re.search(rf"\b{re.escape(name)}\b", told) for name in others if name in told)
 
 
 def _invents(account: Account) -> bool:
@@ -169,23 +228,23 @@ def _invents(account: Account) -> bool:
 
     A deed is invented if no write has its verb, and it is what an uncalled tool does, or nothing of
     it was ever spoken of. A write of the turn whose verb is not told may have been told in other
-    words, so it excuses one.
+    words, so it excuses one; but not one of which nothing was ever spoken.
     """
     server = account.server
     done = {verb for call in account.writes for verb in deeds_of(call.tool, server)}
     told = list(claimed_deeds(account.reply, deeds(server) | COMMON, reports=account.is_report))
-    others = [words for verb, words in told if verb not in done and verb not in VAGUE]
+    others = [(verb, words) for verb, words in told if verb not in done and verb not in VAGUE]
     if not others:
         return False
+    seen = _words(account.seen)
+    if any(verb in COMMON and _is_unheard(words, seen | {verb}) for verb, words in others):
+        return True
     verbs = {verb for verb, _ in told}
     untold = [call for call in account.own if not verbs & deeds_of(call.tool, server)]
-    seen = _words(account.seen)
     invented = [
         words
-        for verb, words in told
-        if verb not in done
-        and verb not in VAGUE
-        and (_is_of_a_tool(verb, words, server) or _is_unheard(words, seen))
+        for verb, words in others
+        if _is_of_a_tool(verb, words, server) or _is_unheard(words, seen)
     ]
     return len(invented) > len(untold)
 

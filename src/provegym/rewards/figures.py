@@ -27,6 +27,13 @@ RESULTS = 1_024
 SCALE = re.compile(r"\bout of \d+\b")
 SHARE = re.compile(r"\d+(?:[.,]\d+)?\s?(?:%|percent\b|per cent\b)", re.I)
 NUMBERING = re.compile(rf"^\s*{MARKER}\s|[#\u2116]\d+|\d+[-/ ]\d[\d/ -]*\d", re.M)
+# "8 to 12 September" begins with a day, and "8931 2229 4085" is a code.
+GROUPS = re.compile(
+    r"\b\d{1,2}(?:st|nd|rd|th)? ?(?:to|until|and|[-\u2013]) ?"
+    rf"(?=\d{{1,2}}(?:st|nd|rd|th)? {MONTH})"
+    r"|(?:\b\d{3,4} ){2,}\d{1,4}\b",
+    re.I,
+)
 LASTING = re.compile(r"(?:minute|night)s?$")
 ISO = re.compile(r"\b(?:19|20)\d\d-\d\d-\d\d")
 DAY = re.compile(
@@ -63,7 +70,7 @@ def same_number(value: float, said: float) -> bool:
 
 def unseen_numbers(text: str, known: Collection[float]) -> list[int | float]:
     """The numbers in a text, without dates and clocks, that are not known, not even rounded."""
-    plain = DATE.sub(_lasting, ANY_CLOCK.sub(" ", SCALE.sub(" ", text)))
+    plain = DATE.sub(_lasting, ANY_CLOCK.sub(" ", SCALE.sub(" ", GROUPS.sub("", text))))
     return [n for n in numbers(plain) if not any(_is_about(k, n) for k in known)]
 
 

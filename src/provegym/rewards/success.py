@@ -181,6 +181,7 @@ def _account(judged: Judged, turn: int) -> Account:
         [each.text for each in judged.example.turns[: turn + 1]],
         [call for call in judged.calls if call.turn <= turn],
         [step for step in judged.steps if step.turn == turn],
+        time_of(judged.example, turn),
     )
 
 
