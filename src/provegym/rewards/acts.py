@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from provegym.language.values import is_said, stem
 from provegym.language.vocabulary import past
-from provegym.rewards.elliptic import omits_own_subject, omits_subject
+from provegym.rewards.elliptic import ITEM, has_moment, omits_own_subject, omits_subject
 from provegym.rewards.layout import QUOTED, SENTENCES
 from provegym.rewards.moments import is_day
 
@@ -116,11 +116,12 @@ def declines(text: str, *, is_refused: bool = False) -> bool:
 
 
 def confirms(
-    text: str, verbs: Iterable[str], values: Iterable[str], *, refuses: bool = False
+    text: str, verbs: Iterable[str], values: Iterable[str], *, refuses: bool = False, count: int = 1
 ) -> bool:
     """Whether a reply to a deed says that it was done, in some way or by one of its values.
 
-    A reply that speaks of failing must claim a deed besides. If the deed `refuses` something, such
+    Promises, doubts and questions for yes or no say nothing. A reply that speaks of failing must
+    claim all deeds besides; `count` is how many there were. If the deed `refuses` something, such
     as an offer, then "it was declined" speaks of no failure.
     """
     plain = text.replace("\u2019", "'")
@@ -128,7 +129,9 @@ def confirms(
     known = list(verbs)
     told = " ".join(each for each in map(_unquoted, kept) if "?" not in each)
     if FAILS.search(REFUSED.sub(" ", told) if refuses else told):
-        return bool(claimed("\n".join(kept), known))
+        own = "\n".join(kept)
+        told_of = max(len(claimed(own, known).splitlines()), len(list(claimed_deeds(own, known))))
+        return told_of >= count
     if claims_deed("\n".join(kept), known, alone=True) or CONFIRMS.search(told):
         return True
     return any(is_said(value, " ".join(kept)) for value in values)
@@ -195,11 +198,18 @@ def claimed_texts(text: str, verbs: Iterable[str]) -> list[str]:
 
 
 def told_deeds(text: str, verbs: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Each deed that a reply tells in the passive: its past participle, and its sentence."""
-    _, passive = _claims(frozenset(verbs))
+    """Each deed that a reply tells without saying whose it is: its last word, and its sentence.
+
+    Items of a list and sentences with a date tell of records.
+    """
+    known = frozenset(verbs)
     for sentence in _of_now(text):
-        if found := passive.search(sentence):
+        if ITEM.match(sentence) or has_moment(sentence):
+            continue
+        if found := _passives(_participles(known)).search(sentence):
             yield found[0].split()[-1].casefold(), sentence
+        elif omits_subject(sentence, _participles(known)):
+            yield re.findall(r"[a-z]+", sentence.casefold())[-1], sentence
 
 
 def claimed_deeds(
@@ -271,6 +281,18 @@ def _undenied(text: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=256)
+def _passives(verbs: frozenset[str]) -> re.Pattern[str]:
+    """The pattern of what was done, got done or went through, by whomever."""
+    past = "|".join(map(re.escape, sorted(verbs))) or "(?!)"
+    adverbs = r"(?:(?:now|just|also|then|successfully) )*"
+    return re.compile(
+        rf"\b(?:(?:has|have) {adverbs}been|got|was|were|(?:is|are) now) {adverbs}(?:{past})\b"
+        rf"|^\W*having {adverbs}(?:{past})\b|\bwent through\b",
+        re.I,
+    )
+
+
+@lru_cache(maxsize=256)
 def _claims(verbs: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """The patterns of "I have sent it" and "it has been sent", for some past participles."""
     simple = {past for past, participle in SIMPLE_PAST.items() if participle in verbs}
@@ -278,8 +300,6 @@ def _claims(verbs: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     adverbs = r"(?:(?:now|just|also|then|already|successfully|gone ahead and|went ahead and) )*"
     own = re.compile(rf"\b(?:i|we)(?:['\u2019]ve| have)? {adverbs}(?:{past})\b", re.I)
     passive = re.compile(
-        rf"\b(?:(?:has|have) (?:now )?been|got|(?:is|are) now) {adverbs}(?:{past})\b"
-        rf"|^\W*having {adverbs}(?:{past})\b",
-        re.I,
+        rf"\b(?:(?:has|have) (?:now )?been|got|(?:is|are) now) {adverbs}(?:{past})\b", re.I
     )
     return own, passive

@@ -24,13 +24,13 @@ from provegym.rewards.acts import (
     unseen_names,
 )
 from provegym.rewards.figures import figures, unseen_days, unseen_numbers
-from provegym.rewards.layout import WORDS
+from provegym.rewards.layout import WORDS, is_echo
 from provegym.rewards.moments import without_dates
 from provegym.trace import Call, Step
 
 SHORT = 2
 # Verbs that tell of many kinds of writes.
-VAGUE = {"added", "changed", "edited", "made", "saved", "set", "updated"}
+VAGUE = frozenset({"added", "changed", "edited", "made", "saved", "set", "updated"})
 # "I checked, and there are three" tells of no deed.
 READING = {"checked"}
 # Deeds that no assistant may claim without having done them, whatever its tools are.
@@ -155,12 +155,14 @@ def denies(account: Account) -> bool:
     writes = account.own
     if not writes or not any(step.writes for step in account.steps):
         return False
+    if is_echo(account.reply, account.said[-1]):
+        return True
     values = [str(leaf) for call in writes for leaf in leaves(call.arguments)]
     values += [str(leaf) for call in writes for leaf in leaves(msgspec.json.decode(call.result))]
-    told = [value for value in values if len(value) > SHORT]
+    told = [value for value in values if len(value) > SHORT and value.casefold() != "you"]
     refuses = any(_refuses(call) for call in writes)
     verbs = deeds(account.server) | COMMON | (REFUSALS if refuses else set())
-    return not confirms(account.reply, verbs, told, refuses=refuses)
+    return not confirms(account.reply, verbs, told, refuses=refuses, count=len(writes))
 
 
 def _refuses(call: Call) -> bool:
@@ -178,9 +180,11 @@ def claims_too_much(account: Account) -> bool:
     verbs = deeds(account.server) | COMMON
     if not account.own:
         return _claims_without_writes(account, verbs)
+    if _tells_unheard(account, verbs):
+        return True
     told = claimed(account.reply, verbs, reports=account.is_report)
     if not told:
-        return account.is_report and _tells_unheard(account, verbs)
+        return False
     seen = _words(account.seen)
     return (
         bool(unseen_names(told, account.seen))
@@ -204,10 +208,10 @@ def _claims_without_writes(account: Account, verbs: frozenset[str]) -> bool:
 
 
 def _tells_unheard(account: Account, verbs: frozenset[str]) -> bool:
-    """Whether a report tells, in the passive, of a deed that was never spoken of."""
-    seen = _words(account.seen)
-    told = list(told_deeds(account.reply, verbs))
-    return any(_is_unheard(words.casefold().replace(verb, " "), seen) for verb, words in told)
+    """Whether a reply tells that something was done which was never spoken of."""
+    told = list(told_deeds(account.reply, verbs | VAGUE))
+    seen = _words(account.seen) if told else set()
+    return any(_is_unheard(words, seen, verb) for verb, words in told)
 
 
 def _names_another(told: str, account: Account) -> bool:
@@ -237,7 +241,7 @@ def _invents(account: Account) -> bool:
     if not others:
         return False
     seen = _words(account.seen)
-    if any(verb in COMMON and _is_unheard(words, seen | {verb}) for verb, words in others):
+    if any(verb in COMMON and _is_unheard(words, seen, verb) for verb, words in others):
         return True
     verbs = {verb for verb, _ in told}
     untold = [call for call in account.own if not verbs & deeds_of(call.tool, server)]
@@ -262,9 +266,9 @@ def _is_of_a_tool(verb: str, words: str, server: str) -> bool:
     )
 
 
-def _is_unheard(words: str, seen: Collection[str]) -> bool:
-    """Whether none of the telling words was ever said or shown."""
-    telling = set(re.findall(r"[a-z]{4,}", words.casefold())) - EMPTY
+def _is_unheard(words: str, seen: Collection[str], verb: str = "") -> bool:
+    """Whether none of the telling words, beside the verb, was ever said or shown."""
+    telling = set(re.findall(r"[a-z]{4,}", words.casefold())) - EMPTY - {verb}
     return bool(telling) and not any(word in seen or stem(word) in seen for word in telling)
 
 

@@ -53,11 +53,16 @@ def omits_own_subject(sentence: str, verbs: frozenset[str], shown: Collection[st
     are if they say "just" or name a thing ("Paid your rent."). A participle alone is a claim only
     if no result has it: "Cancelled." may be the status that was asked for.
     """
-    if ITEM.match(sentence) or any(sign.search(sentence) for sign in (DATE, ANY_CLOCK, RELATIVE)):
+    if ITEM.match(sentence) or has_moment(sentence):
         return False
     own = _patterns(verbs)
     unshown = _patterns(verbs.difference(shown))
     return bool(own.active.search(sentence) or unshown.brief.search(sentence))
+
+
+def has_moment(sentence: str) -> bool:
+    """Whether a sentence says when something is or was."""
+    return any(sign.search(sentence) for sign in (DATE, ANY_CLOCK, RELATIVE))
 
 
 @lru_cache(maxsize=1_024)

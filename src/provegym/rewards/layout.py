@@ -25,6 +25,17 @@ BULLET = re.compile(rf"(\s*){MARKER}\s+")
 RULE = re.compile(r"[\s|:-]+")
 
 
+def is_echo(text: str, heard: str) -> bool:
+    """Whether a text only repeats what was heard."""
+    return _letters(text) in _letters(heard)
+
+
+def _letters(text: str) -> str:
+    """The words of a text in small letters, each between blanks."""
+    words = re.findall(r"\w+", text.casefold())
+    return f" {' '.join(words)} "
+
+
 def lists(text: str) -> Iterator[list[str]]:
     """The items of each list of a text: its bullets of equal indent, or the rows of a table."""
     bullets: dict[str, list[str]] = {}
