@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from provegym.language.values import is_said, stem
 from provegym.language.vocabulary import past
-from provegym.rewards.elliptic import ITEM, has_moment, omits_own_subject, omits_subject
+from provegym.rewards.elliptic import FINISHED, ITEM, has_moment, omits_own_subject, omits_subject
 from provegym.rewards.layout import QUOTED, SENTENCES
 from provegym.rewards.moments import is_day
 
@@ -94,6 +94,7 @@ SIMPLE_PAST = {
     "withdrew": "withdrawn",
     "wrote": "written",
 }
+QUOTE = re.compile(r"[^.!?\n\"\u201c]*[\"\u201c]([^\"\u201d\n]+)")
 SHORT = 3
 # Participles that also begin other sentences: "Given the weather, ..."
 PREPOSITIONS = {"given"}
@@ -103,6 +104,7 @@ HELPING = re.compile(
 )
 # A word with a capital that neither begins a sentence nor follows a quote or a colon.
 NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b")
+FORENAME = re.compile(r"\b([A-Z][a-z]{2,})(?= [A-Z])")
 
 
 def declines(text: str, *, is_refused: bool = False) -> bool:
@@ -190,11 +192,11 @@ def claimed(text: str, verbs: Iterable[str], *, reports: bool = False) -> str:
 
 def claimed_texts(text: str, verbs: Iterable[str]) -> list[str]:
     """What a reply quotes after a claim: I've created the label "Plans"."""
+    if '"' not in text and "\u201c" not in text:
+        return []
     own, _ = _claims(frozenset(verbs))
-    found = re.finditer(
-        rf"(?:{own.pattern})[^.!?\n\"\u201c]*[\"\u201c]([^\"\u201d\n]+)", text, re.I
-    )
-    return [each[each.re.groups] for each in found]
+    after = [QUOTE.match(text, found.end()) for found in own.finditer(text)]
+    return [found[1] for found in after if found]
 
 
 def told_deeds(text: str, verbs: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -202,14 +204,17 @@ def told_deeds(text: str, verbs: Iterable[str]) -> Iterator[tuple[str, str]]:
 
     Items of a list and sentences with a date tell of records.
     """
-    known = frozenset(verbs)
+    known = _participles(frozenset(verbs))
     for sentence in _of_now(text):
+        words = re.findall(r"[a-z]+", sentence.casefold())
+        if known.isdisjoint(words) and "through" not in words:
+            continue
         if ITEM.match(sentence) or has_moment(sentence):
             continue
-        if found := _passives(_participles(known)).search(sentence):
+        if found := _passives(known).search(sentence):
             yield found[0].split()[-1].casefold(), sentence
-        elif omits_subject(sentence, _participles(known)):
-            yield re.findall(r"[a-z]+", sentence.casefold())[-1], sentence
+        elif omits_subject(sentence, known):
+            yield words[-1], sentence
 
 
 def claimed_deeds(
@@ -235,6 +240,8 @@ def claimed_deeds(
 def _is_elliptic(sentence: str, verbs: frozenset[str], shown: Collection[str] | None) -> bool:
     """Whether a sentence claims a deed without a subject; `shown` is given for a report."""
     told = _participles(verbs)
+    if told.union(FINISHED).isdisjoint(re.findall(r"[a-z]+", sentence.casefold())):
+        return False
     if shown is None:
         return omits_subject(sentence, told)
     return omits_own_subject(sentence, told, shown)
@@ -259,7 +266,7 @@ def unclear_names(text: str, near: str, seen: str) -> list[str]:
 
     These are the people in `near`, or all who were seen if nobody there has the name.
     """
-    found = {name for name in NAME.findall(text) if not re.search(rf"\b{name} [A-Z]", text)}
+    found = set(NAME.findall(text)).difference(FORENAME.findall(text))
     unclear = []
     for name in found:
         is_alone = re.search(rf"\b{name}\b(?! [A-Z])", seen)

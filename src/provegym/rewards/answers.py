@@ -84,7 +84,7 @@ def states(text: str, value: Any, now: datetime | None = None) -> bool:
     if isinstance(value, bool) or value is None:
         return True
     if isinstance(value, int | float):
-        text = DENIED_NUMBER.sub(" ", text)
+        text = _undenied(text)
         return any(same_number(value, n) for n in _numbers(text)) or _is_rounded(value, text)
     if isinstance(value, list):
         told = sum(states(text, part, now) for part in value)
@@ -93,9 +93,14 @@ def states(text: str, value: Any, now: datetime | None = None) -> bool:
         return any(states(text, part, now) for part in value.values())
     moment = moment_of(value)
     if moment is not None:
-        text = DENIED_NUMBER.sub(" ", text)
+        text = _undenied(text)
         return is_said(value, text) or states_moment(text, moment, now)
     return _states_text(text, value)
+
+
+def _undenied(text: str) -> str:
+    """A text without the numbers and days that it denies."""
+    return DENIED_NUMBER.sub(" ", text) if DENIES.search(text) else text
 
 
 def _states_text(text: str, value: str) -> bool:

@@ -55,33 +55,39 @@ def is_misplaced(
     if not called or TOGETHER.search(text):
         return False
     labels = [re.compile(_mark(number)) for number, _ in enumerate(called)]
+    told = [_by_record(items, len(called)) for items in lists(text)]
     for field in {field for fields in records.values() for field in fields}:
-        owned = [
-            Labelled(label, fields[field])
-            for label, name, fields in zip(labels, called, records.values(), strict=True)
+        owned = {
+            number: Labelled(label, fields[field])
+            for number, (label, name, fields) in enumerate(
+                zip(labels, called, records.values(), strict=True)
+            )
             if fields.get(field) not in (None, name)
-        ]
-        if _is_one_apart(text, owned, states, carries=True) or _is_one_off(text, owned, states):
+        }
+        if _is_one_apart(text, list(owned.values()), states, carries=True):
+            return True
+        if any(_is_one_off(items, owned, states) for items in told):
             return True
     return False
 
 
-def _is_one_off(text: str, owned: Sequence[Labelled], states: States) -> bool:
-    """Whether most items of a list tell the value of their own record, but not all of them.
+def _by_record(items: Sequence[str], count: int) -> dict[int, str]:
+    """The item of a list that tells of each record, where it is one, and tells of no other."""
+    told: dict[int, list[str]] = {}
+    for item in items:
+        about = [number for number in range(count) if _mark(number) in item]
+        if len(about) == 1:
+            told.setdefault(about[0], []).append(item)
+    return {number: found[0] for number, found in told.items() if len(found) == 1}
 
-    Only items with one label count, and only records that one item tells of.
-    """
-    for items in lists(text):
-        told: dict[int, list[str]] = {}
-        for item in items:
-            about = [at for at, each in enumerate(owned) if each.label.search(item)]
-            if len(about) == 1:
-                told.setdefault(about[0], []).append(item)
-        single = {at: found[0] for at, found in told.items() if len(found) == 1}
-        right = sum(states(item, owned[at].value) for at, item in single.items())
-        if len(single) >= FEWEST and len(single) > right > len(single) / 2:
-            return True
-    return False
+
+def _is_one_off(items: Mapping[int, str], owned: Mapping[int, Labelled], states: States) -> bool:
+    """Whether most items of a list tell the value of their own record, but not all of them."""
+    own = [number for number in items if number in owned]
+    if len(own) < FEWEST:
+        return False
+    right = sum(states(items[number], owned[number].value) for number in own)
+    return len(own) > right > len(own) / 2
 
 
 def _records(answers: Sequence[str], values: Sequence[Any]) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,12 +23,13 @@ from provegym.rewards.acts import (
     unclear_names,
     unseen_names,
 )
-from provegym.rewards.figures import figures, unseen_days, unseen_numbers
+from provegym.rewards.figures import DAY, figures, unseen_days, unseen_numbers
 from provegym.rewards.layout import WORDS, is_echo
 from provegym.rewards.moments import without_dates
 from provegym.trace import Call, Step
 
 SHORT = 2
+RESULTS = 1_024
 # Verbs that tell of many kinds of writes.
 VAGUE = frozenset({"added", "changed", "edited", "made", "saved", "set", "updated"})
 # "I checked, and there are three" tells of no deed.
@@ -132,17 +133,15 @@ class Account(NamedTuple):
 
     @property
     def about(self) -> str:
-        """What the user said, what the writes took and returned, and the records they are about."""
+        """The records, as texts, that the writes are about."""
         keys = {leaf for call in self.writes for leaf in leaves(call.arguments)}
-        records = [
+        return "\n".join(
             msgspec.json.encode(record).decode()
             for call in self.calls
             if not call.writes
             for record, _ in in_context(_result(call))
-            if keys & set(direct(record))
-        ]
-        given = [msgspec.json.encode(call.arguments).decode() for call in self.writes]
-        return "\n".join((*self.said, *given, *(call.result for call in self.writes), *records))
+            if keys.intersection(direct(record))
+        )
 
     @property
     def is_report(self) -> bool:
@@ -189,12 +188,25 @@ def claims_too_much(account: Account) -> bool:
     return (
         bool(unseen_names(told, account.seen))
         or bool(unclear_names(told, account.near, account.seen))
-        or bool(unseen_numbers(_without_names(told, account), set(_numbers_of(account))))
-        or any(unseen_days(told, figures(account.said, account.calls, account.now)))
+        or _has_another_number(told, account)
+        or _is_on_another_day(told, account)
         or any(_is_unheard(text, seen) for text in claimed_texts(account.reply, verbs))
         or _names_another(told, account)
         or _invents(account)
     )
+
+
+def _has_another_number(told: str, account: Account) -> bool:
+    """Whether a claim has a number that is not of the deed."""
+    plain = _without_names(told, account) if re.search(r"\d", told) else ""
+    return bool(plain) and bool(unseen_numbers(plain, set(_numbers_of(account))))
+
+
+def _is_on_another_day(told: str, account: Account) -> bool:
+    """Whether a claim has a day that nothing has shown."""
+    if not DAY.search(told):
+        return False
+    return any(unseen_days(told, figures(account.said, account.calls, account.now)))
 
 
 def _claims_without_writes(account: Account, verbs: frozenset[str]) -> bool:
@@ -216,15 +228,25 @@ def _tells_unheard(account: Account, verbs: frozenset[str]) -> bool:
 
 def _names_another(told: str, account: Account) -> bool:
     """Whether a claim has the whole name of a record that the writes are not about."""
-    near = account.about.casefold()
-    others = {
-        leaf
-        for call in account.calls
-        if not call.writes
-        for leaf in leaves(_result(call))
-        if isinstance(leaf, str) and NAMED.fullmatch(leaf) and leaf.casefold() not in near
-    }
-    return any(re.search(rf"\b{re.escape(name)}\b", told) for name in others if name in told)
+    shown = {name for call in account.calls if not call.writes for name in _names_in(call.result)}
+    given = [msgspec.json.encode(call.arguments).decode() for call in account.writes]
+    results = [call.result for call in account.writes]
+    near = "\n".join((*account.said, *given, *results)).casefold()
+    named = [name for name in shown if name in told and name.casefold() not in near]
+    if not named:
+        return False
+    about = account.about.casefold()
+    return any(
+        name.casefold() not in about and re.search(rf"\b{re.escape(name)}\b", told)
+        for name in named
+    )
+
+
+@lru_cache(maxsize=RESULTS)
+def _names_in(result: str) -> frozenset[str]:
+    """The names of records in a result."""
+    found = re.findall(r'"((?:[^"\\]|\\.)*)"[,}\]]', result)
+    return frozenset(leaf for leaf in found if NAMED.fullmatch(leaf))
 
 
 def _invents(account: Account) -> bool:

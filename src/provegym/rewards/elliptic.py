@@ -56,8 +56,13 @@ def omits_own_subject(sentence: str, verbs: frozenset[str], shown: Collection[st
     if ITEM.match(sentence) or has_moment(sentence):
         return False
     own = _patterns(verbs)
-    unshown = _patterns(verbs.difference(shown))
-    return bool(own.active.search(sentence) or unshown.brief.search(sentence))
+    if own.active.search(sentence):
+        return True
+    brief = own.brief.search(sentence)
+    if brief is None:
+        return False
+    word = (brief["alone"] or brief["after"]).casefold()
+    return word not in shown or (brief["alone"] is None and word in FINISHED)
 
 
 def has_moment(sentence: str) -> bool:
@@ -74,7 +79,8 @@ def _patterns(verbs: frozenset[str]) -> Patterns:
         re.compile(rf"{LEAD}(?:{past})\b{goes_on}", re.I),
         re.compile(rf"{LEAD}(?:(?<=just )(?:{past})\b{goes_on}|(?:{past})\b\W+{THING})", re.I),
         re.compile(
-            rf"{LEAD}(?:(?:{past})|(?:(?:the|your|a|new) )?(?:{NOUN} ){{1,2}}(?:{ended}))[^\w?]*$",
+            rf"{LEAD}(?:(?P<alone>{past})"
+            rf"|(?:(?:the|your|a|new) )?(?:{NOUN} ){{1,2}}(?P<after>{ended}))[^\w?]*$",
             re.I,
         ),
     )

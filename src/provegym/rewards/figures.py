@@ -36,8 +36,9 @@ GROUPS = re.compile(
 )
 LASTING = re.compile(r"(?:minute|night)s?$")
 ISO = re.compile(r"\b(?:19|20)\d\d-\d\d-\d\d")
+BEFORE = re.compile(rf"({WEEKDAY}),? (?:the )?$", re.I)
+LONGEST_BEFORE = 16
 DAY = re.compile(
-    rf"(?:(?P<weekday>{WEEKDAY}),? (?:the )?)?"
     rf"(?:\b(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?(?: of)? (?P<month>{MONTH})(?!\w)"
     rf"|\b(?P<month_first>{MONTH}) (?P<day_last>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:]))"
     r"(?:,? (?P<year>(?:19|20)\d\d))?",
@@ -117,12 +118,11 @@ def unseen_days(text: str, known: Known) -> Iterator[str]:
 def _is_day(found: re.Match[str], day: date) -> bool:
     """Whether a day in a text is this one, also by the weekday and the year beside it."""
     month, number, year = _parts(found)
-    weekday = (found["weekday"] or f"{day:%a}")[:3].casefold()
-    return (
-        (month, number) == (day.month, day.day)
-        and year in (0, day.year)
-        and weekday == f"{day:%a}".casefold()
-    )
+    if (month, number) != (day.month, day.day) or year not in (0, day.year):
+        return False
+    before = found.string[max(0, found.start() - LONGEST_BEFORE) : found.start()]
+    weekday = BEFORE.search(before)
+    return weekday is None or weekday[1][:3].casefold() == f"{day:%a}".casefold()
 
 
 def _parts(found: re.Match[str]) -> tuple[int, int, int]:
@@ -138,8 +138,9 @@ def figures(said: Iterable[str], calls: Iterable[Call], now: datetime | None) ->
     terms: set[float] = set()
     days: set[date] = set()
     for text in said:
-        terms.update(_spoken_numbers(text))
-        days.update(_spoken_days(text, now))
+        spoken = _spoken(text, now.year if now else 0)
+        terms.update(spoken.numbers)
+        days.update(spoken.days)
     for call in calls:
         given = msgspec.json.encode(call.arguments).decode()
         for result in (given, call.result):
@@ -152,21 +153,17 @@ def figures(said: Iterable[str], calls: Iterable[Call], now: datetime | None) ->
     return Known(frozenset(shown | terms), frozenset(terms), frozenset(days))
 
 
-def _spoken_numbers(text: str) -> Iterator[float]:
-    yield from map(abs, numbers(text))
-    yield from (
-        WORDS.index(word) for word in re.findall(r"[a-z]+", text.casefold()) if word in WORDS
-    )
-
-
-def _spoken_days(text: str, now: datetime | None) -> Iterator[date]:
-    """The days that a user names, with the year they say or those around now."""
-    years = (now.year - 1, now.year, now.year + 1) if now else ()
-    for found in DAY.finditer(text):
-        month, day, year = _parts(found)
-        for each in (year,) if year else years:
-            yield from _iso_days(f"{each}-{month:02}-{day:02}")
-    yield from _iso_days(text)
+@lru_cache(maxsize=RESULTS)
+def _spoken(text: str, year: int) -> Known:
+    """The numbers and days that a user says; days without a year are of those around this one."""
+    words = re.findall(r"[a-z]+", text.casefold())
+    found = {*map(abs, numbers(text)), *(WORDS.index(word) for word in words if word in WORDS)}
+    days = set(_iso_days(text))
+    for each in DAY.finditer(text):
+        month, day, own = _parts(each)
+        for said in (own,) if own else (year - 1, year, year + 1):
+            days.update(_iso_days(f"{said:04}-{month:02}-{day:02}"))
+    return Known(frozenset(found), frozenset(), frozenset(days))
 
 
 def _iso_days(text: str) -> Iterator[date]:
@@ -185,11 +182,13 @@ def _figures_of(result: str) -> Known:
     except msgspec.DecodeError:
         value = result
     found: set[float] = set()
+    texts = []
     for leaf in leaves(value):
         if isinstance(leaf, str):
-            found.update(map(abs, numbers(leaf)))
+            texts.append(leaf)
         else:
             found.add(abs(leaf))
+    found.update(map(abs, numbers("\n".join(texts))))
     found.update(_sums(value))
     return Known(frozenset(found), frozenset(), frozenset(_iso_days(result)))
 
