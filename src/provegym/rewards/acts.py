@@ -269,11 +269,17 @@ def unclear_names(text: str, near: str, seen: str) -> list[str]:
     found = set(NAME.findall(text)).difference(FORENAME.findall(text))
     unclear = []
     for name in found:
-        is_alone = re.search(rf"\b{name}\b(?! [A-Z])", seen)
-        families = [set(re.findall(rf"\b{name} ([A-Z][a-z]+)", each)) for each in (near, seen)]
+        is_alone = _called(name, r"\b(?! [A-Z])").search(seen)
+        families = [set(_called(name, " ([A-Z][a-z]+)").findall(each)) for each in (near, seen)]
         if not is_alone and len(families[0] or families[1]) > 1:
             unclear.append(name)
     return unclear
+
+
+@lru_cache(maxsize=4_096)
+def _called(name: str, rest: str) -> re.Pattern[str]:
+    """The pattern of a name and what follows it."""
+    return re.compile(rf"\b{name}{rest}")
 
 
 def _of_now(text: str) -> Iterator[str]:

@@ -5,8 +5,9 @@ The checks read text without a model. They tolerate format: 1,250.00 states 1250
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, time
+from functools import lru_cache
 from typing import Any
 
 from provegym.language.values import is_said, leaves, numbers
@@ -43,9 +44,12 @@ TAKEN_BACK = re.compile(
     r"|(?:have not|haven't) (?:verified|checked|confirmed) (?:it|this|that|any))\b",
     re.I,
 )
-ABOUT = r"(?:\b(?:about|around|roughly|approximately|nearly|almost)|~) ?"
+ABOUT = re.compile(
+    r"(?:\b(?:about|around|roughly|approximately|nearly|almost)|~) ?(\d+)(?![\d.,]*\d)", re.I
+)
 NUMERAL = re.compile(r"\W*\d+(?:[.,]\d+)*\W*")
 SHORT_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+TEXTS = 1_024
 MOST_NUMBERS = 24
 MOST_WORDS = 80
 SPARE = 3
@@ -84,8 +88,8 @@ def states(text: str, value: Any, now: datetime | None = None) -> bool:
     if isinstance(value, bool) or value is None:
         return True
     if isinstance(value, int | float):
-        text = _undenied(text)
-        return any(same_number(value, n) for n in _numbers(text)) or _is_rounded(value, text)
+        told = any(same_number(value, n) for n in _numbers(text))
+        return told or _is_rounded(value, _undenied(text))
     if isinstance(value, list):
         told = sum(states(text, part, now) for part in value)
         return 2 * told > len(value) or not value
@@ -98,6 +102,7 @@ def states(text: str, value: Any, now: datetime | None = None) -> bool:
     return _states_text(text, value)
 
 
+@lru_cache(maxsize=TEXTS)
 def _undenied(text: str) -> str:
     """A text without the numbers and days that it denies."""
     return DENIED_NUMBER.sub(" ", text) if DENIES.search(text) else text
@@ -119,23 +124,27 @@ def _states_text(text: str, value: str) -> bool:
     return is_said(_plain(value), _plain(text)) or (len(value) > LONG and _retells(text, value))
 
 
+@lru_cache(maxsize=TEXTS)
 def _plain(text: str) -> str:
     """A text without quotes, full stops at its end, and marks that people add or leave out."""
     return re.sub(r"[\"'\u201c\u201d\u2018\u2019*`]|[.!?]+(?=\s|$)", "", text).strip()
 
 
-def _numbers(text: str) -> Iterator[int | float]:
-    yield from numbers(re.sub(r"[€$£%]|(?<=\d)(?=[a-zA-Z])", " ", text))
-    for word in re.findall(r"[a-z]+", text.casefold()):
-        if word in WORDS:
-            yield WORDS.index(word)
+@lru_cache(maxsize=TEXTS)
+def _numbers(text: str) -> frozenset[int | float]:
+    """The numbers that a text states, in digits and in words."""
+    text = _undenied(text)
+    found = set(numbers(re.sub(r"[€$£%]|(?<=\d)(?=[a-zA-Z])", " ", text)))
+    words = re.findall(r"[a-z]+", text.casefold())
+    found.update(WORDS.index(word) for word in words if word in WORDS)
     if ZERO.search(text):
-        yield 0
+        found.add(0)
+    return frozenset(found)
 
 
 def _is_rounded(value: float, text: str) -> bool:
     """Whether a text says about how much it is: "about 32" for 32.3."""
-    found = re.findall(rf"{ABOUT}(\d+)(?![\d.,]*\d)", text, re.I)
+    found = ABOUT.findall(text)
     return any(abs(abs(value) - int(number)) <= 0.5 for number in found)
 
 
