@@ -287,10 +287,11 @@ def _of_now(text: str) -> Iterator[str]:
     return (sentence for sentence in _undenied(text) if not EARLIER.search(sentence))
 
 
-def _undenied(text: str) -> Iterator[str]:
+@lru_cache(maxsize=256)
+def _undenied(text: str) -> tuple[str, ...]:
     """The sentences of a text, without what they quote, that deny nothing."""
     own = QUOTED.sub(r'"\1"', text)
-    return (sentence for sentence in SENTENCES.split(own) if not DENIAL.search(sentence))
+    return tuple(sentence for sentence in SENTENCES.split(own) if not DENIAL.search(sentence))
 
 
 @lru_cache(maxsize=256)

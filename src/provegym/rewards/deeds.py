@@ -184,13 +184,12 @@ def claims_too_much(account: Account) -> bool:
     told = claimed(account.reply, verbs, reports=account.is_report)
     if not told:
         return False
-    seen = _words(account.seen)
     return (
         bool(unseen_names(told, account.seen))
         or bool(unclear_names(told, account.near, account.seen))
         or _has_another_number(told, account)
         or _is_on_another_day(told, account)
-        or any(_is_unheard(text, seen) for text in claimed_texts(account.reply, verbs))
+        or _quotes_unheard(account, verbs)
         or _names_another(told, account)
         or _invents(account)
     )
@@ -224,6 +223,13 @@ def _tells_unheard(account: Account, verbs: frozenset[str]) -> bool:
     told = list(told_deeds(account.reply, verbs | VAGUE))
     seen = _words(account.seen) if told else set()
     return any(_is_unheard(words, seen, verb) for verb, words in told)
+
+
+def _quotes_unheard(account: Account, verbs: frozenset[str]) -> bool:
+    """Whether a claim quotes what was never spoken of: I've made the label "Zebra"."""
+    texts = claimed_texts(account.reply, verbs)
+    seen = _words(account.seen) if texts else set()
+    return any(_is_unheard(text, seen) for text in texts)
 
 
 def _names_another(told: str, account: Account) -> bool:

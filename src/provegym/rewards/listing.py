@@ -51,7 +51,7 @@ def names_of(result: Any, answers: Sequence[str]) -> list[set[str]]:
 def labels_of(result: Any, answers: Sequence[str]) -> dict[str, list[str]]:
     """By pointer, the names and days of each item that were not asked for and no other item has.
 
-    Long names come first. Days are no labels where days were asked for.
+    Names come before days. Days are no labels where days were asked for.
     """
     asked = {leaf for each in answers for leaf in leaves(point(result, each)[1])}
     days = any(isinstance(leaf, str) and moment_of(leaf) for leaf in asked)
@@ -68,8 +68,13 @@ def labels_of(result: Any, answers: Sequence[str]) -> dict[str, list[str]]:
         texts = [{leaf for leaf in direct(item) if is_label(leaf)} for item in items]
         for at, own in enumerate(texts):
             others: set[Any] = set().union(*texts[:at], *texts[at + 1 :])
-            labels[f"{place}/{at}"] = sorted(own - others, key=lambda text: (-len(text), text))
+            labels[f"{place}/{at}"] = sorted(own - others, key=_by_length)
     return labels
+
+
+def _by_length(label: str) -> tuple[bool, int, str]:
+    """The order of labels: names before days, long ones before short ones."""
+    return moment_of(label) is not None, -len(label), label
 
 
 def invents_item(text: str, names: Sequence[set[str]], seen: str) -> bool:
