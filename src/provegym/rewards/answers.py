@@ -88,8 +88,7 @@ def states(text: str, value: Any, now: datetime | None = None) -> bool:
     if isinstance(value, bool) or value is None:
         return True
     if isinstance(value, int | float):
-        told = any(same_number(value, n) for n in _numbers(text))
-        return told or _is_rounded(value, _undenied(text))
+        return _states_number(text, value)
     if isinstance(value, list):
         told = sum(states(text, part, now) for part in value)
         return 2 * told > len(value) or not value
@@ -100,6 +99,11 @@ def states(text: str, value: Any, now: datetime | None = None) -> bool:
         text = _undenied(text)
         return is_said(value, text) or states_moment(text, moment, now)
     return _states_text(text, value)
+
+
+def _states_number(text: str, value: float) -> bool:
+    is_told = any(same_number(value, number) for number in _numbers(text))
+    return is_told or _is_rounded(value, _undenied(text))
 
 
 @lru_cache(maxsize=TEXTS)

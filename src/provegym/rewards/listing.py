@@ -65,9 +65,9 @@ def labels_of(result: Any, answers: Sequence[str]) -> dict[str, list[str]]:
     for place in dict.fromkeys(found[1] for each in answers if (found := PLACE.fullmatch(each))):
         _, listed = point(result, place)
         items = listed if isinstance(listed, list) else []
-        texts = [{leaf for leaf in direct(item) if is_label(leaf)} for item in items]
+        texts = [{str(leaf) for leaf in direct(item) if is_label(leaf)} for item in items]
         for at, own in enumerate(texts):
-            others: set[Any] = set().union(*texts[:at], *texts[at + 1 :])
+            others: set[str] = set().union(*texts[:at], *texts[at + 1 :])
             labels[f"{place}/{at}"] = sorted(own - others, key=_by_length)
     return labels
 
