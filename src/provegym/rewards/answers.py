@@ -164,6 +164,7 @@ def states_enough(
     values: Sequence[Any],
     now: datetime | None = None,
     seen: str = "",
+    *,
     names: Mapping[str, Sequence[str]] | None = None,
 ) -> bool:
     """Whether a reply states an answer: all of its values, each with its own name.

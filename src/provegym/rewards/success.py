@@ -237,9 +237,9 @@ def is_stated(judged: Judged, step: Step) -> bool:
     is_whole = all(found for found, _ in own)
     labels = labels_of(result, step.answers) if is_whole else {}
     same = labels if values == list(step.values) else {}
-    if not step.values or states_enough(text, step.answers, step.values, now, seen, same):
+    if not step.values or states_enough(text, step.answers, step.values, now, seen, names=same):
         return True
-    return is_whole and states_enough(text, step.answers, values, now, seen, labels)
+    return is_whole and states_enough(text, step.answers, values, now, seen, names=labels)
 
 
 def time_of(example: Example, turn: int) -> datetime | None:
