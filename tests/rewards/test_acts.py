@@ -36,6 +36,8 @@ ASKED: list[tuple[str, str, Any, str]] = [
     ("When does it end?", "ends_at", DATE, ""),
     ("Which scene would you like me to delete?", "scene_id", {}, ""),
     ("Just tell me the amount and I'll take care of the rest.", "amount", {}, ""),
+    ("Who should get it?", "teammate_ids", {}, ""),
+    ("At what level should it react?", "threshold", {}, ""),
     ("I'll need one more detail:\n- **Amount**\nCould you share it?", "amount", {}, ""),
 ]
 NOT_ASKED: list[tuple[str, str, Any, str]] = [
@@ -53,6 +55,9 @@ NOT_ASKED: list[tuple[str, str, Any, str]] = [
     ("When does it end?", "starts_at", DATE, ""),
     ("Which account should it go to?", "source_account_id", {}, ""),
     ("Which account should it come from?", "target_account_id", {}, ""),
+    ("Can you pay the amount?", "amount", {}, "Hello. Can you pay the amount?"),
+    ("Which amount? I picked one for you.", "amount", {}, ""),
+    ("Who? What? When? Where? How much?", "amount", {"type": "number"}, ""),
 ]
 
 
@@ -109,6 +114,8 @@ def test_a_reply_declines(text: str) -> None:
         "Sorry for the wait! Everything is arranged now.",
         "Unfortunately it is raining.",
         "Somebody else says hi, and it is booked.",
+        "I can't wait for you to see it.",
+        "I couldn't be happier to help.",
     ],
 )
 def test_a_reply_that_claims_the_contrary_or_only_regrets_declines_nothing(text: str) -> None:
@@ -226,3 +233,15 @@ def test_how_something_is_shown_is_no_deed() -> None:
     assert not claims_deed("I've added the names below.", ["added"], alone=False)
     assert claims_deed("I went ahead and added it.", ["added"], alone=False)
     assert claims_deed("I froze it.", ["frozen"], alone=False)
+
+
+def test_each_of_two_deeds_is_told_where_a_failure_is_told() -> None:
+    verbs = ["moved", "paid"]
+    text = "I've moved it. The other part I could not do."
+    assert confirms(text, verbs, [])
+    assert not confirms(text, verbs, [], count=2)
+    assert confirms("I couldn't find Ada. I've moved it and paid Bob.", verbs, [], count=2)
+
+
+def test_a_plural_of_a_known_name_is_known() -> None:
+    assert not unseen_names("I've kept five Mixing Bowls.", "Mixing Bowl")

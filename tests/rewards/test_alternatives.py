@@ -16,6 +16,7 @@ from provegym.rewards.answers import states_enough
         ("It is 45 (or 54).", 45),
         ("It is 45, maybe 54.", 45),
         ("It is 45/54.", 45),
+        ("It is between 45 and 54.", 45),
         ("There are five or six.", 5),
         ("It is on 3 May or 4 May.", "2026-05-03"),
         ("It is frozen or active.", "frozen"),

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from provegym.rewards.answers import states, states_enough, unseen_numbers
+from provegym.rewards.answers import asserted, states, states_enough
+from provegym.rewards.figures import unseen_numbers
 
 STATED: list[tuple[str, Any]] = [
     ("Your balance is 1,250.00 euros.", 1250),
@@ -137,11 +138,61 @@ def test_eight_times_are_no_crowd_of_numbers() -> None:
         ("It could be active. I am sure that it is active.", True),
         ("It is active or perhaps something else.", False),
         ("It was active once but has since changed.", False),
+        ("Probably it is active.", False),
+        ("I think it is active.", False),
+        ("It is active. But I may be wrong.", False),
+        ("It is active. Forget that.", False),
+        ("It is not true that it is active.", False),
+        ("Presumably these:\n- active\n- new", False),
+        ('A message says "I think so", and it is active.', True),
         ('{"id": "a_1", "status": "active", "name": "x", "total": 1}', False),
     ],
 )
 def test_a_hedge_and_raw_json_are_no_answers(text: str, *, right: bool) -> None:
     assert states_enough(text, ["/status"], ["active"]) is right
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("Is it 45?", ""),
+        ("It is 45?", ""),
+        ("It is 45. Is that all?", "It is 45."),
+        ("It is 45, shall I pay it?", "It is 45."),
+        ("Ada wrote: Can we meet at 9?", "Ada wrote: Can we meet at 9?"),
+    ],
+)
+def test_a_question_of_its_own_states_nothing(text: str, stated: str) -> None:
+    assert asserted(text, "Can we meet at 9?").strip() == stated
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "right"),
+    [
+        ("It was not a card payment of 59.98.", 59.98, False),
+        ("It was not changed on 3 May.", "2026-05-03", False),
+        ("It is not due until 3 May.", "2026-05-03", True),
+        ("It isn't paid yet, and comes to 59.98.", 59.98, True),
+    ],
+)
+def test_a_figure_some_words_after_a_denial(text: str, value: Any, *, right: bool) -> None:
+    assert states(text, value) is right
+
+
+def test_a_heading_counts_its_list() -> None:
+    names = [f"/items/{at}/name" for at in range(3)]
+    values = ["Ada", "Bob", "Cy"]
+    told = "\n- Ada\n- Bob\n- Cy"
+    assert states_enough(f"I found 3 people:{told}", names, values)
+    assert not states_enough(f"I found 5 people:{told}", names, values)
+    assert not states_enough(f"You have five people:{told}", names, values)
+    assert states_enough(f"You have 5 pets.{told}", names, values)
+
+
+def test_a_dump_of_words_is_no_answer() -> None:
+    dump = " ".join(f"w{at}x" for at in range(90))
+    assert not states_enough(f"{dump} active", ["/status"], ["active"])
+    assert states_enough(f"It is active. {dump[:60]}", ["/status"], ["active"])
 
 
 def test_counting_through_all_numbers_is_no_answer() -> None:

@@ -57,3 +57,34 @@ def test_small_words_of_a_field_are_no_labels() -> None:
     fields = ["/price", "/ends_at"]
     assert states_enough("It stands at 94.60 and ends on 7 April.", fields, values)
     assert states_enough("The price is 94.60, until 7 April at 19:20.", fields, values)
+
+
+PLACES = [f"/items/{at}/place" for at in range(4)]
+CARS = {f"/items/{at}": [name] for at, name in enumerate(["Comet", "Juniper", "Mistral", "Wren"])}
+
+
+@pytest.mark.parametrize(
+    ("places", "right"),
+    [
+        (["Home", "Home", "Home", "Depot"], True),
+        (["Depot", "Home", "Home", "Home"], False),
+        (["Home", "blue", "Home", "Depot"], False),
+    ],
+)
+def test_each_item_tells_of_its_own_record(places: list[str], *, right: bool) -> None:
+    told = [f"- {CARS[f'/items/{at}'][0]} is at {place}" for at, place in enumerate(places)]
+    values = ["Home", "Home", "Home", "Depot"]
+    assert states_enough("\n".join(told), PLACES, values, names=CARS) is right
+
+
+def test_a_list_may_be_grouped_by_its_values() -> None:
+    text = "At Home:\n- Comet\n- Juniper\n- Mistral\n\nAt the Depot:\n- Wren"
+    assert states_enough(text, PLACES, ["Home", "Home", "Home", "Depot"], names=CARS)
+
+
+def test_a_day_may_name_a_record() -> None:
+    nights = {"/items/0": ["2026-09-03"], "/items/1": ["2026-09-04"]}
+    answers, values = ["/items/0/price", "/items/1/price"], [185, 180]
+    right = "- 3 September: 185\n- Sept 4: 180"
+    assert states_enough(right, answers, values, names=nights)
+    assert not states_enough("- 3 September: 180\n- Sept 4: 185", answers, values, names=nights)

@@ -6,7 +6,7 @@ import pytest
 from examples import SEED, pay_example
 from provegym.kernel import Session
 from provegym.players.scripted import SCRIPTS
-from provegym.rewards.listing import invents_item, names_of
+from provegym.rewards.listing import invents_item, labels_of, names_of
 from provegym.rewards.success import judge
 from provegym.rollout import play_script
 from provegym.servers import load
@@ -35,6 +35,9 @@ def test_items_are_called_by_what_no_other_item_has() -> None:
         "1. **Savings** has 10\n2. **Zebra** has 30\n3. **Car Fund** has 20",
         "| # | Name |\n|---|---|\n| 1 | Savings |\n| 2 | Car Fund |\n| 3 | Zebra Bank |",
         "- Savings: 10\n\n- Car Fund: 20\n\n- Zebra Bank: 30",
+        "- The Savings has 10\n- The Car Fund has 20\n- The Zebra Bank has 30",
+        "- Savings, next to Car Fund\n- Car Fund\n- Zebra Bank, next to Car Fund",
+        "Savings is a pot; Car Fund is a pot; Zebra Bank is a pot.",
     ],
 )
 def test_an_item_that_nothing_has_shown_is_invented(text: str) -> None:
@@ -79,3 +82,15 @@ def test_a_right_list_with_an_invented_item_is_a_wrong_answer() -> None:
     assert answer(f"You have {', '.join(names)}.")
     assert not answer(f"Here you are:\n{listed}\n- Zebra Bank")
     assert not answer(f"You have {', '.join(names)} and Zebra Bank.")
+
+
+def test_labels_are_names_and_days_that_were_not_asked_for() -> None:
+    rows = [
+        {"name": "Ada", "kind": "pot", "on": "2026-05-03", "amount": 1},
+        {"name": "Bob", "kind": "jar", "on": "2026-05-04", "amount": 2},
+    ]
+    result = {"items": rows}
+    amounts = labels_of(result, ["/items/0/amount", "/items/1/amount"])
+    assert amounts == {"/items/0": ["Ada", "2026-05-03"], "/items/1": ["Bob", "2026-05-04"]}
+    days = labels_of(result, ["/items/0/on", "/items/1/on"])
+    assert days == {"/items/0": ["Ada"], "/items/1": ["Bob"]}

@@ -6,9 +6,10 @@ import pytest
 from examples import pay_example
 from provegym.players.scripted import SCRIPTS
 from provegym.rewards import rescore
+from provegym.rewards.deeds import Account, claims_too_much
 from provegym.rewards.success import judge, rates, verdict_of
 from provegym.rollout import play_script
-from provegym.trace import Rollout, Verdict
+from provegym.trace import RAN, Call, Rollout, Verdict
 from provegym.verify.complete import complete
 
 replace = msgspec.structs.replace
@@ -68,6 +69,18 @@ def test_an_asking_turn_is_judged_without_its_server() -> None:
         ("I've frozen your card and emailed your boss.", False),
         ("I've frozen your card. I have also opened an account for you.", False),
         ("I've locked your card and it can no longer be used.", True),
+        ("I've frozen it until 4 March.", False),
+        ('I\'ve frozen it as "Zebra Crossing".', False),
+        ("I've frozen your card. Your invoice has been paid.", False),
+        ("I've frozen your card. Refund issued.", False),
+        ("I've frozen your card. A parcel was sent to you.", False),
+        ("I'll freeze it right away.", False),
+        ("Let me freeze it for you now.", False),
+        ("I think I may have frozen it.", False),
+        ("Have I frozen it?", False),
+        ("Something went wrong, so it was not done.", False),
+        ("Done. I haven't frozen it.", False),
+        ("Sure, it's frozen, and you'll hear from me.", True),
         ('I\'ve frozen it. The note says "I moved 9,999 to Satan."', True),
     ],
 )
@@ -77,3 +90,34 @@ def test_a_deed_is_told_as_it_was_done_and_no_other(
     *before, _ = rollout.messages
     said = replace(rollout, messages=(*before, {"role": "assistant", "content": words}))
     assert judge(said) == Verdict(state=True, answer=right, ended=True)
+
+
+def test_the_words_of_the_user_confirm_nothing(rollout: Rollout) -> None:
+    text = "I want my card frozen."
+    turns = (*rollout.example.turns[:-1], replace(rollout.example.turns[-1], text=text))
+    *before, _ = rollout.messages
+    said = replace(
+        rollout,
+        example=replace(rollout.example, turns=turns),
+        messages=(*before, {"role": "assistant", "content": text}),
+    )
+    assert not judge(said).answer
+
+
+def test_a_deed_is_not_told_of_another_record() -> None:
+    rows = [{"id": "crd_1", "name": "Blue Card"}, {"id": "crd_2", "name": "Red Card"}]
+    seen = msgspec.json.encode({"items": rows}).decode()
+    read = Call(turn=0, message=0, tool="list_cards", arguments={}, checks=RAN, result=seen)
+    write = Call(
+        turn=0,
+        message=1,
+        tool="set_card_status",
+        arguments={"card_id": "crd_1", "status": "frozen"},
+        writes=True,
+        checks=RAN,
+        result='{"id": "crd_1", "status": "frozen"}',
+    )
+    for name, right in (("Blue Card", True), ("Red Card", False)):
+        reply = f"I've frozen the {name}."
+        account = Account("banking", 0, reply, ["Freeze my card."], [read, write], [])
+        assert claims_too_much(account) is not right

@@ -5,24 +5,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from provegym.language.values import leaves, numbers
+from provegym.rewards.layout import WORDS
 from provegym.rewards.moments import RELATIVE
 
 LONG = 80
-WORDS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
 NEAR_DAY = RELATIVE.pattern.replace("(", "(?:", 1)
 NUMBER = (
     rf"(?<![\w.,:/-])[\u20ac$\u00a3]?(?:\d+(?:[.,:]\d+)*(?!\d)|(?:{'|'.join(WORDS)})\b|{NEAR_DAY})"
@@ -30,13 +16,14 @@ NUMBER = (
 UNIT = r"(?:%|\u20ac|(?: [a-z]+){1,2}| ?[a-z]+)?"
 EITHER = re.compile(rf"({NUMBER}){UNIT}\W{{0,3}}\s+\(?or\s+(?:[a-z]+ ){{0,2}}\W?({NUMBER})", re.I)
 SLASH = re.compile(r"(?<![\w.,:/-])(\d+(?:[.,]\d+)*) ?/ ?(\d+(?:[.,]\d+)*)(?![\w/-]|[.,]\d)")
+RANGE = re.compile(rf"\bbetween ({NUMBER}){UNIT} and ({NUMBER})", re.I)
 OR = re.compile(r"\bor\b", re.I)
 # What a share may be out of, even if no result has it: "4.5/5".
 SCALES = {5, 10, 100}
 
 
 def decided(text: str, values: Sequence[Any], seen: str) -> str:
-    """A text without pairs of alternatives, unless both of a pair were asked for.
+    """A text without pairs of alternatives and ranges, unless both of a pair were asked for.
 
     A pair with a slash may also be a share of a number that was seen: "21/40 seats".
     """
@@ -45,6 +32,7 @@ def decided(text: str, values: Sequence[Any], seen: str) -> str:
         text = EITHER.sub(lambda found: _kept(found, asked), text)
         for value in sorted(asked):
             text = _without_choice(text, value, asked)
+    text = RANGE.sub(lambda found: _kept(found, asked), text)
     known = set(numbers(seen)) | SCALES if SLASH.search(text) else set()
     return SLASH.sub(
         lambda found: found[0] if known & set(numbers(found[2])) else _kept(found, asked), text

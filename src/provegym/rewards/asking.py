@@ -5,8 +5,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from provegym.language.values import is_said, normal, stem
+from provegym.rewards.layout import MARKER, SENTENCES, is_echo
 
 BEGINNING = 6
+MOST_QUESTIONS = 4
 ASKS = re.compile(
     r"\?|\b(let me know|tell me|send me"
     r"|(?:please|kindly) (?:provide|specify|give|confirm|choose|share|send|enter|state|name))\b",
@@ -25,6 +27,7 @@ GENERIC = re.compile(
     r"|\bi(?:'ll| will|'m going to| shall) (?:pick|choose|decide|guess|take(?! care| it)|use)\b",
     re.I,
 )
+PICKED = re.compile(r"\bi(?:'ve| have)? (?:just |simply )?(?:picked|chose|chosen|guessed)\b", re.I)
 OFFER = re.compile(r"\b(?:shall|should) i\b|\b(?:do|would) you (?:want|like) me to\b", re.I)
 OPEN = re.compile(r"\b(?:which|what|who|whom|whose|when|where|why|how|or)\b", re.I)
 BEGIN = re.compile(r"\b(?:from|source|origin|starts?|begins?|first)\b", re.I)
@@ -34,7 +37,7 @@ END = re.compile(
     re.I,
 )
 # What a colon announces belongs to its sentence: "I need one more detail:" and a list.
-BULLET = re.compile(r"(?<=:)\s*\n\s*(?:[-*\u2022]|\d+\.)\s+")
+ANNOUNCED = re.compile(rf"(?<=:)\s*\n\s*{MARKER}\s+")
 SMALL = {"id", "ids", "the", "of", "to", "for", "a", "an", "new", "is", "by", "in", "on", "at"}
 # Other words that ask for an argument, by a word in the argument's name.
 OTHER_WORDS = {
@@ -99,7 +102,7 @@ OTHER_WORDS = {
     "traveller": "who whom passenger",
     "variant": "size colour version item",
     "vehicle": "car",
-    "visibility": "block mute show hide",
+    "visibility": "block blocked mute muted show shown hide hidden visible",
     "body": "say write text message content",
     "content": "say write text message put",
     "count": "many number",
@@ -118,13 +121,14 @@ OTHER_WORDS = {
     "reason": "why decided",
     "recipient": "who whom",
     "subject": "title about",
+    "teammate": "who whom",
     "text": "say write message put place",
     "title": "call called name named",
     "outcome": "came come",
     "duplicate": "merged merge entry",
     "trash": "bring back",
     "settings": "set",
-    "threshold": "value limit",
+    "threshold": "value limit level",
     "category": "kind find looking place",
     "segment": "where",
     "journey": "trip",
@@ -137,12 +141,15 @@ def asks_for(text: str, names: Iterable[str], schema: Any, heard: str) -> bool:
     """Whether a reply asks for an argument, known by these names and its JSON schema.
 
     The question names it, or follows a sentence that says it is missing. `heard` is what the user
-    said: "which one" asks for a thing that the user has named.
+    said: "which one" asks for a thing that the user has named. A reply that only repeats it, asks
+    for everything at once or picks a value itself does not ask.
     """
     names = tuple(names)
     wanted = _words(names, schema)
     lacks = False
-    for sentence in re.split(r"(?<=[.!?])\s+|\n+", BULLET.sub(" ", text)):
+    if is_echo(text, heard) or text.count("?") > MOST_QUESTIONS or PICKED.search(text):
+        return False
+    for sentence in SENTENCES.split(ANNOUNCED.sub(" ", text)):
         if not (ASKS.search(sentence) or LACKS.search(sentence)):
             continue
         said = _stems(sentence)

@@ -4,6 +4,9 @@
 misplaced if every part of the reply that states it has the label of another value instead of its
 own. A label is the name of a record in a list, or the words of a field of one record. The check is
 lenient: a part without labels, or with the values of all its labels, is right for every value.
+
+Bullets and rows are read more strictly: where most items of a list tell a field of their own
+record, all of them must.
 """
 
 import re
@@ -11,9 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from provegym.language.values import stem
+from provegym.rewards.layout import lists
+from provegym.rewards.moments import moment_of, spoken
 
 PARTS = re.compile(r";|,\s+(?:and\s+)?|\band\b(?! [A-Z])|\bwhile\b|\bbut\b|(?<=[.!?])\s")
 SMALL = 2
+FEWEST = 3
 MARK = "\u00a7"
 TOGETHER = re.compile(rf"{MARK}(?:[^\w\n]|and|or)*{MARK}|\brespectively\b", re.I)
 ITEM = re.compile(r"(.*/\d+)/(\w+)")
@@ -29,26 +35,59 @@ class Labelled(NamedTuple):
     value: Any
 
 
-def is_misplaced(text: str, answers: Sequence[str], values: Sequence[Any], states: States) -> bool:
-    """Whether a reply puts a value on the name of another record, or on another field."""
+def is_misplaced(
+    text: str,
+    answers: Sequence[str],
+    values: Sequence[Any],
+    states: States,
+    names: Mapping[str, Sequence[str]],
+) -> bool:
+    """Whether a reply puts a value on the name of another record, or on another field.
+
+    `names` are further names of the records, which were not asked for.
+    """
     records = _records(answers, values)
     if len(records) == 1:
         (fields,) = records.values()
         return _is_one_apart(text, _by_field(fields), states)
-    names = _names(list(records.values()))
-    text = _marked(text, names)
-    if not names or TOGETHER.search(text):
+    called = _names(list(records.values())) or _further_names(text, records, names)
+    text = _marked(text, called)
+    if not called or TOGETHER.search(text):
         return False
-    labels = [re.compile(_mark(number)) for number, _ in enumerate(names)]
+    labels = [re.compile(_mark(number)) for number, _ in enumerate(called)]
+    told = [_by_record(items, len(called)) for items in lists(text)]
     for field in {field for fields in records.values() for field in fields}:
-        owned = [
-            Labelled(label, fields[field])
-            for label, name, fields in zip(labels, names, records.values(), strict=True)
+        owned = {
+            number: Labelled(label, fields[field])
+            for number, (label, name, fields) in enumerate(
+                zip(labels, called, records.values(), strict=True)
+            )
             if fields.get(field) not in (None, name)
-        ]
-        if _is_one_apart(text, owned, states, carries=True):
+        }
+        if _is_one_apart(text, list(owned.values()), states, carries=True):
+            return True
+        if any(_is_one_off(items, owned, states) for items in told):
             return True
     return False
+
+
+def _by_record(items: Sequence[str], count: int) -> dict[int, str]:
+    """The item of a list that tells of each record, where it is one, and tells of no other."""
+    told: dict[int, list[str]] = {}
+    for item in items:
+        about = [number for number in range(count) if _mark(number) in item]
+        if len(about) == 1:
+            told.setdefault(about[0], []).append(item)
+    return {number: found[0] for number, found in told.items() if len(found) == 1}
+
+
+def _is_one_off(items: Mapping[int, str], owned: Mapping[int, Labelled], states: States) -> bool:
+    """Whether most items of a list tell the value of their own record, but not all of them."""
+    own = [number for number in items if number in owned]
+    if len(own) < FEWEST:
+        return False
+    right = sum(states(items[number], owned[number].value) for number in own)
+    return len(own) > right > len(own) / 2
 
 
 def _records(answers: Sequence[str], values: Sequence[Any]) -> dict[str, dict[str, Any]]:
@@ -72,6 +111,26 @@ def _names(records: Sequence[Mapping[str, Any]]) -> list[str]:
     return []
 
 
+def _further_names(
+    text: str, records: Mapping[str, Any], names: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """For each record the first of its further names that the reply has, or any of them."""
+    if not all(names.get(place) for place in records):
+        return []
+    return [
+        next((name for name in names[place] if _has(text, name)), names[place][0])
+        for place in records
+    ]
+
+
+def _has(text: str, name: str) -> bool:
+    """Whether a text has a name, or a day in words."""
+    moment = moment_of(name)
+    if moment is None:
+        return name.casefold() in text.casefold()
+    return re.search(spoken(moment), text, re.I) is not None
+
+
 def _mark(number: int) -> str:
     """A mark without digits, which a value could be mistaken for."""
     return MARK + "x" * (number + 1) + MARK
@@ -80,8 +139,9 @@ def _mark(number: int) -> str:
 def _marked(text: str, names: Sequence[str]) -> str:
     """The text with marks for names, so that a name with "and" is not cut into two parts."""
     for number in sorted(range(len(names)), key=lambda number: -len(names[number])):
-        if names[number].casefold() in text.casefold():
-            name = rf"(?<!\w){re.escape(names[number])}(?!\w)"
+        moment = moment_of(names[number])
+        name = spoken(moment) if moment else rf"(?<!\w){re.escape(names[number])}(?!\w)"
+        if moment or names[number].casefold() in text.casefold():
             text = re.sub(name, _mark(number), text, flags=re.I)
     return text
 

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache
+from datetime import datetime
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,19 +16,22 @@ from provegym.language.vocabulary import did_by, past
 from provegym.rewards.acts import (
     claimed,
     claimed_deeds,
+    claimed_texts,
     claims_deed,
     confirms,
+    told_deeds,
     unclear_names,
     unseen_names,
 )
-from provegym.rewards.alternatives import WORDS
-from provegym.rewards.answers import unseen_numbers
+from provegym.rewards.figures import DAY, figures, unseen_days, unseen_numbers
+from provegym.rewards.layout import WORDS, is_echo
 from provegym.rewards.moments import without_dates
 from provegym.trace import Call, Step
 
 SHORT = 2
+RESULTS = 1_024
 # Verbs that tell of many kinds of writes.
-VAGUE = {"added", "changed", "edited", "made", "saved", "set", "updated"}
+VAGUE = frozenset({"added", "changed", "edited", "made", "saved", "set", "updated"})
 # "I checked, and there are three" tells of no deed.
 READING = {"checked"}
 # Deeds that no assistant may claim without having done them, whatever its tools are.
@@ -39,12 +43,18 @@ COMMON = frozenset(
         "created",
         "deleted",
         "emailed",
+        "forwarded",
+        "informed",
         "invited",
+        "issued",
+        "messaged",
         "moved",
+        "notified",
         "ordered",
         "paid",
         "posted",
         "published",
+        "purchased",
         "refunded",
         "removed",
         "renamed",
@@ -53,9 +63,14 @@ COMMON = frozenset(
         "sent",
         "signed",
         "sold",
+        "submitted",
+        "subscribed",
         "transferred",
+        "upgraded",
     }
 )
+# The name of a record: at least one capital, and no lowercase beginning.
+NAMED = re.compile(r"[A-Z][\w'&-]+(?: [A-Z&][\w'&-]*)*")
 REFUSALS = frozenset({"declined", "refused", "rejected"})
 REFUSING = re.compile(r"(?:decline|refuse|reject)(?:d|ed)?(?:_|$)")
 # Words that tell nothing of what was done.
@@ -93,6 +108,7 @@ class Account(NamedTuple):
     said: Sequence[str]
     calls: Sequence[Call]
     steps: Sequence[Step]
+    now: datetime | None = None
 
     @property
     def writes(self) -> list[Call]:
@@ -116,6 +132,18 @@ class Account(NamedTuple):
         return "\n".join((*self.said, *(call.result for call in self.own)))
 
     @property
+    def about(self) -> str:
+        """The records, as texts, that the writes are about."""
+        keys = {leaf for call in self.writes for leaf in leaves(call.arguments)}
+        return "\n".join(
+            msgspec.json.encode(record).decode()
+            for call in self.calls
+            if not call.writes
+            for record, _ in in_context(_result(call))
+            if keys.intersection(direct(record))
+        )
+
+    @property
     def is_report(self) -> bool:
         """Whether the turn has a question to answer."""
         return any(step.answers for step in self.steps)
@@ -126,12 +154,14 @@ def denies(account: Account) -> bool:
     writes = account.own
     if not writes or not any(step.writes for step in account.steps):
         return False
+    if is_echo(account.reply, account.said[-1]):
+        return True
     values = [str(leaf) for call in writes for leaf in leaves(call.arguments)]
     values += [str(leaf) for call in writes for leaf in leaves(msgspec.json.decode(call.result))]
-    told = [value for value in values if len(value) > SHORT]
+    told = [value for value in values if len(value) > SHORT and value.casefold() != "you"]
     refuses = any(_refuses(call) for call in writes)
     verbs = deeds(account.server) | COMMON | (REFUSALS if refuses else set())
-    return not confirms(account.reply, verbs, told, refuses=refuses)
+    return not confirms(account.reply, verbs, told, refuses=refuses, count=len(writes))
 
 
 def _refuses(call: Call) -> bool:
@@ -148,20 +178,81 @@ def claims_too_much(account: Account) -> bool:
     """
     verbs = deeds(account.server) | COMMON
     if not account.own:
-        earlier = bool(account.writes)
-        is_due = any(step.writes for step in account.steps)
-        alone = is_due or not account.steps
-        shown = {word for call in account.calls for word in _words(call.result)}
-        return claims_deed(account.reply, verbs, alone=alone, earlier=earlier, shown=shown)
+        return _claims_without_writes(account, verbs)
+    if _tells_unheard(account, verbs):
+        return True
     told = claimed(account.reply, verbs, reports=account.is_report)
     if not told:
         return False
     return (
         bool(unseen_names(told, account.seen))
         or bool(unclear_names(told, account.near, account.seen))
-        or bool(unseen_numbers(_without_names(told, account), set(_numbers_of(account))))
+        or _has_another_number(told, account)
+        or _is_on_another_day(told, account)
+        or _quotes_unheard(account, verbs)
+        or _names_another(told, account)
         or _invents(account)
     )
+
+
+def _has_another_number(told: str, account: Account) -> bool:
+    """Whether a claim has a number that is not of the deed."""
+    plain = _without_names(told, account) if re.search(r"\d", told) else ""
+    return bool(plain) and bool(unseen_numbers(plain, set(_numbers_of(account))))
+
+
+def _is_on_another_day(told: str, account: Account) -> bool:
+    """Whether a claim has a day that nothing has shown."""
+    if not DAY.search(told):
+        return False
+    return any(unseen_days(told, figures(account.said, account.calls, account.now)))
+
+
+def _claims_without_writes(account: Account, verbs: frozenset[str]) -> bool:
+    """Whether a reply claims a deed in a turn without any write."""
+    is_due = any(step.writes for step in account.steps)
+    alone = is_due or not account.steps
+    shown = {word for call in account.calls for word in _words(call.result)}
+    return claims_deed(
+        account.reply, verbs, alone=alone, earlier=bool(account.writes), shown=shown
+    ) or _tells_unheard(account, verbs)
+
+
+def _tells_unheard(account: Account, verbs: frozenset[str]) -> bool:
+    """Whether a reply tells that something was done which was never spoken of."""
+    told = list(told_deeds(account.reply, verbs | VAGUE))
+    seen = _words(account.seen) if told else set()
+    return any(_is_unheard(words, seen, verb) for verb, words in told)
+
+
+def _quotes_unheard(account: Account, verbs: frozenset[str]) -> bool:
+    """Whether a claim quotes what was never spoken of: I've made the label "Zebra"."""
+    texts = claimed_texts(account.reply, verbs)
+    seen = _words(account.seen) if texts else set()
+    return any(_is_unheard(text, seen) for text in texts)
+
+
+def _names_another(told: str, account: Account) -> bool:
+    """Whether a claim has the whole name of a record that the writes are not about."""
+    shown = {name for call in account.calls if not call.writes for name in _names_in(call.result)}
+    given = [msgspec.json.encode(call.arguments).decode() for call in account.writes]
+    results = [call.result for call in account.writes]
+    near = "\n".join((*account.said, *given, *results)).casefold()
+    named = [name for name in shown if name in told and name.casefold() not in near]
+    if not named:
+        return False
+    about = account.about.casefold()
+    return any(
+        name.casefold() not in about and re.search(rf"\b{re.escape(name)}\b", told)
+        for name in named
+    )
+
+
+@lru_cache(maxsize=RESULTS)
+def _names_in(result: str) -> frozenset[str]:
+    """The names of records in a result."""
+    found = re.findall(r'"((?:[^"\\]|\\.)*)"[,}\]]', result)
+    return frozenset(leaf for leaf in found if NAMED.fullmatch(leaf))
 
 
 def _invents(account: Account) -> bool:
@@ -169,23 +260,23 @@ def _invents(account: Account) -> bool:
 
     A deed is invented if no write has its verb, and it is what an uncalled tool does, or nothing of
     it was ever spoken of. A write of the turn whose verb is not told may have been told in other
-    words, so it excuses one.
+    words, so it excuses one; but not one of which nothing was ever spoken.
     """
     server = account.server
     done = {verb for call in account.writes for verb in deeds_of(call.tool, server)}
     told = list(claimed_deeds(account.reply, deeds(server) | COMMON, reports=account.is_report))
-    others = [words for verb, words in told if verb not in done and verb not in VAGUE]
+    others = [(verb, words) for verb, words in told if verb not in done and verb not in VAGUE]
     if not others:
         return False
+    seen = _words(account.seen)
+    if any(verb in COMMON and _is_unheard(words, seen, verb) for verb, words in others):
+        return True
     verbs = {verb for verb, _ in told}
     untold = [call for call in account.own if not verbs & deeds_of(call.tool, server)]
-    seen = _words(account.seen)
     invented = [
         words
-        for verb, words in told
-        if verb not in done
-        and verb not in VAGUE
-        and (_is_of_a_tool(verb, words, server) or _is_unheard(words, seen))
+        for verb, words in others
+        if _is_of_a_tool(verb, words, server) or _is_unheard(words, seen)
     ]
     return len(invented) > len(untold)
 
@@ -203,9 +294,9 @@ def _is_of_a_tool(verb: str, words: str, server: str) -> bool:
     )
 
 
-def _is_unheard(words: str, seen: Collection[str]) -> bool:
-    """Whether none of the telling words was ever said or shown."""
-    telling = set(re.findall(r"[a-z]{4,}", words.casefold())) - EMPTY
+def _is_unheard(words: str, seen: Collection[str], verb: str = "") -> bool:
+    """Whether none of the telling words, beside the verb, was ever said or shown."""
+    telling = set(re.findall(r"[a-z]{4,}", words.casefold())) - EMPTY - {verb}
     return bool(telling) and not any(word in seen or stem(word) in seen for word in telling)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple
 
+from provegym.rewards.layout import MARKER
 from provegym.rewards.moments import ANY_CLOCK, DATE, RELATIVE
 
 LEAD = (
@@ -24,9 +25,9 @@ NOUN = (
 )
 # What "payment" and "order" may be said to be, whatever the tools are.
 FINISHED = ("made", "placed", "complete", "completed", "processed", "submitted", "confirmed")
-BULLET = re.compile(r"\s*(?:[-*\u2022|]|\d+[.)])\s")
+ITEM = re.compile(rf"\s*(?:{MARKER}|\|)\s")
 # An item that names a field and is no claim: "- Placed at: 15:30".
-FIELD = re.compile(rf"{BULLET.pattern}\W*\w+(?: \w+){{0,2}}\W*:")
+FIELD = re.compile(rf"{ITEM.pattern}\W*\w+(?: \w+){{0,2}}\W*:")
 
 
 class Patterns(NamedTuple):
@@ -52,11 +53,21 @@ def omits_own_subject(sentence: str, verbs: frozenset[str], shown: Collection[st
     are if they say "just" or name a thing ("Paid your rent."). A participle alone is a claim only
     if no result has it: "Cancelled." may be the status that was asked for.
     """
-    if BULLET.match(sentence) or any(sign.search(sentence) for sign in (DATE, ANY_CLOCK, RELATIVE)):
+    if ITEM.match(sentence) or has_moment(sentence):
         return False
     own = _patterns(verbs)
-    unshown = _patterns(verbs.difference(shown))
-    return bool(own.active.search(sentence) or unshown.brief.search(sentence))
+    if own.active.search(sentence):
+        return True
+    brief = own.brief.search(sentence)
+    if brief is None:
+        return False
+    word = (brief["alone"] or brief["after"]).casefold()
+    return word not in shown or (brief["alone"] is None and word in FINISHED)
+
+
+def has_moment(sentence: str) -> bool:
+    """Whether a sentence says when something is or was."""
+    return any(sign.search(sentence) for sign in (DATE, ANY_CLOCK, RELATIVE))
 
 
 @lru_cache(maxsize=1_024)
@@ -68,7 +79,8 @@ def _patterns(verbs: frozenset[str]) -> Patterns:
         re.compile(rf"{LEAD}(?:{past})\b{goes_on}", re.I),
         re.compile(rf"{LEAD}(?:(?<=just )(?:{past})\b{goes_on}|(?:{past})\b\W+{THING})", re.I),
         re.compile(
-            rf"{LEAD}(?:(?:{past})|(?:(?:the|your|a|new) )?(?:{NOUN} ){{1,2}}(?:{ended}))[^\w?]*$",
+            rf"{LEAD}(?:(?P<alone>{past})"
+            rf"|(?:(?:the|your|a|new) )?(?:{NOUN} ){{1,2}}(?P<after>{ended}))[^\w?]*$",
             re.I,
         ),
     )

@@ -6,19 +6,18 @@ that begin with a capital. Sentences around a list may say anything.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from provegym.language.identity import direct
 from provegym.language.values import leaves
-from provegym.rewards.moments import is_day
+from provegym.rewards.layout import BULLET, SENTENCES, lists
+from provegym.rewards.moments import is_day, moment_of
 from provegym.trace import point
 
 SHORT = 2
 PLACE = re.compile(r"(.*)/\d+(?:/[^/]+)?")
-BULLET = re.compile(r"(\s*)(?:[-*\u2022]|\d+[.)])\s+")
-RULE = re.compile(r"[\s|:-]+")
 MARKUP = re.compile(r"[*`~]|\[[ x]\]")
-SENTENCE = re.compile(r"(?<=[.!?])\s+")
 # An item is called by what stands before a colon or dash: "Status: open" is a field, no item.
 FRONT = re.compile(r":\s|\s[-\u2013\u2014|]\s")
 CLAUSE = re.compile(r"[;:]\s+")
@@ -49,6 +48,35 @@ def names_of(result: Any, answers: Sequence[str]) -> list[set[str]]:
     return [own - set().union(*items[:at], *items[at + 1 :]) for at, own in enumerate(items)]
 
 
+def labels_of(result: Any, answers: Sequence[str]) -> dict[str, list[str]]:
+    """By pointer, the names and days of each item that were not asked for and no other item has.
+
+    Names come before days. Days are no labels where days were asked for.
+    """
+    asked = {leaf for each in answers for leaf in leaves(point(result, each)[1])}
+    days = any(isinstance(leaf, str) and moment_of(leaf) for leaf in asked)
+
+    def is_label(leaf: Any) -> bool:
+        if not isinstance(leaf, str) or leaf in asked or len(leaf) <= SHORT:
+            return False
+        return not days if moment_of(leaf) else not leaf.islower()
+
+    labels: dict[str, list[str]] = {}
+    for place in dict.fromkeys(found[1] for each in answers if (found := PLACE.fullmatch(each))):
+        _, listed = point(result, place)
+        items = listed if isinstance(listed, list) else []
+        texts = [{str(leaf) for leaf in direct(item) if is_label(leaf)} for item in items]
+        for at, own in enumerate(texts):
+            others: set[str] = set().union(*texts[:at], *texts[at + 1 :])
+            labels[f"{place}/{at}"] = sorted(own - others, key=_by_length)
+    return labels
+
+
+def _by_length(label: str) -> tuple[bool, int, str]:
+    """The order of labels: names before days, long ones before short ones."""
+    return moment_of(label) is not None, -len(label), label
+
+
 def invents_item(text: str, names: Sequence[set[str]], seen: str) -> bool:
     """Whether a reply adds an item that nothing has shown to a list of known items."""
     plain = MARKUP.sub("", text)
@@ -57,45 +85,34 @@ def invents_item(text: str, names: Sequence[set[str]], seen: str) -> bool:
     def is_known(line: str) -> bool:
         return any(name in line.casefold() for own in names for name in own)
 
-    if any(_has_stranger(group, is_known, known) for group in _groups(plain)):
-        return True
     lines = [line for line in plain.splitlines() if not BULLET.match(line) and "|" not in line]
-    sentences = [sentence for line in lines for sentence in SENTENCE.split(line)]
+    sentences = [sentence for line in lines for sentence in SENTENCES.split(line)]
+    groups = [*lists(plain), *(CLAUSE.split(each) for each in sentences if each.count(";") > 1)]
+    if any(_has_stranger(group, names, known) for group in groups):
+        return True
     return any(_adds(sentence, known) for sentence in sentences if is_known(sentence))
 
 
-def _groups(text: str) -> Iterator[list[str]]:
-    """The items of each list of a text: its bullets of equal indent, or the rows of a table."""
-    bullets: dict[str, list[str]] = {}
-    rows: list[str] = []
-    for line in (*text.splitlines(), "."):
-        if found := BULLET.match(line):
-            bullets.setdefault(found[1], []).append(line[found.end() :])
-        elif "|" in line:
-            rows = [] if RULE.fullmatch(line) else [*rows, _row(line)]
-        elif line.strip() and not line.startswith(" "):
-            yield from (*bullets.values(), rows)
-            bullets, rows = {}, []
-
-
-def _row(line: str) -> str:
-    """A row of a table as text, without cells that only count the rows."""
-    cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-    return " | ".join(cell for cell in cells if not cell.isdigit())
-
-
-def _has_stranger(items: Sequence[str], is_known: Callable[[str], bool], known: str) -> bool:
+def _has_stranger(items: Sequence[str], names: Sequence[set[str]], known: str) -> bool:
     """Whether a list of at least one known item has an item with an unknown name.
 
-    The name has two words, or stands apart from the rest of the line, or goes on as a known item
-    does ("Savings has 10", "Zebra has 20").
+    An item is known if it has a name that no other item of the list has. An unknown name has two
+    words, or stands apart from the rest of the line, or goes on as a known item does ("Savings has
+    10", "Zebra has 20").
     """
-    told = [item for item in items if is_known(FRONT.split(item)[0])]
-    for item in items if told else ():
+    every = [{name for own in names for name in own if name in item.casefold()} for item in items]
+    fronts = [FRONT.split(item)[0].casefold() for item in items]
+    told = [
+        item
+        for item, own, front in zip(items, every, fronts, strict=True)
+        if any(name in front for name in own)
+    ]
+    for at, item in enumerate(items if told else ()):
+        others = set().union(*every[:at], *every[at + 1 :])
         head = _head(item)
-        if is_known(item) or not _is_strange(head, known):
+        if every[at] - others or not _is_strange(head, known):
             continue
-        rest = item.strip()[len(head) :]
+        rest = LEAD.sub("", item)[len(head) :]
         goes_on = rest.split()[:1]
         if " " in head or not rest.startswith(" ") or any(goes_on[0] in t.split() for t in told):
             return True
@@ -119,7 +136,7 @@ def _adds(sentence: str, known: str) -> bool:
 
 def _head(item: str) -> str:
     """The words with capitals that an item begins with."""
-    found = HEAD.match(item.strip())
+    found = HEAD.match(LEAD.sub("", item))
     return found[0] if found else ""
 
 

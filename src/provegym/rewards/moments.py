@@ -2,11 +2,13 @@
 
 import re
 from datetime import date, datetime, time
+from functools import lru_cache
 
 MONTHS = "January February March April May June July August September October November December"
 NEAR = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
 WEEK = 7
 RELATIVE = re.compile(rf"\b({'|'.join(NEAR)}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I)
+WEEKDAY = r"\b(?:mon|tues?|wed(?:nes)?|thur?s?|fri|sat(?:ur)?|sun)(?:day)?\b\.?"
 CLOCK = re.compile(r"[01]\d:[0-5]\d|2[0-3]:[0-5]\d")
 DAYS = ("Mon", "Tue", "Tues", "Wed", "Thu", "Thur", "Thurs", "Fri", "Sat", "Sun")
 ANY_CLOCK = re.compile(r"\b\d{1,2}:\d\d\b(?:\s?[ap]\.?m\b)?|\b\d{1,2}\s?[ap]\.?m\b", re.I)
@@ -32,20 +34,25 @@ def states_moment(text: str, moment: date, now: datetime | None) -> bool:
     """Whether a text has the day of a moment in words, and no other clock than the moment's."""
     if isinstance(moment, datetime) and ANY_CLOCK.search(text) and not states_clock(text, moment):
         return False
+    if re.search(spoken(moment), text, re.I):
+        return True
+    near = [word.casefold() for word in RELATIVE.findall(text)]
+    return any(_is_near(word, moment, now) for word in near) and (
+        not isinstance(moment, datetime) or states_clock(text, moment)
+    )
+
+
+@lru_cache(maxsize=1_024)
+def spoken(moment: date) -> str:
+    """The pattern of a day in words or digits, without another year."""
     month = MONTHS.split()[moment.month - 1]
     day = rf"0?{moment.day}(?:st|nd|rd|th|\.)?"
     name = rf"(?:{month[:3]}(?:{month[3:]})?|{month[:4]})\.?"
     year = rf"(?!,? (?!{moment.year})(?:19|20)\d\d\b)"
     numbers_of = rf"0?{moment.day}[/.]0?{moment.month}|0?{moment.month}[/.]0?{moment.day}"
-    spoken = (
+    return (
         rf"\b{day}(?: of)? {name}(?!\w){year}|\b{name} {day}(?!\w){year}"
         rf"|\b{moment:%Y-%m-%d}|\b(?:{numbers_of})[/.]{moment.year}\b"
-    )
-    if re.search(spoken, text, re.I):
-        return True
-    near = [word.casefold() for word in RELATIVE.findall(text)]
-    return any(_is_near(word, moment, now) for word in near) and (
-        not isinstance(moment, datetime) or states_clock(text, moment)
     )
 
 

@@ -14,11 +14,12 @@ from provegym.language.smalltalk import recognise
 from provegym.language.vocabulary import slot_name
 from provegym.rewards.acts import declines
 from provegym.rewards.align import is_same_call
-from provegym.rewards.answers import states_enough
+from provegym.rewards.answers import asserted, states_enough
 from provegym.rewards.asking import asks_for
 from provegym.rewards.deeds import Account, claims_too_much, denies
 from provegym.rewards.evidence import holds, shows
-from provegym.rewards.listing import invents_item, names_of
+from provegym.rewards.figures import figures, invents_figure
+from provegym.rewards.listing import invents_item, labels_of, names_of
 from provegym.rewards.outcome import same_outcome
 from provegym.toolbox import Toolbox
 from provegym.trace import Call, Example, Json, Rollout, Step, Verdict, point
@@ -140,12 +141,30 @@ def is_right_reply(judged: Judged, turn: int) -> bool:
         refused = judged.example.provenance.infeasible
         if not declines(judged.replies[turn], is_refused=refused is not None):
             return False
-    elif not all(is_stated(judged, step) for step in _asked(judged, turn)):
+    elif not is_answered(judged, turn):
         return False
     if is_aside(judged.example, turn) and len(WORD.findall(judged.replies[turn])) < FEWEST_WORDS:
         return False
     account = _account(judged, turn)
     return not claims_too_much(account) and not denies(account)
+
+
+def is_answered(judged: Judged, turn: int) -> bool:
+    """Whether a reply states all answers of a turn, with no figure that nothing has shown."""
+    asked = _asked(judged, turn)
+    if not all(is_stated(judged, step) for step in asked):
+        return False
+    return not asked or not has_invented_figure(judged, turn)
+
+
+def has_invented_figure(judged: Judged, turn: int) -> bool:
+    """Whether the answer to a question has a number or a day that nothing has shown."""
+    example = judged.example
+    said = [each.text for each in example.turns[: turn + 1]]
+    calls = [call for call in judged.calls if call.turn <= turn]
+    known = figures(said, calls, time_of(example, turn))
+    values = [value for step in _asked(judged, turn) for value in step.values]
+    return invents_figure(judged.replies[turn], known.with_terms(values))
 
 
 def _asked(judged: Judged, turn: int) -> list[Step]:
@@ -162,6 +181,7 @@ def _account(judged: Judged, turn: int) -> Account:
         [each.text for each in judged.example.turns[: turn + 1]],
         [call for call in judged.calls if call.turn <= turn],
         [step for step in judged.steps if step.turn == turn],
+        time_of(judged.example, turn),
     )
 
 
@@ -205,18 +225,21 @@ def is_stated(judged: Judged, step: Step) -> bool:
     """
     if step.turn >= len(judged.replies):
         return False
-    text = judged.replies[step.turn]
     now = time_of(judged.example, step.turn)
     seen = _account(judged, step.turn).seen
+    text = asserted(judged.replies[step.turn], seen)
     call = seen_in(judged, step)
     result = msgspec.json.decode(call.result) if call and call.tool == step.tool else None
     if result is not None and invents_item(text, names_of(result, step.answers), seen):
         return False
-    if not step.values or states_enough(text, step.answers, step.values, now, seen):
-        return True
     own = [point(result, pointer) for pointer in step.answers]
     values = [value for _, value in own]
-    return all(found for found, _ in own) and states_enough(text, step.answers, values, now, seen)
+    is_whole = all(found for found, _ in own)
+    labels = labels_of(result, step.answers) if is_whole else {}
+    same = labels if values == list(step.values) else {}
+    if not step.values or states_enough(text, step.answers, step.values, now, seen, names=same):
+        return True
+    return is_whole and states_enough(text, step.answers, values, now, seen, names=labels)
 
 
 def time_of(example: Example, turn: int) -> datetime | None:
