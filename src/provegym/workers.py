@@ -93,11 +93,11 @@ class Processes(Workers):
     Windows has no fork server; there each process starts from nothing.
     """
 
-    def __init__(self, count: int, preload: str) -> None:
+    def __init__(self, count: int, preload: str = "") -> None:
         method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
         context = get_context(method)
         if method == "forkserver":
-            context.set_forkserver_preload([preload])
+            context.set_forkserver_preload([preload] if preload else [])
         self.temporary = TemporaryDirectory(prefix="provegym-")
         self.folder = Path(self.temporary.name)
         self.pool = context.Pool(count, _prepare)
