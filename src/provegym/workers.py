@@ -12,8 +12,10 @@ import signal
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from multiprocessing import get_context
+from functools import cache, partial
+from multiprocessing import get_all_start_methods, get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -34,6 +36,8 @@ GO_ON = "fix this and start again: the results written so far are kept"
 A = TypeVar("A")
 B = TypeVar("B")
 Work = Callable[[Sequence[A]], Iterable[B]]
+# Waits for the result of submitted work, and returns it; may be called more than once.
+Promise = Callable[[], B]
 
 
 class ClusterError(Exception):
@@ -41,11 +45,20 @@ class ClusterError(Exception):
 
 
 class Workers:
-    """This process only: all items are one batch, and each result is returned at once."""
+    """This process only: all items are one batch, and each result is returned at once.
+
+    `folder` is a temporary folder that all workers can use, if there is one.
+    """
+
+    folder: Path | None = None
 
     def map(self, work: Work[A, B], items: Sequence[A], batch: int = BATCH) -> Iterator[B]:
         """What the work gives for each item, in the order of the items."""
         return iter(work(items))
+
+    def submit(self, work: Callable[[A], B], item: A) -> Promise[B]:
+        """Begin one piece of work. This process does it when the result is asked for."""
+        return cache(partial(work, item))
 
     @property
     def count(self) -> int:
@@ -74,10 +87,20 @@ def _prepare() -> None:
 
 
 class Processes(Workers):
-    """A process pool on this machine."""
+    """A process pool on this machine.
 
-    def __init__(self, count: int) -> None:
-        self.pool = get_context("spawn").Pool(count, _prepare)
+    The processes are forked from a fork server that has imported the module `preload` once.
+    Windows has no fork server; there each process starts from nothing.
+    """
+
+    def __init__(self, count: int, preload: str = "") -> None:
+        method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+        context = get_context(method)
+        if method == "forkserver":
+            context.set_forkserver_preload([preload] if preload else [])
+        self.temporary = TemporaryDirectory(prefix="provegym-")
+        self.folder = Path(self.temporary.name)
+        self.pool = context.Pool(count, _prepare)
         self.processes = count
 
     @property
@@ -90,15 +113,20 @@ class Processes(Workers):
         for made in self.pool.imap(partial(do, work), cut(items, batch)):
             yield from made
 
+    def submit(self, work: Callable[[A], B], item: A) -> Promise[B]:
+        """Begin one piece of work, after those that were submitted before."""
+        return self.pool.apply_async(work, (item,)).get
+
     def close(self) -> None:
-        """Stop the processes."""
+        """Stop the processes, and remove their folder."""
         self.pool.terminate()
         self.pool.join()
+        self.temporary.cleanup()
 
 
-def local(count: int) -> Workers:
+def local(count: int, preload: str = "") -> Workers:
     """A pool of `count` processes, or this process if `count` is 1."""
-    return Processes(count) if count > 1 else HERE
+    return Processes(count, preload) if count > 1 else HERE
 
 
 def cut(items: Sequence[A], size: int) -> list[Sequence[A]]:
@@ -154,6 +182,12 @@ class Cluster(Workers):
             running.append(self.run.remote(__version__, pickled))
         while running:
             yield from self._result(running.popleft())
+
+    def submit(self, work: Callable[[A], B], item: A) -> Promise[B]:
+        """Begin one piece of work."""
+        pickled = self.ray.cloudpickle.dumps((partial(map, work), [item]))
+        task = self.run.remote(__version__, pickled)
+        return lambda: self._result(task)[0]
 
     def close(self) -> None:
         """Disconnect from the cluster; a cluster that was started here is stopped."""

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from provegym import servers
+from provegym.files import cache_folder
 from provegym.graph.dependency import Graph, cached
 
 TRUTH = Path(__file__).parent / "truth"
@@ -15,8 +16,8 @@ Pairs = set[tuple[str, str]]
 
 @cache
 def graph(name: str) -> Graph:
-    """The graph of a server on its first world, proven once for all workers."""
-    return cached(servers.load(name))
+    """The graph of a server on its first world, proven by today's code, once for all workers."""
+    return cached(servers.load(name), folder=cache_folder() / "graphs")
 
 
 @cache

@@ -88,10 +88,10 @@ def option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def hands(ray: str | None, processes: int = 1) -> Iterator[Workers]:
+def hands(ray: str | None, processes: int = 1, preload: str = "") -> Iterator[Workers]:
     """The workers of a command: this process, several processes, or a Ray cluster."""
     try:
-        with closing(local(processes) if ray is None else Cluster(ray)) as workers:
+        with closing(local(processes, preload) if ray is None else Cluster(ray)) as workers:
             yield workers
     except ClusterError as problem:
         fail(str(problem))

@@ -1,7 +1,7 @@
 """The command `graph`: which tools of a server depend on which, for our and foreign MCP servers."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from provegym import servers
 from provegym.cli.base import Json, Seed, app, fail, load, need_mcp, option_groups
 from provegym.kernel import AnyServer
 from provegym.kernel.errors import suggest
@@ -66,13 +67,24 @@ def show_graph(
     html: Annotated[bool, typer.Option("--html", help="Print a page that draws it.")] = False,
     why: Annotated[str, typer.Option(help="Show the evidence of this tool's edges.")] = "",
     seed: Seed = 0,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="Write the package's graphs anew: of SERVER, or of all."),
+    ] = False,
     theirs: Theirs,
 ) -> None:
     """Show which tools of a server depend on which, proven with and without each call."""
+    if as_json + html + bool(why) + rebuild > 1:
+        fail("choose one of --json, --html, --why and --rebuild")
+    if rebuild:
+        if seed or theirs.mcp:
+            fail(
+                "the package holds the graphs of our servers on seed 0: leave --seed and --mcp out"
+            )
+        _rebuild([name] if name else servers.names())
+        return
     if bool(name) == bool(theirs.mcp):
         fail('name one server, or give the command of somebody\'s with --mcp "COMMAND"')
-    if as_json + html + bool(why) > 1:
-        fail("choose one of --json, --html and --why")
     form = "json" if as_json else "html" if html else "text"
     if name:
         _show(load(name), seed, why, form)
@@ -96,6 +108,18 @@ def _show(server: AnyServer, seed: int, why: str, form: str) -> None:
         print(build_report(freeze_graph(server, graph)))
     else:
         print(as_json(graph) if form == "json" else list_edges(graph))
+
+
+def _rebuild(names: Sequence[str]) -> None:
+    """Build the graphs of some of our servers, and write them into the package."""
+    from provegym.graph.dependency import rebuild
+
+    for name in names:
+        try:
+            graph = rebuild(load(name))
+        except OSError as problem:
+            fail(f"the package cannot be written to: {problem}")
+        print(f"{name}: {len(graph.tools)} tools, {len(graph.edges)} dependencies")
 
 
 def tell(note: str) -> None:

@@ -78,8 +78,9 @@ def synthesise(
 def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | None = None) -> None:
     """Make a corpus, let the teacher reword it if there is one, and write its card."""
     from provegym.corpus.card import card
+    from provegym.corpus.corpus import PRELOAD
 
-    with hands(ray, corpus.order.workers) as workers, progress_bar() as bar:
+    with hands(ray, corpus.order.workers, PRELOAD) as workers, progress_bar() as bar:
         funnel = corpus.make(bar, workers)
     if lessons:
         _teach(lessons)

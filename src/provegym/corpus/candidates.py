@@ -39,6 +39,7 @@ class Made(NamedTuple):
 
 
 Aim = tuple[Place, Shape]
+Aimed = tuple[list[Aim], int]
 Drawn = tuple[list[Made], int]
 
 
@@ -48,7 +49,7 @@ def draw(job: DrawJob) -> Drawn:
     return attempt_all(aims), number
 
 
-def aim(job: DrawJob) -> tuple[list[Aim], int]:
+def aim(job: DrawJob) -> Aimed:
     """Find the next places whose shapes are wanted, and the number of the next candidate."""
     held_out = job.part.name == "heldout"
     span = ALL_WORLDS - TRAIN_WORLDS if held_out else TRAIN_WORLDS

@@ -7,12 +7,10 @@ to keep. So one seed always gives the same bytes, whatever the number of workers
 
 import os
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain, islice
 from pathlib import Path
 
 import msgspec
@@ -20,25 +18,24 @@ from rich.progress import Progress
 
 from provegym import servers
 from provegym.conversation.kinds import SHARES, Shape
-from provegym.corpus.candidates import PER_ROUND, SHAPES, DrawJob, Drawn, Made, aim, attempt_all
+from provegym.corpus.candidates import PER_ROUND, SHAPES, Aim, Aimed, DrawJob, Drawn, Made, aim
+from provegym.corpus.lookahead import Lookahead
 from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import HELD_OUT
 from provegym.files import Append, appending, write_atomically
 from provegym.graph.dependency import cached
 from provegym.trace import BadFile, Example, line, read
-from provegym.workers import Workers, cut, local
+from provegym.workers import Workers, local
 
 # Candidates of one server in a round, at least and at most.
 LEAST, MOST = 2, 16
-PIECE = 2
-# With so many jobs for each worker, a job is one batch: its world is drawn by one worker only.
-JOBS_PER_WORKER = 4
 # A larger corpus uses more worlds per server and round, so that more cores can work:
 # one world per WIDE examples.
 WIDE = 20_000
 IDLE_ROUNDS = 25
 SHARD = 4_000
+PRELOAD = "provegym.corpus.preload"
 MIXES = {"paper": SHARES, "multi_turn": {"multi_turn": 1}}
 
 
@@ -125,19 +122,25 @@ class Corpus:
         done = sum(self.order.parts[at].size for at in range(self.at)) + self.kept
         total = sum(part.size for part in self.order.parts)
         self.bar, self.task = bar, bar.add_task("examples", total=total, completed=done)
-        mine = closing(local(self.order.workers)) if workers is None else nullcontext(workers)
-        with mine as hands:
-            while self.at < len(self.order.parts):
-                while self._goes_on():
-                    self._run(hands)
-                self._save()
-                if self.at + 1 == len(self.order.parts) or self.kept < self.part.size:
-                    break
-                self.at += 1
-                self.keeper.next_part()
-                self._begin()
-                self._save()
+        if workers is None:
+            with closing(local(self.order.workers, PRELOAD)) as own:
+                self._make_parts(Lookahead(own))
+        else:
+            self._make_parts(Lookahead(workers))
         return self.funnel
+
+    def _make_parts(self, ahead: Lookahead) -> None:
+        """Make what is missing of each part, one after the other."""
+        while self.at < len(self.order.parts):
+            while self._goes_on():
+                self._run(ahead)
+            self._save()
+            if self.at + 1 == len(self.order.parts) or self.kept < self.part.size:
+                break
+            self.at += 1
+            self.keeper.next_part()
+            self._begin()
+            self._save()
 
     def _goes_on(self) -> bool:
         """Whether to run another round. After idle rounds, any server may fill another's quota."""
@@ -172,57 +175,64 @@ class Corpus:
             bar.advance(task)
         bar.remove_task(task)
 
-    def _run(self, workers: Workers) -> None:
+    def _run(self, ahead: Lookahead) -> None:
         """Run one round: draw some candidates from every server whose quota is not full."""
-        jobs = self._jobs()
+        jobs = self._jobs(self.quotas, self.round, self.next)
         before, funnel = self.kept, self.funnel[self.part.name]
         with appending(self._shard()) as append:
-            drawn = self._draw(jobs, workers)
+            drawn = self._draw(jobs, ahead)
             for job, (made, number) in zip(jobs, drawn, strict=True):
                 self.next[job.server] = number
                 for each in made:
                     reason = self._take(job.server, each, append)
                     funnel[reason or "kept"] += 1
-                self.bar.update(self.task, description=f"examples{workers.where}")
+                    ahead.note(job.server, not reason)
+                self.bar.update(self.task, description=f"examples{ahead.workers.where}")
         self.round += 1
         self.idle = 0 if self.kept > before else self.idle + 1
         self._save()
 
-    def _jobs(self) -> list[DrawJob]:
-        """The jobs of a round. A server gets candidates in proportion to what it still lacks.
+    def _jobs(self, quotas: Quotas, number: int, first: Mapping[str, int]) -> list[DrawJob]:
+        """The jobs of a round. `first` is the number of each server's first candidate.
 
-        So all servers are complete at about the same time, and rounds stay large to the end.
+        A server gets candidates in proportion to what it still lacks. So all servers are complete
+        at about the same time, and rounds stay large to the end.
         """
-        wanted = deepcopy(self.quotas)  # an example kept in this round must not change its draws
         wide = max(1, self.part.size // WIDE)
-        owed = {name: n for name in self.part.servers if (n := wanted.owed(name))}
+        owed = {name: n for name in self.part.servers if (n := quotas.owed(name))}
         usual = PER_ROUND * len(owed) / max(1, sum(owed.values()))
         return [
             DrawJob(
                 self.part,
                 name,
                 self.order.seed,
-                self.round * wide + at,
-                self.next[name] + at * SHAPES,
-                wanted,
+                number * wide + at,
+                first[name] + at * SHAPES,
+                quotas,
                 min(MOST, max(LEAST, round(usual * owed[name]))),
             )
             for name in owed
             for at in range(wide)
         ]
 
-    def _draw(self, jobs: list[DrawJob], workers: Workers) -> Iterator[Drawn]:
-        """Run the jobs. Few jobs are cut into small batches, to keep all workers busy.
-
-        A small batch costs CPU time: each worker that gets one draws and surveys the world again.
-        """
-        aimed = list(workers.map(partial(map, aim), jobs, batch=1))
-        many = min(len(self.part.servers) + 1, JOBS_PER_WORKER * workers.count)
-        size = PIECE if len(jobs) < many else MOST
-        batches = [batch for aims, _ in aimed for batch in cut(aims, size)]
-        made = chain.from_iterable(workers.map(partial(map, attempt_all), batches, batch=1))
+    def _draw(self, jobs: list[DrawJob], ahead: Lookahead) -> Iterator[Drawn]:
+        """Run the jobs of a round, and begin those of coming rounds, so that no worker waits."""
+        aimed = [aim(job) for job in jobs]
+        ahead.begin([aims for aims, _ in aimed], self._coming(jobs, aimed, ahead))
         for aims, number in aimed:
-            yield list(islice(made, len(aims))), number
+            yield ahead.made(aims), number
+
+    def _coming(
+        self, jobs: list[DrawJob], aimed: list[Aimed], ahead: Lookahead
+    ) -> Iterator[list[list[Aim]]]:
+        """The aims of the rounds after this one, if as many candidates are kept as usual."""
+        quotas, first = deepcopy(self.quotas), dict(self.next)
+        for number in range(self.round + 1, self.round + IDLE_ROUNDS - self.idle):
+            first |= {job.server: after for job, (_, after) in zip(jobs, aimed, strict=True)}
+            ahead.expect(quotas, [aims for aims, _ in aimed])
+            jobs = self._jobs(quotas, number, first)
+            aimed = [aim(job) for job in jobs]
+            yield [aims for aims, _ in aimed]
 
     def _take(self, server: str, made: Made, append: Append) -> str:
         example = made.example

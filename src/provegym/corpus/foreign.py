@@ -17,12 +17,12 @@ from provegym.conversation.ground import explored
 from provegym.conversation.kinds import Place, Shape
 from provegym.corpus.candidates import DrawJob, Drawn, Made, judge
 from provegym.corpus.corpus import IDLE_ROUNDS, MIXES, Corpus, Order
+from provegym.corpus.lookahead import Lookahead
 from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.hosts.foreign import ForeignServer
 from provegym.hosts.inline import HostError
 from provegym.trace import Example
-from provegym.workers import Workers
 
 PER_ROUND = 2
 SMALLEST = 100
@@ -117,9 +117,9 @@ class ForeignCorpus(Corpus):
         why = (*lost, *said, "no values that would fit were found in what it returned")[0]
         return f"none of the {len(self.server.tools)} tools of {name} ever worked: {why}"
 
-    def _draw(self, jobs: list[DrawJob], workers: Workers) -> Iterator[Drawn]:
+    def _draw(self, jobs: list[DrawJob], ahead: Lookahead) -> Iterator[Drawn]:
         """Draw in this process, because the server is connected to it."""
-        return map(draw, jobs)
+        return iter([draw(job) for job in jobs])
 
     def missing(self) -> str:
         """A message that says how many examples are missing and why; empty if none is."""

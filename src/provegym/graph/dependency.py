@@ -5,14 +5,18 @@ other tools do not. Implicit edge A → B: the same call of B fails without A an
 Each edge carries its evidence: the calls with A and the calls without, both from a fresh world.
 """
 
+import gzip
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from provegym import servers
 from provegym.files import cache_folder, write_atomically
 from provegym.graph.observe import THRIFTY, Effort, Observer, Tried
 from provegym.graph.prove import Proof, Prover
@@ -24,6 +28,7 @@ SHOWN = 400
 ENOUGH, LARGE = 2, 30
 METHOD = 1
 GRAPHS_KEPT = 64
+SHIPPED = "graph.json.gz"
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -86,8 +91,38 @@ def graph_key(server: AnyServer, seed: int) -> str:
 
 
 def cached(server: AnyServer, seed: int = 0, folder: Path | None = None) -> Graph:
-    """The graph from the cache in memory or on disk; a missing one is built and cached."""
-    return _kept(server, seed, folder or cache_folder() / "graphs")
+    """The shipped graph, or the one in the user's cache; a missing one is built and cached.
+
+    If a cache folder is named, only that folder is used.
+    """
+    ready = shipped(server, seed) if folder is None else None
+    return ready or _kept(server, seed, folder or cache_folder() / "graphs")
+
+
+@lru_cache(maxsize=GRAPHS_KEPT)
+def shipped(server: AnyServer, seed: int = 0) -> Graph | None:
+    """The graph that is part of the package; None if there is none for this server as it is."""
+    if server.name not in servers.names():
+        return None
+    file = shipped_file(server.name)
+    if not file.is_file():
+        return None
+    graph = msgspec.json.decode(gzip.decompress(file.read_bytes()), type=Graph)
+    return graph if graph.key == graph_key(server, seed) else None
+
+
+def shipped_file(name: str) -> Traversable:
+    """The file of a server's graph, in its folder of the package."""
+    return files("provegym.servers").joinpath(name, SHIPPED)
+
+
+def rebuild(server: AnyServer) -> Graph:
+    """Build the graph of one of our servers, and write it into the package."""
+    graph = build(server)
+    packed = gzip.compress(msgspec.json.encode(graph), mtime=0)  # equal graphs, equal bytes
+    write_atomically(Path(str(shipped_file(server.name))), packed)
+    shipped.cache_clear()
+    return graph
 
 
 @lru_cache(maxsize=GRAPHS_KEPT)
