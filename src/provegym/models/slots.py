@@ -41,7 +41,7 @@ class Request(NamedTuple):
 
 
 @dataclass
-class Slot:
+class CacheSlot:
     """The place of a conversation in the KV cache: the tokens that it holds.
 
     While a reply is sampled, it has the seat that waits for it.
@@ -80,8 +80,8 @@ class Slots(Source):
         # The last place of a slot is for the tokens of a slot that samples nothing.
         self.longest = longest + 1
         self.device = model.device
-        self.slots = [Slot(number) for number in range(slots)]
-        self.seats: dict[int, Slot] = {}
+        self.slots = [CacheSlot(number) for number in range(slots)]
+        self.seats: dict[int, CacheSlot] = {}
         self.waiting: list[Request] = []
         self.flying = False
         self.clock = 0
@@ -159,10 +159,10 @@ class Slots(Source):
 
     def _admit(self) -> None:
         """Give slots to waiting requests, and read the tokens that their slots do not hold."""
-        taken: list[tuple[Slot, Request]] = []
-        owners: dict[tuple[int, ...], Slot] = {}
-        alike: dict[int, list[Slot]] = {}
-        reads: list[tuple[Slot, int]] = []
+        taken: list[tuple[CacheSlot, Request]] = []
+        owners: dict[tuple[int, ...], CacheSlot] = {}
+        alike: dict[int, list[CacheSlot]] = {}
+        reads: list[tuple[CacheSlot, int]] = []
         while self.waiting and (slot := self._free(self.waiting[0].seat)):
             asked = self.waiting.pop(0)
             known = min(_shared(slot.ids, asked.context), len(asked.context) - 1)
@@ -179,7 +179,7 @@ class Slots(Source):
             self._copy(number, others)
         self._begin(taken)
 
-    def _free(self, seat: int) -> Slot | None:
+    def _free(self, seat: int) -> CacheSlot | None:
         """A free slot: the last one of this seat, or else the one not used for longest."""
         own = self.seats.get(seat)
         if own is None or own.seat is not None:
@@ -189,9 +189,9 @@ class Slots(Source):
             self.seats[seat] = own
         return own
 
-    def _read(self, reads: Sequence[tuple[Slot, int]]) -> None:
+    def _read(self, reads: Sequence[tuple[CacheSlot, int]]) -> None:
         """Compute keys and values of all tokens of some slots but the last, from a place on."""
-        some: list[tuple[Slot, int]] = []
+        some: list[tuple[CacheSlot, int]] = []
         size = 0
         for slot, known in reads:
             new = len(slot.ids) - 1 - known
@@ -203,7 +203,7 @@ class Slots(Source):
         if some:
             self._read_row(some)
 
-    def _read_row(self, reads: Sequence[tuple[Slot, int]]) -> None:
+    def _read_row(self, reads: Sequence[tuple[CacheSlot, int]]) -> None:
         tensor, device = self.torch.tensor, self.device
         spans = [range(known, len(slot.ids) - 1) for slot, known in reads]
         ids = [token for slot, known in reads for token in slot.ids[known:-1]]
@@ -224,13 +224,13 @@ class Slots(Source):
             tensor(ids, device=device), positions, SlotPass(self.cache, starts + positions, bounds)
         )
 
-    def _copy(self, number: int, others: Sequence[Slot]) -> None:
+    def _copy(self, number: int, others: Sequence[CacheSlot]) -> None:
         """Copy the keys and values of a slot to others that begin with the same tokens."""
         length = len(others[0].ids) - 1
         chosen = self.torch.tensor([slot.number for slot in others], device=self.device)
         self.cache[:, :, chosen, :length] = self.cache[:, :, number : number + 1, :length]
 
-    def _begin(self, taken: Sequence[tuple[Slot, Request]]) -> None:
+    def _begin(self, taken: Sequence[tuple[CacheSlot, Request]]) -> None:
         """Set the slots to sample from the last token of their contexts on."""
         if not taken:
             return
