@@ -9,16 +9,16 @@ import json
 import pickle
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 FIGURES = Path(__file__).with_suffix(".json")
-PIECE, PER_WORLD, SERVERS, WIDE = 2, 8, 20, 20_000  # as in corpus/; a test compares them
+PER_WORLD, SERVERS, WIDE = 8, 20, 20_000  # as in corpus/; a test compares them
 MANY = ((64, 0), (256, 0), (1_024, 0))
 Replies = Sequence[tuple[int, int]]
 
@@ -35,20 +35,29 @@ class Load:
 def make(rounds: Sequence[Sequence[float]], workers: int, merge: float) -> Load:
     """Simulate a corpus: rounds of jobs on some workers; one driver merges results in order.
 
-    A round begins when the round before is merged. A job goes to the first free worker.
+    A job goes to the first free worker. While a round is merged, jobs of coming rounds are begun:
+    as many rounds as it takes to have one job for each worker. All of them are foreseen rightly.
     """
-    now = busy = merging = 0.0
-    for jobs in rounds:
-        free = [now] * workers
-        merged = now
-        for seconds in jobs:
-            ended = heapq.heappop(free) + seconds
-            heapq.heappush(free, ended)
-            merged = max(merged, ended) + merge
-        busy += sum(jobs)
-        merging += merge * len(jobs)
-        now = merged
+    free = [0.0] * workers
+    ended: list[list[float]] = []
+    now = 0.0
+    for number in range(len(rounds)):
+        while len(ended) < len(rounds) and _is_begun(rounds, number, len(ended), workers):
+            ended.append([])
+            for seconds in rounds[len(ended) - 1]:
+                ended[-1].append(max(now, heapq.heappop(free)) + seconds)
+                heapq.heappush(free, ended[-1][-1])
+        for moment in ended[number]:
+            now = max(now, moment) + merge
+    busy = sum(map(sum, rounds))
+    merging = merge * sum(map(len, rounds))
     return Load(now, busy / (workers * now), merging / now)
+
+
+def _is_begun(rounds: Sequence[Sequence[float]], now: int, coming: int, workers: int) -> bool:
+    """Whether a coming round is begun while another round is merged."""
+    ahead = sum(len(jobs) for jobs in rounds[now + 1 : coming])
+    return coming == now or (workers > 1 and ahead < workers)
 
 
 @dataclass(frozen=True)
@@ -103,52 +112,59 @@ def play(rollouts: Sequence[Replies], gpu: Gpu, call: float, most: int) -> Step:
     return Step(now, busy / now, called / now)
 
 
-def pieces(seconds: Sequence[float], size: int) -> list[float]:
-    """The summed times of every `size` candidates in a row."""
-    return [sum(seconds[at : at + size]) for at in range(0, len(seconds), size)]
+def sums(jobs: Sequence[Sequence[float]]) -> list[float]:
+    """The seconds of each job, from those of its candidates."""
+    return [sum(seconds) for seconds in jobs]
 
 
 def measure(size: int = 1_200) -> dict[str, Any]:
-    """Make a corpus with two workers, then with one while timing every candidate."""
+    """Make a corpus with two workers, then with one while timing every candidate.
+
+    The seconds of one worker are CPU time, so that other programs on the machine count less.
+    """
     from rich.console import Console
     from rich.progress import Progress
 
-    from provegym.corpus import corpus
+    from provegym.corpus import candidates, corpus, lookahead
 
-    rounds: list[list[float]] = []
+    rounds: list[list[list[float]]] = []
     weights: list[int] = []
-    attempt, run_round = corpus.attempt, corpus.Corpus._run
+    attempt_all, run_round = lookahead.attempt_all, corpus.Corpus._run
 
-    def timed(aim: corpus.Aim) -> corpus.Made:
-        begun = perf_counter()
-        made = attempt(aim)
-        rounds[-1].append(round(perf_counter() - begun, 5))
-        weights.append(len(pickle.dumps(made)))
+    def timed(aims: lookahead.Aims) -> list[candidates.Made]:
+        rounds[-1].append([])
+        made = []
+        for aim in aims:
+            begun = process_time()
+            made += attempt_all([aim])
+            rounds[-1][-1].append(round(process_time() - begun, 5))
+            weights.append(len(pickle.dumps(made[-1])))
         return made
 
-    def counted(made: corpus.Corpus, workers: Any) -> None:
+    def counted(made: corpus.Corpus, ahead: lookahead.Lookahead) -> None:
         rounds.append([])
-        run_round(made, workers)
+        run_round(made, ahead)
 
-    def run(workers: int, out: Path) -> float:
+    def run(workers: int, out: Path, clock: Callable[[], float]) -> float:
         made = corpus.Corpus(corpus.Order(size, 0, out, workers=workers))
         with Progress(console=Console(stderr=True)) as bar:
             made._prove(bar)
-            begun = perf_counter()
+            begun = clock()
             made.make(bar)
-        return perf_counter() - begun
+        return clock() - begun
 
     with TemporaryDirectory() as folder:
-        two = run(2, Path(folder) / "two")
-        corpus.attempt, corpus.Corpus._run = timed, counted  # type: ignore[method-assign]
-        one = run(1, Path(folder) / "one")
+        two = run(2, Path(folder) / "two", perf_counter)
+        lookahead.attempt_all = timed
+        corpus.Corpus._run = counted  # type: ignore[method-assign]
+        one = run(1, Path(folder) / "one", process_time)
         written = sum(file.stat().st_size for file in (Path(folder) / "one").glob("*.jsonl"))
     return {
         "size": size,
         "bytes": written,
         "one_worker": one,
         "two_workers": two,
-        "driver": (one - sum(map(sum, rounds))) / len(weights),
+        "driver": (one - sum(map(sum, map(sums, rounds)))) / len(weights),
         "sent": round(sum(weights) / len(weights)),
         "rounds": rounds,
     }
@@ -158,8 +174,8 @@ def check(figures: dict[str, Any]) -> str:
     """A table of the two measured runs beside their simulated times."""
     rows = ["| workers | measured | simulated |", "|---|---|---|"]
     for workers, name in ((1, "one_worker"), (2, "two_workers")):
-        cut = [pieces(each, PIECE) for each in figures["rounds"]]
-        seconds = make(cut, workers, PIECE * figures["driver"]).seconds
+        jobs = [sums(each) for each in figures["rounds"]]
+        seconds = make(jobs, workers, PER_WORLD * figures["driver"]).seconds
         rows.append(f"| {workers} | {figures[name]:.0f} s | {seconds:.0f} s |")
     return "\n".join(rows)
 
@@ -170,20 +186,17 @@ def bill(figures: dict[str, Any], size: int = 1_000_000) -> str:
         "| cores | worlds in a round | examples/s | hours | cores busy | driver busy |",
         "|---|---|---|---|---|---|",
     ]
-    tried = [seconds for each in figures["rounds"] for seconds in each]
-    worlds = pieces(tried, PER_WORLD)
-    kept = figures["size"] / len(tried)
+    tried = [job for each in figures["rounds"] for job in each]
+    candidates = sum(map(len, tried))
+    kept = figures["size"] / candidates
+    usual = candidates / len(tried)
     wide = SERVERS * (size // WIDE)
     for workers, count in ((1, SERVERS), (2, SERVERS), (16, SERVERS), (64, SERVERS), *MANY):
-        count = count or wide
         chance = Random("rounds")
-        if count == SERVERS:
-            some = [pieces(chance.choice(figures["rounds"]), PIECE) for _ in range(30)]
-            done = sum(map(len, some)) * PIECE
-        else:
-            some = [chance.choices(worlds, k=count) for _ in range(5)]
-            done = 5 * count * PER_WORLD
-        load = make(some, workers, figures["driver"] * done / sum(map(len, some)))
+        count = count or wide
+        some = [sums(chance.choices(tried, k=count)) for _ in range(600 // count or 5)]
+        done = usual * sum(map(len, some))
+        load = make(some, workers, figures["driver"] * usual)
         rate = kept * done / load.seconds
         rows.append(
             f"| {workers:,} | {count:,} | {rate:,.0f} | {size / rate / 3600:,.1f} |"

@@ -34,8 +34,8 @@ def test_the_page_says_what_the_simulation_says(scale: ModuleType) -> None:
 
 
 def test_its_rounds_are_those_of_a_corpus(scale: ModuleType) -> None:
-    ours = corpus.PIECE, corpus.PER_ROUND, len(servers.names()), corpus.WIDE
-    assert ours == (scale.PIECE, scale.PER_WORLD, scale.SERVERS, scale.WIDE)
+    ours = corpus.PER_ROUND, len(servers.names()), corpus.WIDE
+    assert ours == (scale.PER_WORLD, scale.SERVERS, scale.WIDE)
 
 
 def test_work_is_never_lost_nor_done_faster_than_it_can_be(scale: ModuleType) -> None:
@@ -47,12 +47,26 @@ def test_work_is_never_lost_nor_done_faster_than_it_can_be(scale: ModuleType) ->
         whole = sum(map(sum, rounds))
         jobs = sum(map(len, rounds))
         assert load.seconds >= whole / workers - 1e-9
-        assert load.seconds >= sum(max(each) for each in rounds) + merge * len(rounds) - 1e-9
+        assert load.seconds >= max(max(each) for each in rounds) + merge * len(rounds) - 1e-9
         assert load.seconds <= whole + merge * jobs + 1e-9
         assert load.workers * workers * load.seconds == pytest.approx(whole)
         assert load.driver * load.seconds == pytest.approx(merge * jobs)
         alone = scale.make(rounds, 1, 0.0)
         assert alone.seconds == pytest.approx(whole)
+
+
+def test_workers_that_wait_for_a_round_begin_the_next(scale: ModuleType) -> None:
+    """Each round has one long job. Two rounds at a time take half the time of one by one."""
+    rounds = [[1.0, 8.0]] * 10
+    assert scale.make(rounds, 2, 0.0).seconds < 0.65 * 10 * 8.0
+
+
+def test_sixteen_cores_are_ten_times_as_fast_as_one(scale: ModuleType) -> None:
+    """With the measured seconds of jobs, on rounds of twenty worlds."""
+    figures = json.loads(scale.FIGURES.read_text())
+    rounds = [scale.sums(each) for each in figures["rounds"] if len(each) == scale.SERVERS]
+    one, many = (scale.make(rounds, workers, figures["driver"]).seconds for workers in (1, 16))
+    assert one / many >= 10
 
 
 def test_every_token_of_every_rollout_is_generated(scale: ModuleType) -> None:

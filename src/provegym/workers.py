@@ -187,7 +187,7 @@ class Cluster(Workers):
         """Begin one piece of work."""
         pickled = self.ray.cloudpickle.dumps((partial(map, work), [item]))
         task = self.run.remote(__version__, pickled)
-        return lambda: self._result(task)[0]
+        return cache(lambda: self._result(task)[0])
 
     def close(self) -> None:
         """Disconnect from the cluster; a cluster that was started here is stopped."""
