@@ -90,7 +90,9 @@ def _record(entity: Entity, shapes: Shapes) -> type[Record]:
         namespace["__doc__"] = f"A {entity.name.replace('_', ' ')}."
         namespace.update(values)
 
-    made: Any = pytypes.new_class(class_name(entity.name), (Record,), {"frozen": True}, body)
+    made: Any = pytypes.new_class(
+        class_name(entity.name), (Record,), {"frozen": True, "kw_only": True}, body
+    )
     return made
 
 
