@@ -93,7 +93,7 @@ def counts(shelf: Shelf, /) -> Jar:
 
 def mixes(shelf: Shelf, /) -> Jar:
     """Add a jar with half a spoon, which its type does not allow."""
-    return shelf.jars.add(name="Mix", spoons=1.5)
+    return shelf.jars.add(name="Mix", spoons=900.5)
 
 
 def stays_short(shelf: Shelf, /, name: str) -> Jar:
