@@ -4,14 +4,15 @@ import types as pytypes
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 from provegym import servers
-from provegym.kernel import AnyServer, Record, Seed, Server, State, table
+from provegym.kernel import AnyServer, Record, Server, State, table
 from provegym.worlds import check
+from provegym.worlds.conditions import compile_test, select, table_of
+from provegym.worlds.effects import sequence
 from provegym.worlds.formula import NOW, TEXT, Compiler, Shapes, Type
 from provegym.worlds.operations import tool_function
-from provegym.worlds.rules import select, sequence, table_of, tested
 from provegym.worlds.seeding import draw
 from provegym.worlds.spec import DESTRUCTIVE, READS, Entity, Event, Field, Invariant, WorldSpec
 
@@ -90,10 +91,8 @@ def _record(entity: Entity, shapes: Shapes) -> type[Record]:
         namespace["__doc__"] = f"A {entity.name.replace('_', ' ')}."
         namespace.update(values)
 
-    made: Any = pytypes.new_class(
-        class_name(entity.name), (Record,), {"frozen": True, "kw_only": True}, body
-    )
-    return made
+    name, options = class_name(entity.name), {"frozen": True, "kw_only": True}
+    return cast("type[Record]", pytypes.new_class(name, (Record,), options, body))
 
 
 def _annotation(field: Field, entity: Entity, shapes: Shapes) -> Any:
@@ -192,12 +191,12 @@ def _invariant(invariant: Invariant, shapes: Shapes, number: int) -> tuple[Any, 
     scope = {"now": NOW, "me": TEXT}
     rows = select(Compiler(shapes, scope, where), invariant.entity, invariant.only)
     row = {**scope, "row": Type("record", invariant.entity)}
-    return rows, tested(Compiler(shapes, row, where), invariant), where
+    return rows, compile_test(Compiler(shapes, row, where), invariant), where
 
 
 def asks_of(spec: WorldSpec) -> dict[str, Any]:
     """The words of a spec in the shape of an asks.toml."""
-    asks: dict[str, Any] = {name: value for name, value in spec.words.items()}
+    asks: dict[str, Any] = dict(spec.words)
     asks["kin"] = list(spec.kin)
     refer = {entity.name: list(entity.refer) for entity in spec.entities if entity.refer}
     call = {entity.name: entity.call for entity in spec.entities if entity.call}

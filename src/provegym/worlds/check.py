@@ -32,7 +32,9 @@ ADDING = ("create", "reserve", "link", "post")
 def sizes(spec: WorldSpec) -> None:
     """Names are plain, and nothing is larger than a world may be."""
     if not NAME.fullmatch(spec.name):
-        raise SpecError(f"{spec.name!r} is no name of a world: use a-z, 0-9 and _, from a letter on")
+        raise SpecError(
+            f"{spec.name!r} is no name of a world: use a-z, 0-9 and _, from a letter on"
+        )
     _at_most("the spec", "entities", len(spec.entities))
     _at_most("the spec", "operations", len(spec.operations))
     _unique("the spec", (entity.name for entity in spec.entities))
@@ -108,7 +110,9 @@ def _field(
     if field.kind == "enum" and (not field.values or len(set(field.values)) < len(field.values)):
         raise SpecError(f"{where}: an enum has values, each once")
     if field.weights and len(field.weights) != len(field.values):
-        raise SpecError(f"{where}: it has {len(field.values)} values but {len(field.weights)} weights")
+        raise SpecError(
+            f"{where}: it has {len(field.values)} values but {len(field.weights)} weights"
+        )
     if field.kind == "reference":
         target = shapes.entity(field.to, where)
         if entity.count and (field.to not in before or not target.count) and not field.empty:
@@ -132,9 +136,9 @@ def _drawable(spec: WorldSpec, field: Field, where: str) -> None:
     if field.kind in ("name", "code", "text") and not field.words:
         raise SpecError(f"{where}: its words are missing")
     bounded = field.low is not None and field.high is not None
-    if field.kind in ("number", "money", "date", "time") and not bounded:
-        if field.start is None and not field.empty:
-            raise SpecError(f"{where}: low and high are missing")
+    is_drawn = field.kind in ("number", "money", "date", "time") and not field.empty
+    if is_drawn and not bounded and field.start is None:
+        raise SpecError(f"{where}: low and high are missing")
     for words in (field.words, *spec.lists.values()):
         for slot in (slot for text in words for slot in re.findall(r"\{(\w+)\}", text)):
             if slot not in ("person", "me") and slot not in spec.lists:
@@ -192,8 +196,9 @@ def _argument(operation: Operation, argument: Argument, shapes: Shapes) -> None:
     if any(abs(bound) > 1e6 for bound in (argument.low or 0, argument.high or 0)):
         raise SpecError(f"{where}: low and high are between -1,000,000 and 1,000,000")
     make = argument.make
-    if isinstance(make, dict) and (set(make) - {"hours"} != {"days"} or
-                                   any(len(v) != 2 or v[0] > v[1] for v in make.values())):
+    if isinstance(make, dict) and (
+        set(make) - {"hours"} != {"days"} or any(len(v) != 2 or v[0] > v[1] for v in make.values())
+    ):
         raise SpecError(f"{where}: `make` of a date has days = [first, last]")
 
 
@@ -219,10 +224,7 @@ def _written(operation: Operation, shapes: Shapes) -> None:
     adds = any(effect.add == entity for effect in effects)
     own = {argument.name for argument in operation.arguments if argument.of == entity}
     sets = {
-        name
-        for effect in effects
-        if effect.change.removeprefix("$") in own
-        for name in effect.set
+        name for effect in effects if effect.change.removeprefix("$") in own for name in effect.set
     }
     kinds = {shapes.field(entity, name, where).kind for name in sets}
     problem = ""
@@ -250,9 +252,13 @@ def _words(operation: Operation) -> None:
     ways = [*operation.asks, *(way for each in operation.short.values() for way in each)]
     for way in ways:
         if unknown := set(re.findall(r"\{(\w+)\}", way.partition(" => ")[0])) - names:
-            raise SpecError(f"{operation.tool}: {way!r} names an argument {min(unknown)!r} that there is not")
+            raise SpecError(
+                f"{operation.tool}: {way!r} names an argument {min(unknown)!r} that there is not"
+            )
     if unknown := operation.short.keys() - names:
-        raise SpecError(f"{operation.tool}: `short` leaves out {min(unknown)!r}, which there is not")
+        raise SpecError(
+            f"{operation.tool}: `short` leaves out {min(unknown)!r}, which there is not"
+        )
 
 
 def past(spec: WorldSpec) -> None:

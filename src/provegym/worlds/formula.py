@@ -287,7 +287,8 @@ class _Parser:
             type_ = first.type if type_.kind == "duration" else type_
             return Formula(type_, lambda s, env: pick(one.compute(s, env), two.compute(s, env)))
         raise self.compiler.fail(
-            f"{name}({', '.join(sorted(kinds))}) is no function; there are days, date, min, max, abs"
+            f"{name}({', '.join(sorted(kinds))}) is no function;"
+            " there are days, date, min, max and abs"
         )
 
     def _combine(self, left: Formula, sign: str, right: Formula) -> Formula:
@@ -309,7 +310,11 @@ class _Parser:
 
 RESULTS = {
     **{(a, sign, a): a for a in ("number", "money", "duration") for sign in "+-"},
-    **{(a, sign, b): "money" for a, b in (("money", "number"), ("number", "money")) for sign in "+-*"},
+    **{
+        (a, sign, b): "money"
+        for a, b in (("money", "number"), ("number", "money"))
+        for sign in "+-*"
+    },
     **{(moment, sign, "duration"): moment for moment in ("time", "date") for sign in "+-"},
     ("number", "*", "number"): "number",
     ("number", "*", "duration"): "duration",

@@ -1,6 +1,7 @@
 """Tools from operations: each becomes a function with a signature and a docstring of its own."""
 
 import inspect
+import types as pytypes
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
@@ -11,8 +12,9 @@ from msgspec import Meta
 
 from provegym.kernel import Label, Record, Rejected, Sensitive, State, Time
 from provegym.kernel.schema import Text
+from provegym.worlds.conditions import guarded, select, table_of
+from provegym.worlds.effects import sequence
 from provegym.worlds.formula import NOW, TEXT, Compiler, Env, Shapes, Type
-from provegym.worlds.rules import guarded, select, sequence, table_of
 from provegym.worlds.spec import READS, Argument, Operation, SpecError
 
 MOST_AMOUNT = 1_000_000
@@ -80,9 +82,10 @@ def _hint(argument: Argument, operation: Operation, shapes: Shapes) -> Any:
     if argument.filter and not argument.of:
         field = shapes.field(operation.entity, argument.filter, operation.tool)
         values = values or field.values
-    hint = Literal[values] if values else _plain_hint(argument, type_)
+    hint: Any = Literal[values] if values else _plain_hint(argument, type_)
     if argument.sensitive:
-        hint = Sensitive[hint]
+        sensitive: Any = Sensitive
+        hint = sensitive[hint]
     return hint | None if not is_required(argument) and argument.default is None else hint
 
 
@@ -169,7 +172,7 @@ def _search(operation: Operation, compiler: Compiler, records: Records) -> Made:
         with_value.sort(key=lambda row: getattr(row, field), reverse=order.startswith("-"))
         return with_value + [row for row in found if getattr(row, field) is None]
 
-    return run, list[records[operation.entity]]  # type: ignore[misc]
+    return run, pytypes.GenericAlias(list, (records[operation.entity],))
 
 
 def _filter(
@@ -207,7 +210,10 @@ def _get(operation: Operation, compiler: Compiler, records: Records) -> Made:
         else (field.name, field.type)
         for field in msgspec.structs.fields(record)
     ]
-    fields += [(j.name, tuple[records[j.entity], ...], ()) for j in operation.joins]
+    fields += [
+        (join.name, pytypes.GenericAlias(tuple, (records[join.entity], ...)), ())
+        for join in operation.joins
+    ]
     details = msgspec.defstruct(
         f"{record.__name__}Details", fields, frozen=True, kw_only=True, omit_defaults=True
     )
@@ -226,15 +232,19 @@ def _report(operation: Operation, compiler: Compiler, records: Records) -> Made:
         for argument in operation.arguments
         if argument.of and (name := _name_field(compiler, argument.of))
     ]
-    figures = [_figure(compiler, figure.name, figure.count, figure.sum, figure.where)
-               for figure in operation.figures]
+    figures = [
+        _figure(compiler, figure.name, figure.count, figure.sum, figure.where)
+        for figure in operation.figures
+    ]
     fields: list[Any] = []
     for key, name, _ in subjects:
         fields += [(key, str), (name, str)]
     fields += [(name, kind) for name, kind, _ in figures]
     result = msgspec.defstruct(
         "".join(part.capitalize() for part in operation.tool.split("_")),
-        fields, frozen=True, kw_only=True,
+        fields,
+        frozen=True,
+        kw_only=True,
     )
 
     def run(state: State, env: Env) -> Any:

@@ -8,7 +8,7 @@ import re
 from datetime import datetime, timedelta
 from decimal import Decimal
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from provegym.kernel import AnyServer, Seed, State, ToolError, money
 from provegym.servers import people
@@ -26,10 +26,10 @@ MINUTES = (0, 15, 30, 45)
 
 def draw(spec: WorldSpec, server: AnyServer, state: State, seed: Seed) -> State:
     """Fill a new state with a world."""
-    return Drawer(spec, server, state, seed).draw()
+    return WorldDrawer(spec, server, state, seed).draw()
 
 
-class Drawer:
+class WorldDrawer:
     """Draws one world."""
 
     def __init__(self, spec: WorldSpec, server: AnyServer, state: Any, seed: Seed) -> None:
@@ -46,23 +46,32 @@ class Drawer:
     def draw(self) -> State:
         """Draw the records of each entity, then let the past happen."""
         state = self.state
-        state.now = self.start - timedelta(days=self.spec.days)
+        state.now = self._day(self.spec.days)
         for entity in self.spec.entities:
             self._draw_records(entity)
-        moments = sorted(
-            ((self.chance.random(), past) for past in self.spec.past for _ in range(past.times)),
-            key=lambda each: each[0],
-        )
-        length = self.spec.days * 24 * 60
-        for share, past in moments:
-            until = self.start - timedelta(days=self.spec.days) + timedelta(
-                minutes=int(share * length)
-            )
-            state.pass_time(max(0, int((until - state.now).total_seconds()) // 60))
+        calls = [past for past in self.spec.past for _ in range(past.times)]
+        moments = [(self._past_moment(), past) for past in calls]
+        for moment, past in sorted(moments, key=lambda each: each[0]):
+            self._wait_until(moment)
             self._live(past)
-        state.pass_time(max(0, int((self.start - state.now).total_seconds()) // 60))
-        state.now = self.start
-        return state  # type: ignore[no-any-return]
+        self._wait_until(self.start)
+        return cast("State", state)
+
+    def _day(self, days_ago: int) -> datetime:
+        """The midnight that many days before the day on which the world starts."""
+        day = self.start - timedelta(days=days_ago)
+        return day.replace(hour=0, minute=0, second=0, microsecond=0)
+
+    def _past_moment(self) -> datetime:
+        """A moment in office hours, on one of the days of the past."""
+        days = self.spec.days
+        if not days:
+            return self.start
+        day = self._day(self.chance.randint(1, days))
+        return day.replace(hour=self.chance.randrange(*HOURS), minute=self.chance.choice(MINUTES))
+
+    def _wait_until(self, moment: datetime) -> None:
+        self.state.pass_time(max(0, int((moment - self.state.now).total_seconds()) // 60))
 
     def _draw_records(self, entity: Entity) -> None:
         table = getattr(self.state, self.shapes.tables[entity.name])
@@ -188,12 +197,14 @@ class Drawer:
             value = chance.choice(argument.make)
             text = self._text((value,), False) if isinstance(value, str) else value
             return self._converted(argument, text)
-        low = argument.low if argument.low is not None else 1
-        high = argument.high if argument.high is not None else 20
+        least = argument.low if argument.low is not None else 1
+        most = argument.high if argument.high is not None else 20
         if argument.kind in ("date", "time"):
             return self._soon(1, 14, is_date=argument.kind == "date")
         if argument.kind in ("number", "money"):
-            return self._number(low, min(high, low + 60), None, is_money=argument.kind == "money")
+            return self._number(
+                least, min(most, least + 60), None, is_money=argument.kind == "money"
+            )
         return self._text(("note",), False)
 
     def _soon(self, low: int, high: int, *, is_date: bool) -> Any:

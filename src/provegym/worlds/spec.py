@@ -21,8 +21,19 @@ FieldKind = Literal[
     "name", "text", "code", "number", "money", "date", "time", "enum", "flag", "reference", "copy"
 ]
 OperationKind = Literal[
-    *("search", "get", "report", "create", "update", "remove", "transition", "transfer"),
-    *("reserve", "assign", "link", "post", "cancel"),
+    "search",
+    "get",
+    "report",
+    "create",
+    "update",
+    "remove",
+    "transition",
+    "transfer",
+    "reserve",
+    "assign",
+    "link",
+    "post",
+    "cancel",
 ]
 Rule = Literal[
     "status", "balance", "capacity", "quota", "owner", "window", "unique", "dependency", "different"
@@ -36,13 +47,13 @@ class SpecError(ValueError):
     """A spec is wrong; the message is one sentence that says where and why."""
 
 
-class Part(
+class SpecPart(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
     """Base class of the parts of a spec."""
 
 
-class Field(Part, frozen=True, kw_only=True):
+class Field(SpecPart, frozen=True, kw_only=True):
     """A field of an entity, and how a seed draws it.
 
     - `name`: a text that no other record has, drawn from `words`
@@ -73,7 +84,7 @@ class Field(Part, frozen=True, kw_only=True):
     start: Value | None = None
 
 
-class Entity(Part, frozen=True, kw_only=True):
+class Entity(SpecPart, frozen=True, kw_only=True):
     """A kind of record: `count` of them are drawn; the others come from the world's history.
 
     `refer` are the names that users give a record, as in asks.toml: "the loan of {item_name}".
@@ -89,7 +100,7 @@ class Entity(Part, frozen=True, kw_only=True):
     call: str = ""
 
 
-class Argument(Part, frozen=True, kw_only=True):
+class Argument(SpecPart, frozen=True, kw_only=True):
     """An argument of a tool: the id of a record `of` an entity, or a value of some kind.
 
     In a search, `filter` is the field that it filters by; `test` is how: by default a text must
@@ -112,7 +123,7 @@ class Argument(Part, frozen=True, kw_only=True):
     make: tuple[Scalar, ...] | dict[str, tuple[int, ...]] = ()
 
 
-class Test(Part, frozen=True, kw_only=True):
+class Test(SpecPart, frozen=True, kw_only=True):
     """A condition on a value: a formula, the count of records, or the sum of a field over them.
 
     `count` names an entity and `sum` a field of one ("loan.days"); `where` chooses the records.
@@ -131,7 +142,7 @@ class Test(Part, frozen=True, kw_only=True):
     under: Value | None = None
 
 
-class Guard(Test, frozen=True, kw_only=True):
+class OperationGuard(Test, frozen=True, kw_only=True):
     """A rule that refuses a call unless its test holds; `says` is the sentence of the refusal.
 
     The rule `owner` denies, the others reject. A guard with `when` counts only if all those tests
@@ -144,7 +155,7 @@ class Guard(Test, frozen=True, kw_only=True):
     denies: bool = False
 
 
-class Effect(Part, frozen=True, kw_only=True):
+class Effect(SpecPart, frozen=True, kw_only=True):
     """A change: `add` a record, `change` or `remove` one, or change `each` record `where` …
 
     `set` gives the fields. A record that is added can be named later by its entity: `$loan`.
@@ -159,7 +170,7 @@ class Effect(Part, frozen=True, kw_only=True):
     when: tuple[Test, ...] = ()
 
 
-class Join(Part, frozen=True, kw_only=True):
+class Join(SpecPart, frozen=True, kw_only=True):
     """A list of other records in the result of `get`: those that point to the record by `by`."""
 
     name: str
@@ -168,7 +179,7 @@ class Join(Part, frozen=True, kw_only=True):
     where: Where = {}
 
 
-class Figure(Part, frozen=True, kw_only=True):
+class Figure(SpecPart, frozen=True, kw_only=True):
     """A figure of a report: the count of records, or the sum of a field over them."""
 
     name: str
@@ -177,7 +188,7 @@ class Figure(Part, frozen=True, kw_only=True):
     where: Where = {}
 
 
-class Operation(Part, frozen=True, kw_only=True):
+class Operation(SpecPart, frozen=True, kw_only=True):
     """A tool: what it does to which entity, its arguments, guards, effects and words.
 
     A search lists the records `where` …, in the order of a field (`-field` for the largest first)
@@ -194,7 +205,7 @@ class Operation(Part, frozen=True, kw_only=True):
     order: str = ""
     joins: tuple[Join, ...] = ()
     figures: tuple[Figure, ...] = ()
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[OperationGuard, ...] = ()
     effects: tuple[Effect, ...] = ()
     returns: str = ""
     asks: tuple[str, ...] = ()
@@ -203,7 +214,7 @@ class Operation(Part, frozen=True, kw_only=True):
     told: dict[str, Any] = {}
 
 
-class Event(Part, frozen=True, kw_only=True):
+class Event(SpecPart, frozen=True, kw_only=True):
     """What happens to records by the passing of time: at the time in field `at`, if `where` holds.
 
     In its effects, `$row` is the record. They must change a field of it, so that it happens once.
@@ -222,7 +233,7 @@ class Invariant(Test, frozen=True, kw_only=True):
     only: Where = {}
 
 
-class Past(Part, frozen=True, kw_only=True):
+class Past(SpecPart, frozen=True, kw_only=True):
     """An operation that a seed carries out at random times in the past, if no rule refuses it.
 
     `given` restricts the values of arguments.
@@ -233,7 +244,7 @@ class Past(Part, frozen=True, kw_only=True):
     given: dict[str, tuple[Scalar, ...]] = {}
 
 
-class WorldSpec(Part, frozen=True, kw_only=True):
+class WorldSpec(SpecPart, frozen=True, kw_only=True):
     """A whole world as data.
 
     `days` is the length of its past. `lists` are word lists that `words` can name in braces.
