@@ -44,7 +44,10 @@ CODE = re.compile(r"[A-Z0-9-]{4,}")
 
 
 class Cast(NamedTuple):
-    """The settings of a conversation, fixed before it begins."""
+    """The settings of a conversation, fixed before it begins.
+
+    `refuses` is a tool whose rules shall refuse the first request.
+    """
 
     level: str = "complete"
     knobs: tuple[str, ...] = ()
@@ -52,6 +55,7 @@ class Cast(NamedTuple):
     turns: tuple[int, int] = (2, 3)
     others: tuple[str, ...] = ()
     held_out: bool = False
+    refuses: str = ""
 
 
 @dataclass(frozen=True)
@@ -349,6 +353,8 @@ def _due(cast: Cast, chance: Random) -> dict[str, int]:
         due["aside"] = chance.randrange(2)
     if cast.hidden:
         due["unserved"] = chance.randrange(cast.turns[0])
+    if cast.refuses:
+        due["refusal"] = 0
     return due
 
 

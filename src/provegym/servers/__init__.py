@@ -30,6 +30,12 @@ def add(server: AnyServer, asks: dict[str, Any] | None = None) -> None:
     _added[server.name], _asked[server.name] = server, asks or {}
 
 
+def forget(name: str) -> None:
+    """Take back what `add` did; a name that was not added is left alone."""
+    _added.pop(name, None)
+    _asked.pop(name, None)
+
+
 def known() -> tuple[str, ...]:
     """Every name that `load` finds: the servers there are, then those that came at run time."""
     return (*names(), *_added)

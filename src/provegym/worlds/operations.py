@@ -11,13 +11,14 @@ import msgspec
 from msgspec import Meta
 
 from provegym.kernel import Label, Record, Rejected, Sensitive, State, Time
-from provegym.kernel.schema import Text
 from provegym.worlds.conditions import guarded, select, table_of
 from provegym.worlds.effects import sequence
 from provegym.worlds.formula import NOW, TEXT, Compiler, Env, Shapes, Type
 from provegym.worlds.spec import READS, Argument, Operation, SpecError
 
 MOST_AMOUNT = 1_000_000
+# A longer text would not fit into a result of 4 kB in every script.
+Note = Annotated[str, Meta(max_length=400)]
 MOST_JOINED = 10
 NOTHING = inspect.Parameter.empty
 Records = dict[str, type[Record]]
@@ -102,7 +103,7 @@ def _plain_hint(argument: Argument, type_: Type) -> Any:
     if type_.kind == "text" and argument.kind == "name":
         return Label
     if type_.kind == "text" and argument.kind == "text":
-        return Text
+        return Note
     return {"time": Time, "date": date, "flag": bool}.get(type_.kind, str)
 
 
