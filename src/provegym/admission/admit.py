@@ -12,13 +12,12 @@ from collections.abc import Iterable
 import msgspec
 
 from provegym import servers
-from provegym.admission.examples import Maker, cover, refusals
-from provegym.admission.mutants import unnoticed
+from provegym.admission.examples import Maker, cover
+from provegym.admission.mutants import Audit, refusals
 from provegym.fuzz import Fuzzer
 from provegym.graph.dependency import Dependency, Graph, build, give, without_undoing
 from provegym.graph.observe import BRISK
 from provegym.kernel import AnyServer, Bug, Session
-from provegym.trace import Example
 from provegym.verify.server_contract import faults
 from provegym.worlds.build import install
 from provegym.worlds.files import Admission, WorldFile
@@ -28,7 +27,7 @@ METHOD = 1
 LEAST_WRITES = 0.4
 LEAST_RULES = 3
 LEAST_CHAIN = 3
-LEAST_NOTICED = 0.5
+LEAST_NOTICED = 0.6
 CALLS = 240
 
 
@@ -78,12 +77,23 @@ def _prove(spec: WorldSpec, figures: dict[str, float]) -> Graph:
         raise Refused("too few writes", f"{len(writes)} of {len(server.tools)} tools write")
     graph = _graph(server, figures)
     maker = Maker(server)
-    examples = [*cover(maker), *refusals(maker)]
+    examples = cover(maker)
     figures |= {"candidates": maker.tried, "examples": len(examples)}
     used = {step.tool for example in examples for step in example.paths[0].steps}
     if unused := sorted(server.tools.keys() - used):
         raise Refused("a tool is in no verified example", ", ".join(unused))
-    _mutants(spec, server, examples, figures)
+    audit = Audit(spec, server)
+    for example in examples:
+        audit.look(example)
+    examples += refusals(maker, audit)
+    figures |= {"candidates": maker.tried, "examples": len(examples)}
+    count, missed = len(audit.mutants), len(audit.missed)
+    figures |= {"mutants": count, "noticed": count - missed}
+    effects = [mutant for mutant in audit.missed if mutant.part == "effect"]
+    if effects or count - missed < LEAST_NOTICED * count:
+        one = [*effects, *audit.missed][0]
+        detail = f"{missed} of {count}, such as {one.part} {one.number + 1} of {one.tool}"
+        raise Refused("mutants go unnoticed", detail)
     return graph
 
 
@@ -140,12 +150,3 @@ def longest_chain(edges: Iterable[Dependency], most: int = 5) -> int:
         return max(ways, default=len(path))
 
     return max((walk((start,)) for start in sorted(onward)), default=0)
-
-
-def _mutants(
-    spec: WorldSpec, server: AnyServer, examples: list[Example], figures: dict[str, float]
-) -> None:
-    count, missed = unnoticed(spec, server, examples)
-    figures |= {"mutants": count, "noticed": count - len(missed)}
-    if count and count - len(missed) < LEAST_NOTICED * count:
-        raise Refused("mutants go unnoticed", f"{len(missed)} of {count}, such as {missed[0]}")

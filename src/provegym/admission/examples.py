@@ -1,6 +1,6 @@
 """Examples for the admission of a world: every tool is used, and rules are seen to refuse."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import count
 from random import Random
 
@@ -8,16 +8,16 @@ from provegym.conversation.draft import Cast, Draft
 from provegym.conversation.ground import scene
 from provegym.conversation.kinds import Shape
 from provegym.conversation.machine import converse
+from provegym.conversation.recover import Suits
 from provegym.corpus.candidates import judge
 from provegym.graph.chains import Chain
 from provegym.kernel import AnyServer
 from provegym.trace import Example
 
 # Worlds of a spec that admission looks at.
-WORLDS = 4
+WORLDS = 5
 # Tries for each tool that no example uses yet.
-TRIES = 6
-REFUSAL_TRIES = 2
+TRIES = 10
 LEVELS = ("complete", "minimal", "complete", "missing")
 
 
@@ -29,11 +29,17 @@ class Maker:
         self.tried = 0
         self.numbers = count()
 
-    def make(self, tools: Iterable[str], level: str, refuses: str = "") -> Example | None:
-        """An example in which the user asks for these tools, or None if it is not verified."""
+    def make(
+        self, tools: Iterable[str], level: str, refuses: str = "", suits: Suits | None = None
+    ) -> Example | None:
+        """An example in which the user asks for these tools, or None if it is not verified.
+
+        With `refuses`, a rule refuses the first request, with arguments that suit.
+        """
         number = next(self.numbers)
         self.tried += 1
-        cast = Cast(level=level, turns=(1, 2) if refuses else (2, 3), refuses=refuses)
+        turns = (1, 2) if refuses else (2, 3)
+        cast = Cast(level=level, turns=turns, refuses=refuses, suits=suits)
         key = f"{self.server.name}-admission-{number}"
         draft = converse(
             Draft.begin(
@@ -66,13 +72,3 @@ def cover(maker: Maker) -> list[Example]:
             used = {step.tool for step in example.paths[0].steps}
             missing = [tool for tool in missing if tool not in used]
     return made
-
-
-def refusals(maker: Maker) -> Iterator[Example]:
-    """Examples in which a rule refuses what the user asks for, for each tool that writes."""
-    for tool in maker.server.tools.values():
-        for _ in range(REFUSAL_TRIES if tool.writes else 0):
-            example = maker.make([tool.name], "minimal", refuses=tool.name)
-            if example is not None:
-                yield example
-                break

@@ -5,18 +5,22 @@ it, and the calls that a rule refused. The mutant is noticed if a result, a refu
 diff differs.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace as put
 
+from provegym.admission.examples import Maker
 from provegym.kernel import AnyServer, Bug, Server, Session
 from provegym.kernel.state import ENCODE
-from provegym.trace import Example, literals
+from provegym.trace import Example, Json, literals
 from provegym.worlds.formula import Shapes
 from provegym.worlds.operations import tool_function
 from provegym.worlds.spec import Operation, SpecError, WorldSpec
+
+REFUSAL_TRIES = 2
 
 
 class Mutant(NamedTuple):
@@ -87,24 +91,49 @@ def play(example: Example, server: AnyServer) -> tuple[str, ...]:
     return tuple(seen)
 
 
-def unnoticed(
-    spec: WorldSpec, server: AnyServer, examples: Iterable[Example]
-) -> tuple[int, list[str]]:
-    """The number of mutants, and those that no example notices."""
-    known = [(example, play(example, server)) for example in examples]
-    by_tool: dict[str, list[tuple[Example, tuple[str, ...]]]] = {}
-    for example, seen in known:
-        provenance = example.provenance
-        tools = {step.tool for step in example.paths[0].steps}
-        tools |= {attempt.tool for attempt in provenance.attempts}
-        tools |= {provenance.infeasible.tool} if provenance.infeasible else set()
-        for tool in tools:
-            by_tool.setdefault(tool, []).append((example, seen))
-    count = 0
-    missed: list[str] = []
-    for mutant in mutants(spec, server):
-        count += 1
-        held = by_tool.get(mutant.tool, ())
-        if not any(play(example, mutant.server) != seen for example, seen in held):
-            missed.append(f"{mutant.part} {mutant.number + 1} of {mutant.tool}")
-    return count, missed
+class Audit:
+    """The mutants of a world, and the examples that notice them."""
+
+    def __init__(self, spec: WorldSpec, server: AnyServer) -> None:
+        self.server = server
+        self.mutants = list(mutants(spec, server))
+        self.missed = list(self.mutants)
+
+    def look(self, example: Example) -> None:
+        """Play an example on the mutants that no example has noticed yet."""
+        tools = _tools_of(example)
+        if not any(mutant.tool in tools for mutant in self.missed):
+            return
+        seen = play(example, self.server)
+        self.missed = [
+            mutant
+            for mutant in self.missed
+            if mutant.tool not in tools or play(example, mutant.server) == seen
+        ]
+
+
+def _tools_of(example: Example) -> set[str]:
+    """The tools of the reference calls and of the refused calls."""
+    provenance = example.provenance
+    tools = {step.tool for step in example.paths[0].steps}
+    tools |= {attempt.tool for attempt in provenance.attempts}
+    return tools | ({provenance.infeasible.tool} if provenance.infeasible else set())
+
+
+def refusals(maker: Maker, audit: Audit) -> Iterator[Example]:
+    """Examples in which a rule refuses a request that it alone refuses, for each unnoticed guard."""
+    for mutant in list(audit.missed):
+        if mutant.part != "guard" or mutant not in audit.missed:
+            continue
+        for _ in range(REFUSAL_TRIES):
+            suits = partial(_is_refused_by, mutant.server, mutant.tool)
+            example = maker.make([mutant.tool], "minimal", mutant.tool, suits)
+            if example is not None:
+                audit.look(example)
+                yield example
+                break
+
+
+def _is_refused_by(without: AnyServer, tool: str, session: Session, arguments: Json) -> bool:
+    """Whether a call that is refused would work on a server without the rule."""
+    return session.on(without).call(tool, arguments).ok

@@ -17,7 +17,7 @@ from msgspec.structs import replace as put
 from provegym.conversation.ground import Scene
 from provegym.conversation.perturb import perturb
 from provegym.conversation.plan import Goal, Planner, borrower
-from provegym.conversation.recover import GiveUp
+from provegym.conversation.recover import GiveUp, Suits
 from provegym.fuzz.pool import snake
 from provegym.graph.chains import Chain
 from provegym.kernel import AnyServer, Seed, Session, Tool
@@ -46,7 +46,7 @@ CODE = re.compile(r"[A-Z0-9-]{4,}")
 class Cast(NamedTuple):
     """The settings of a conversation, fixed before it begins.
 
-    `refuses` is a tool whose rules shall refuse the first request.
+    `refuses` is a tool whose rules shall refuse the first request, with arguments that `suits`.
     """
 
     level: str = "complete"
@@ -56,6 +56,7 @@ class Cast(NamedTuple):
     others: tuple[str, ...] = ()
     held_out: bool = False
     refuses: str = ""
+    suits: Suits | None = None
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ def query(draft: Draft) -> tuple[Literal["turn", "aside", "unserved", "refusal",
         return "unserved", draft.without_due("unserved")
     if draft.is_due("refusal"):
         tool = draft.server.tools[draft.cast.refuses]
-        refused = draw_refused(draft.planner, draft.session, tool, draft.toolbox)
+        suits = draft.cast.suits
+        refused = draw_refused(draft.planner, draft.session, tool, draft.toolbox, suits)
         draft = replace(draft.without_due("refusal"), refused=refused)
         return ("dropped" if refused is None else "refusal"), draft
     if draft.chance.random() < REFUSED and (draft.has_asked or draft.level == "minimal"):

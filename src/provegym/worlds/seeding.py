@@ -18,7 +18,7 @@ from provegym.worlds.spec import Argument, Entity, Field, Past, Scalar, SpecErro
 BRACED = re.compile(r"\{(\w+)\}")
 TRIES = 60
 # How many tries an operation of the past has, per time it shall work.
-PATIENCE = 3
+PATIENCE = 6
 FEW_PEOPLE = 60
 HOURS = (9, 18)
 MINUTES = (0, 15, 30, 45)
@@ -102,8 +102,10 @@ class WorldDrawer:
         return getattr(getattr(self.state, self.shapes.tables[target])[key], rest)
 
     def _unique(self, entity: Entity, field: Field, taken: set[Any]) -> str:
-        for _ in range(TRIES):
-            text = self._text(field.words, field.kind == "code", unique=True)
+        plain = field.kind == "name" and not any("{" in word for word in field.words)
+        words = tuple(w for w in field.words if w not in taken) if plain else field.words
+        for _ in range(TRIES if words else 0):
+            text = self._text(words, field.kind == "code", unique=True)
             if text not in taken:
                 taken.add(text)
                 return text
