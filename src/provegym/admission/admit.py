@@ -13,7 +13,7 @@ import msgspec
 
 from provegym import servers
 from provegym.admission.examples import Maker, cover
-from provegym.admission.mutants import Audit, refusals
+from provegym.admission.mutants import Audit, further
 from provegym.fuzz import Fuzzer
 from provegym.graph.dependency import Dependency, Graph, build, give, without_undoing
 from provegym.graph.observe import BRISK
@@ -27,7 +27,7 @@ METHOD = 1
 LEAST_WRITES = 0.4
 LEAST_RULES = 3
 LEAST_CHAIN = 3
-LEAST_NOTICED = 0.6
+LEAST_NOTICED = 0.5
 CALLS = 240
 
 
@@ -85,7 +85,7 @@ def _prove(spec: WorldSpec, figures: dict[str, float]) -> Graph:
     audit = Audit(spec, server)
     for example in examples:
         audit.look(example)
-    examples += refusals(maker, audit)
+    examples += further(maker, audit)
     figures |= {"candidates": maker.tried, "examples": len(examples)}
     count, missed = len(audit.mutants), len(audit.missed)
     figures |= {"mutants": count, "noticed": count - missed}

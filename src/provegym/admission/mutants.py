@@ -20,7 +20,7 @@ from provegym.worlds.formula import Shapes
 from provegym.worlds.operations import tool_function
 from provegym.worlds.spec import Operation, SpecError, WorldSpec
 
-REFUSAL_TRIES = 2
+FURTHER_TRIES = {"guard": 2, "effect": 5}
 
 
 class Mutant(NamedTuple):
@@ -120,18 +120,22 @@ def _tools_of(example: Example) -> set[str]:
     return tools | ({provenance.infeasible.tool} if provenance.infeasible else set())
 
 
-def refusals(maker: Maker, audit: Audit) -> Iterator[Example]:
-    """Examples in which a rule refuses a request that it alone refuses, for each unnoticed guard."""
+def further(maker: Maker, audit: Audit) -> Iterator[Example]:
+    """More examples for the mutants that no example has noticed.
+
+    For a guard, a request that it alone refuses; for an effect, another request for the tool.
+    """
     for mutant in list(audit.missed):
-        if mutant.part != "guard" or mutant not in audit.missed:
-            continue
-        for _ in range(REFUSAL_TRIES):
-            suits = partial(_is_refused_by, mutant.server, mutant.tool)
-            example = maker.make([mutant.tool], "minimal", mutant.tool, suits)
+        for _ in range(FURTHER_TRIES[mutant.part]):
+            if mutant not in audit.missed:
+                break
+            is_guard = mutant.part == "guard"
+            suits = partial(_is_refused_by, mutant.server, mutant.tool) if is_guard else None
+            refuses = mutant.tool if is_guard else ""
+            example = maker.make([mutant.tool], "minimal", refuses, suits)
             if example is not None:
                 audit.look(example)
                 yield example
-                break
 
 
 def _is_refused_by(without: AnyServer, tool: str, session: Session, arguments: Json) -> bool:

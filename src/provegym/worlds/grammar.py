@@ -21,6 +21,7 @@ from provegym.worlds.spec import SpecError, WorldSpec, convert
 
 # How often a world has two or three patterns.
 PATTERN_COUNTS = {2: 2, 3: 1}
+TRIES = 6
 PEOPLE = {"party": (12, 18), "staff": (7, 11)}
 LISTS = {
     **{"offer": "offers", "account": "accounts", "job": "jobs", "supply": "supplies"},
@@ -114,9 +115,12 @@ def draw_spec(domain: str, seed: int, number: int) -> WorldSpec:
     known = [name for name in patterns() if name in words]
     count = chance.choices(list(PATTERN_COUNTS), list(PATTERN_COUNTS.values()))[0]
     chosen = sorted(chance.sample(known, count))
-    context = _context(chance, words, chosen)
-    parts = [_rendered(name, context) for name in ("people", *chosen)]
-    merged = _merged(parts)
+    for _ in range(TRIES):
+        context = _context(chance, words, chosen)
+        merged = _merged([_rendered(name, context) for name in ("people", *chosen)])
+        tools = [operation["tool"] for operation in merged["operations"]]
+        if len(set(tools)) == len(tools):  # else other verbs are drawn
+            break
     kin = sorted({kin for name in chosen for kin in patterns()[name]["kin"]})
     return convert(
         {
