@@ -42,7 +42,9 @@ def distractors(
     spec: ToolboxSpec, server: AnyServer, others: Sequence[str], chance: Random
 ) -> ToolboxSpec:
     """Show three to eight working tools of other servers as well."""
-    tools = [tool for other in others for tool in servers.load(other).tools]
+    tools = [
+        tool for other in others for tool in servers.load(other).tools if tool not in server.tools
+    ]
     return put(spec, distractors=tuple(chance.sample(tools, chance.randint(3, 8))))
 
 

@@ -24,7 +24,7 @@ from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import HELD_OUT
 from provegym.files import Append, appending, write_atomically
-from provegym.graph.dependency import cached
+from provegym.graph.dependency import admitted, cached
 from provegym.trace import BadFile, Example, line, read
 from provegym.workers import Workers, local
 
@@ -171,7 +171,8 @@ class Corpus:
         names = dict.fromkeys(name for part in self.order.parts for name in part.servers)
         task = bar.add_task("proving edges", total=len(names))
         for name in names:
-            cached(servers.load(name))
+            if admitted(name) is None:
+                cached(servers.load(name))
             bar.advance(task)
         bar.remove_task(task)
 

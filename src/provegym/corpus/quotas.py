@@ -11,7 +11,7 @@ from provegym import servers
 from provegym.conversation.draft import LEVELS
 from provegym.conversation.kinds import SHARES, Shape
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
-from provegym.graph.dependency import cached
+from provegym.graph.dependency import Graph, admitted, cached
 
 SLACK = 0.002
 LEAST_WEIGHT, MOST_WEIGHT = 0.78, 1.4
@@ -77,11 +77,16 @@ class Quotas:
 
 def spread(part: CorpusPart) -> list[str]:
     """The server of each example. A server with more proven edges gets up to twice as many."""
-    pairs = {name: len(cached(servers.load(name)).pairs()) or 1 for name in part.servers}
+    pairs = {name: len(_graph(name).pairs()) or 1 for name in part.servers}
     middle = median(pairs.values())
     weights = {n: min(MOST_WEIGHT, max(LEAST_WEIGHT, sqrt(p / middle))) for n, p in pairs.items()}
     counts = share_out(part.size, weights)
     return [name for name in part.servers for _ in range(counts[name])]
+
+
+def _graph(name: str) -> Graph:
+    """The graph of a server; that of a world file is read without building its server."""
+    return admitted(name) or cached(servers.load(name))
 
 
 def labels(server: str, shape: Shape) -> Iterator[object]:

@@ -96,10 +96,26 @@ def cached(server: AnyServer, seed: int = 0, folder: Path | None = None) -> Grap
     If a cache folder is named, only that folder is used.
     """
     ready = _given.get(server.name) or shipped(server, seed) if folder is None else None
+    ready = ready or (admitted(server.name) if folder is None else None)
     return ready or _kept(server, seed, folder or cache_folder() / "graphs")
 
 
 _given: dict[str, Graph] = {}
+
+
+@lru_cache(maxsize=GRAPHS_KEPT)
+def admitted(name: str) -> Graph | None:
+    """The graph in the file of a world, which was proven when the world was admitted."""
+    file = servers.world_file(name)
+    if file is None:
+        return None
+    return msgspec.json.decode(file.read_bytes(), type=_AdmittedWorld).graph
+
+
+class _AdmittedWorld(msgspec.Struct, frozen=True):
+    """The part of a world file that holds its graph."""
+
+    graph: Graph | None = None
 
 
 def give(graph: Graph) -> None:
@@ -156,7 +172,7 @@ def lasting(server: AnyServer) -> Graph:
     A foreign server has no state to compare, so its graph stays as it is.
     """
     graph = cached(server)
-    if server.foreign or server.name in _given:
+    if server.foreign or server.name in _given or admitted(server.name) is not None:
         return graph
     return without_undoing(server, graph)
 

@@ -4,7 +4,6 @@ A corpus names its worlds by name. With the file, anybody can draw the same worl
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +88,16 @@ def admitted(folder: Path) -> Iterator[WorldFile]:
             yield world
 
 
-@lru_cache(maxsize=INSTALLED)
-def install_from(folder: Path, name: str) -> tuple[AnyServer, WorldFile]:
-    """Install the world of this name from a folder of world files."""
-    world = read_world(folder / f"{name}.json")
-    if world.spec.name != name:
-        raise SpecError(f"{folder / name}.json holds the world {world.spec.name!r}")
-    known = servers.load(name) if servers.is_known(name) else install(world.spec)
-    return known, world
+def install_file(file: Path) -> AnyServer:
+    """Install the world of a file; of the worlds installed so, only the last ones are kept."""
+    world = read_world(file)
+    if world.spec.name != file.stem:
+        raise SpecError(f"{file} holds the world {world.spec.name!r}; rename it")
+    server = install(world.spec)
+    _installed.append(server.name)
+    if len(_installed) > INSTALLED:
+        servers.forget(_installed.pop(0))
+    return server
+
+
+_installed: list[str] = []
