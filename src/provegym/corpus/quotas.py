@@ -21,7 +21,8 @@ SYNTHESISED = ("multi_turn", "clarification")
 class CorpusPart(NamedTuple):
     """One part of a corpus: how many examples, of which servers, in which mix.
 
-    `others` are the servers whose tools and topics may be used as distractors.
+    `others` are the servers whose tools and topics may be used as distractors. `worlds` are worlds
+    that are data, and `share` is the share of the examples that is made on them.
     """
 
     name: str
@@ -29,6 +30,13 @@ class CorpusPart(NamedTuple):
     servers: tuple[str, ...]
     mix: Mapping[str, int] = SHARES
     others: tuple[str, ...] = ()
+    worlds: tuple[str, ...] = ()
+    share: float = 0.0
+
+    @property
+    def all_servers(self) -> tuple[str, ...]:
+        """The servers, then the worlds that are data."""
+        return (*self.servers, *self.worlds)
 
 
 class Quotas:
@@ -80,8 +88,10 @@ def spread(part: CorpusPart) -> list[str]:
     pairs = {name: len(_graph(name).pairs()) or 1 for name in part.servers}
     middle = median(pairs.values())
     weights = {n: min(MOST_WEIGHT, max(LEAST_WEIGHT, sqrt(p / middle))) for n, p in pairs.items()}
-    counts = share_out(part.size, weights)
-    return [name for name in part.servers for _ in range(counts[name])]
+    on_worlds = round(part.size * part.share) if part.worlds else 0
+    counts = share_out(part.size - on_worlds, weights)
+    counts |= share_out(on_worlds, dict.fromkeys(part.worlds, 1)) if part.worlds else {}
+    return [name for name in part.all_servers for _ in range(counts[name])]
 
 
 def _graph(name: str) -> Graph:
