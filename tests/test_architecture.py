@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
     {"kernel", "files", "templates"},
     {"servers", "trace"},
-    {"language", "toolbox", "rewards", "hosts", "fuzz", "workers"},
+    {"aliases", "language", "toolbox", "rewards", "hosts", "fuzz", "workers"},
     {"search", "models"},
     {"rollout", "players"},
     {"verify", "graph"},

@@ -127,7 +127,8 @@ class GymServer(GymnasiumServer):
         """Run a tool in the session's world. Errors are results for the model."""
         player = self._session(request.session[SESSION_ID_KEY], Player)
         asked = ToolCall(name=tool, arguments=(await request.body()).decode())
-        return Response(player.run(asked, 0).result, media_type="application/json")
+        told = player.shown(asked, player.run(asked, 0))
+        return Response(told, media_type="application/json")
 
     async def verify(self, request: Request, body: VerifyRequest) -> Paid:
         """Replay the model's messages in our own loop, and return the reward."""

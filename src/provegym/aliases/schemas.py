@@ -1,0 +1,128 @@
+"""Values under other names, guided by their JSON schema: keys, enum values and ids, both ways."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from provegym.aliases.bijection import Renaming
+from provegym.aliases.ids import Ids
+from provegym.kernel.schema import Json
+
+
+@dataclass(frozen=True, eq=False)
+class NamesWithin:
+    """What a schema says about the names in a value: fields, entries, whether it is an enum.
+
+    A value without fields is data: its keys are texts like any other.
+    """
+
+    fields: "dict[str, NamesWithin]" = field(default_factory=dict)
+    entries: "NamesWithin | None" = None
+    enum: bool = False
+
+
+ANYTHING = NamesWithin()
+
+
+def names_within(schema: Json) -> NamesWithin:
+    """The names within a schema; the options of a union count together."""
+    parts = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    fields: dict[str, NamesWithin] = {}
+    entries = None
+    for part in parts:
+        fields |= {name: names_within(each) for name, each in part.get("properties", {}).items()}
+        inner = part.get("items") or part.get("additionalProperties")
+        entries = names_within(inner) if isinstance(inner, dict) else entries
+    return NamesWithin(fields, entries, any("enum" in part for part in parts))
+
+
+def words_of(schema: Json) -> Iterator[str]:
+    """Every field name in a schema."""
+    for part in _parts(schema):
+        yield from part.get("properties", {})
+
+
+def enums_of(schema: Json) -> Iterator[tuple[Any, ...]]:
+    """Every enum in a schema, without null."""
+    for part in _parts(schema):
+        if "enum" in part:
+            yield tuple(value for value in part["enum"] if value is not None)
+
+
+def _parts(schema: Json) -> Iterator[Json]:
+    """A schema and every schema within it."""
+    yield schema
+    for part in schema.get("properties", {}).values():
+        yield from _parts(part)
+    for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), schema.get("items")):
+        if isinstance(part, dict):
+            yield from _parts(part)
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from _parts(schema["additionalProperties"])
+
+
+@dataclass(frozen=True, eq=False)
+class Translator:
+    """Translates values with one renaming of keys, one of enum values and one of ids."""
+
+    keys: Renaming
+    enums: Renaming
+    ids: Ids
+
+    def show(self, value: Any, shape: NamesWithin) -> Any:
+        """A plain value under its other names."""
+        if isinstance(value, str):
+            if shape.enum and (found := self.enums.show(value)) != value:
+                return found
+            return self.ids.show(value)
+        if isinstance(value, dict):
+            if not shape.fields:
+                inner = shape.entries or ANYTHING
+                return {self.ids.show(key): self.show(part, inner) for key, part in value.items()}
+            get, rename = shape.fields.get, self.keys.show
+            return {rename(k): self.show(v, get(k, ANYTHING)) for k, v in value.items()}
+        if isinstance(value, list):
+            inner = shape.entries or ANYTHING
+            return [self.show(part, inner) for part in value]
+        return value
+
+    def read(self, value: Any, shape: NamesWithin) -> Any:
+        """The plain value of one under other names."""
+        if isinstance(value, str):
+            if shape.enum and (found := self.enums.read(value)) != value:
+                return found
+            return self.ids.read(value)
+        if isinstance(value, dict):
+            if not shape.fields:
+                inner = shape.entries or ANYTHING
+                return {self.ids.read(key): self.read(part, inner) for key, part in value.items()}
+            return {
+                (name := self.keys.read(key)): self.read(part, shape.fields.get(name, ANYTHING))
+                for key, part in value.items()
+            }
+        if isinstance(value, list):
+            inner = shape.entries or ANYTHING
+            return [self.read(part, inner) for part in value]
+        return value
+
+    def show_schema(self, schema: Json) -> Json:
+        """A schema of arguments with other names, enum values and defaults."""
+        told = dict(schema)
+        if "properties" in told:
+            parts = told["properties"].items()
+            told["properties"] = {self.keys.show(n): self.show_schema(part) for n, part in parts}
+            told["required"] = [self.keys.show(name) for name in told.get("required", ())]
+        for name in ("enum", "anyOf", "oneOf"):
+            if name in told:
+                told[name] = [
+                    self.show_schema(part) if isinstance(part, dict) else self._enum(part)
+                    for part in told[name]
+                ]
+        if isinstance(told.get("items"), dict):
+            told["items"] = self.show_schema(told["items"])
+        if "default" in told:
+            told["default"] = self.show(told["default"], names_within(schema))
+        return told
+
+    def _enum(self, value: Any) -> Any:
+        return self.enums.show(value) if isinstance(value, str) else value
