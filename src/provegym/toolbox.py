@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from msgspec.structs import replace as put
 
 from provegym import servers
-from provegym.aliases import PlainView, View, draw, view_of
+from provegym.aliases import AliasedView, PlainView, View, draw, view_of
 from provegym.kernel import Session
 from provegym.trace import Alias, BadFile, Example, Json
 
@@ -211,17 +211,25 @@ def under(example: Example, alias: Alias) -> Example:
         toolbox=put(example.toolbox, alias=alias),
         knobs=(*example.knobs, ALIAS_KNOB),
     )
-    return _with_texts(named, example_view(named).show_text)
+    view = example_view(named)
+    if isinstance(view, AliasedView) and (said := example.provenance.transcript):
+        shown = put(example.provenance, transcript=tuple(view.show_messages(said)))
+        named = put(named, provenance=shown)
+    return _with_texts(named, view.show_text)
 
 
 def plain(example: Example) -> Example:
-    """An example without its alias: the same texts and tools under their own names."""
+    """An example without its alias: the same texts and tools under their own names.
+
+    A recorded transcript is left out; it can be played again.
+    """
     if example.toolbox.alias is None:
         return example
     bare = _with_texts(example, example_view(example).read_text)
     knobs = tuple(name for name in example.knobs if name != ALIAS_KNOB)
-    bare = put(bare, id=plain_id(example), toolbox=put(example.toolbox, alias=None))
-    return put(bare, knobs=knobs)
+    made = put(example.provenance, transcript=())
+    toolbox = put(example.toolbox, alias=None)
+    return put(bare, id=plain_id(example), toolbox=toolbox, knobs=knobs, provenance=made)
 
 
 def plain_id(example: Example) -> str:

@@ -9,7 +9,7 @@ from provegym.trace import Alias
 
 MAX_NAME = 64
 TRIES = 4
-LONG = 5
+LONG, SHORT = 5, 2
 VOWELS = "aeiou"
 Tries = Callable[[str], Iterator[str]]
 
@@ -24,7 +24,7 @@ def tool_names(tools: Iterable[tuple[str, str]], alias: Alias) -> dict[str, str]
         for attempt in range(TRIES):
             yield _tool(name, known[name], alias, attempt)
 
-    return _distinct(known, tries)
+    return _distinct(known, tries, keep=False)
 
 
 def argument_names(names: Iterable[str], fields: Mapping[str, str], alias: Alias) -> dict[str, str]:
@@ -73,7 +73,9 @@ def _said(name: str, alias: Alias, attempt: int) -> list[str]:
     words = name.split("_")
     if alias.words == "synonyms":
         return [part for word in words for part in _synonym(word, alias.seed, attempt).split("_")]
-    return [_short(word) for word in words] if alias.words == "abbreviations" else words
+    if alias.words == "abbreviations":
+        return [_short(word, LONG if not attempt else SHORT) for word in words]
+    return words
 
 
 def _synonym(word: str, seed: int, attempt: int) -> str:
@@ -84,10 +86,10 @@ def _synonym(word: str, seed: int, attempt: int) -> str:
     return known[(first + attempt) % len(known)]
 
 
-def _short(word: str) -> str:
-    """An abbreviation: from the lexicon, or a long word without its inner vowels."""
+def _short(word: str, most: int) -> str:
+    """An abbreviation: from the lexicon, or a word of more letters without its inner vowels."""
     found: str | None = lexicon()["short"].get(word)
-    if found is not None or len(word) <= LONG:
+    if found is not None or len(word) <= most:
         return found or word
     return word[0] + "".join(letter for letter in word[1:] if letter not in VOWELS)
 
@@ -111,8 +113,11 @@ def _numbered(names: Iterable[str], key: str, form: str) -> dict[str, str]:
     return {name: form.format(at) for at, name in enumerate(order, 1)}
 
 
-def _distinct(names: Iterable[str], tries: Tries) -> dict[str, str]:
-    """The first alias that no other name has or is; a number is added if every one is taken."""
+def _distinct(names: Iterable[str], tries: Tries, *, keep: bool = True) -> dict[str, str]:
+    """The first alias that no other name has or is; a number is added if every one is taken.
+
+    A name may `keep` itself as its alias, where its style does not change it.
+    """
     order = sorted(names)
     plain, found = set(order), dict[str, str]()
     used: set[str] = set()
@@ -122,8 +127,8 @@ def _distinct(names: Iterable[str], tries: Tries) -> dict[str, str]:
         free = (
             each
             for each in made
-            if each not in used and len(each) <= MAX_NAME and (each == name or each not in plain)
-            if not iskeyword(each)
+            if each not in used and len(each) <= MAX_NAME and not iskeyword(each)
+            if each not in plain or (keep and each == name)
         )
         found[name] = next(free)
         used.add(found[name])

@@ -6,7 +6,7 @@ the recorded calls, the reward.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -16,13 +16,13 @@ from provegym.aliases.bijection import Renaming
 from provegym.aliases.descriptions import argument_description, tool_description
 from provegym.aliases.ids import Ids
 from provegym.aliases.names import argument_names, enum_values, field_names, tool_names
-from provegym.aliases.schemas import Translator, enums_of, names_within, words_of
+from provegym.aliases.schemas import ANYTHING, Translator, enums_of, names_within, words_of
 from provegym.aliases.sentences import Rewriter, is_code, legend
 from provegym.aliases.shapes import EXACT, is_error, unwrap, wrap, wrap_error
 from provegym.kernel import AnyServer, Tool
 from provegym.kernel.errors import quote, suggest
 from provegym.kernel.state import ENCODE
-from provegym.trace import Alias, Call, Json, Reply, ToolCall
+from provegym.trace import Alias, Call, Checks, Json, Reply, ToolCall
 
 VIEWS = 256
 WORD = re.compile("[a-z]+(?:_[a-z]+)*[a-z]")
@@ -118,7 +118,21 @@ class AliasedView:
         values = [value for enum in enums_of(part) for value in enum]
         told = f"{self.sentences.describe(text)} {legend(values, self.enums)}".strip()
         part = {name: value for name, value in part.items() if name != "description"}
+        part = self._within(part)
         return {"description": told, **part} if told else part
+
+    def _within(self, part: Any) -> Any:
+        """A part of a schema; the descriptions within it have other names."""
+        if isinstance(part, list):
+            return [self._within(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        return {
+            name: self.sentences.describe(value)
+            if name == "description" and isinstance(value, str)
+            else self._within(value)
+            for name, value in part.items()
+        }
 
     def description(self, tool: str) -> str:
         """What a tool does, in other names, and what the codes in its result mean."""
@@ -133,7 +147,7 @@ class AliasedView:
     def show_call(self, call: ToolCall) -> ToolCall:
         """A plain call in other names."""
         given = EXACT(call.arguments)
-        shown = self.arguments.show(given, self._takes[call.name])
+        shown = self.arguments.show(given, self._takes.get(call.name, ANYTHING))
         return msgspec.structs.replace(
             call, name=self.tools.show(call.name), arguments=ENCODE(shown).decode()
         )
@@ -171,6 +185,35 @@ class AliasedView:
         else:
             text = self.sentences.say(text)
         return wrap_error(made.error, text, self.alias.results)
+
+    def show_messages(self, messages: Sequence[Json]) -> Iterator[Json]:
+        """A recorded conversation in plain names, as it would have been in this view."""
+        calls: dict[str, ToolCall] = {}
+        for message in messages:
+            told = {**message, "content": self.ids.show(message.get("content") or "")}
+            for call in message.get("tool_calls") or ():
+                function = call["function"]
+                calls[call["id"]] = ToolCall(
+                    name=function["name"], arguments=function["arguments"], id=call["id"]
+                )
+            if message.get("tool_calls"):
+                own = (self.show_call(calls[call["id"]]) for call in message["tool_calls"])
+                told["tool_calls"] = [
+                    {**call, "function": {"name": each.name, "arguments": each.arguments}}
+                    for call, each in zip(message["tool_calls"], own, strict=True)
+                ]
+            if message["role"] == "tool":
+                asked = calls[message["tool_call_id"]]
+                told["content"] = self._show_recorded(asked, message["content"])
+            yield told
+
+    def _show_recorded(self, asked: ToolCall, result: str) -> str:
+        """The recorded result of a plain call in other names."""
+        error = msgspec.json.decode(result)["error"] if is_error(result) else None
+        checks = Checks(shown=asked.name in self.plain, ran=error is None)
+        made = Call(turn=0, message=0, tool=asked.name, arguments={}, checks=checks)
+        made = msgspec.structs.replace(made, error=error, result=result)
+        return self.show_result(self.show_call(asked), made, list(self.plain))
 
     def read_tool(self, name: str) -> str:
         """The plain name of a tool; a name that is not shown is nobody's plain name."""

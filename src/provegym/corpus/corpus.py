@@ -44,7 +44,8 @@ class Order:
     """The options of a corpus: its size, and its servers (all servers if none is named).
 
     `mix` is the paper's mix of kinds, or multi-turn conversations alone. With `split`, four servers
-    are held out. The held-out part is a tenth of the training part, on worlds of its own.
+    are held out. The held-out part is a tenth of the training part, on worlds of its own. `aliases`
+    is the share of examples under other names.
     """
 
     size: int
@@ -54,6 +55,7 @@ class Order:
     workers: int = 1
     mix: str = "paper"
     split: str = ""
+    aliases: float = 0.0
 
     @property
     def parts(self) -> tuple[CorpusPart, ...]:
@@ -61,7 +63,7 @@ class Order:
         chosen = tuple(dict.fromkeys(self.servers)) or servers.names()
         mix = MIXES[self.mix]
         if not self.split:
-            return (CorpusPart("train", self.size, chosen, mix),)
+            return (CorpusPart("train", self.size, chosen, mix, aliases=self.aliases),)
         train = tuple(name for name in chosen if name not in HELD_OUT)
         apart = tuple(name for name in chosen if name in HELD_OUT)
         if not train or not apart:
@@ -72,8 +74,8 @@ class Order:
         held_out = max(len(apart), self.size // 10)
         seen = tuple(name for name in servers.names() if name not in HELD_OUT)
         return (
-            CorpusPart("train", self.size, train, mix, seen),
-            CorpusPart("heldout", held_out, apart, mix),
+            CorpusPart("train", self.size, train, mix, seen, self.aliases),
+            CorpusPart("heldout", held_out, apart, mix, aliases=self.aliases),
         )
 
 
@@ -112,7 +114,8 @@ class Corpus:
     def asked(self) -> str:
         """The options that decide the bytes of the corpus, as JSON."""
         parts = [(part.name, part.size, part.servers, dict(part.mix)) for part in self.order.parts]
-        return msgspec.json.encode((self.order.seed, parts)).decode()
+        aliases = (self.order.aliases,) if self.order.aliases else ()
+        return msgspec.json.encode((self.order.seed, parts, *aliases)).decode()
 
     def make(self, bar: Progress, workers: Workers | None = None) -> dict[str, Counter[str]]:
         """Make or resume the corpus; count, by part, candidates kept and dropped by reason."""

@@ -21,7 +21,8 @@ SYNTHESISED = ("multi_turn", "clarification")
 class CorpusPart(NamedTuple):
     """One part of a corpus: how many examples, of which servers, in which mix.
 
-    `others` are the servers whose tools and topics may be used as distractors.
+    `others` are the servers whose tools and topics may be used as distractors. `aliases` is the
+    share of examples under other names.
     """
 
     name: str
@@ -29,6 +30,7 @@ class CorpusPart(NamedTuple):
     servers: tuple[str, ...]
     mix: Mapping[str, int] = SHARES
     others: tuple[str, ...] = ()
+    aliases: float = 0.0
 
 
 class Quotas:

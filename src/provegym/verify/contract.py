@@ -60,9 +60,11 @@ def _of_alias(example: Example) -> Iterator[str]:
         return
     twin = plain(example)
     wrong = list(problems(twin))
-    yield from wrong
-    if wrong:
-        return
+    yield from wrong or view_problems(example, twin)
+
+
+def view_problems(example: Example, twin: Example) -> Iterator[str]:
+    """The problems of an alias, given the plain twin, which passes: of its view, and of playing."""
     yield from seen.faithful(example, twin)
     yield from sense.transcript_holds(example)
     yield from seen.paid_alike(example, twin)
