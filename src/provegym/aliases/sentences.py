@@ -10,7 +10,6 @@ from provegym.kernel.errors import quote, suggest
 from provegym.kernel.schema import Json
 
 NAME = re.compile(r"(?<![\w.~/-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?![\w/])")
-QUOTED_NAME = re.compile(r"(?<=')[a-z][a-z0-9_]*(?=')")
 STARTS = re.compile(r"\bids start with '([a-z]+)_'")
 ONE_OF, EACH_OF, GOT = " must be one of ", "; each must be one of ", ", got "
 ARGUMENT = re.compile(r"argument '([^']*)'(.*)", re.S)
@@ -34,7 +33,7 @@ class Rewriter:
 
         Only names with an underscore are names for sure. Any other is also a word, and stays.
         """
-        return self._ids.show(self._named(STARTS.sub(self._look_like, text)))
+        return STARTS.sub(self._look_like, self._ids.show(self._named(text)))
 
     def describe(self, text: str) -> str:
         """A description in other names. Ids in it are examples, and may have leading zeros."""

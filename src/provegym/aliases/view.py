@@ -170,7 +170,8 @@ class AliasedView:
     def show_result(self, asked: ToolCall, made: Call, shown: list[str]) -> str:
         """The result of a call as the model sees it: its result or error in other names."""
         if made.error == "malformed":
-            return made.result
+            text = msgspec.json.decode(made.result)["message"]
+            return wrap_error(made.error, text, self.alias.results)
         if not made.checks.shown:
             hint = suggest(asked.name, [self.tools.show(name) for name in shown])
             text = f"unknown tool {quote(asked.name)}; {hint}"

@@ -13,11 +13,11 @@ import msgspec
 from provegym.aliases import AliasedView
 from provegym.aliases.schemas import enums_of
 from provegym.aliases.sentences import is_code
-from provegym.language.values import Knowledge, leaves
+from provegym.language.values import leaves
 from provegym.players.scripted import SCRIPTS
 from provegym.rollout import play_script
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Json, Rollout
+from provegym.trace import Call, Example, Json, Rollout
 
 
 def faithful(example: Example, twin: Example) -> Iterator[str]:
@@ -42,7 +42,7 @@ def faithful(example: Example, twin: Example) -> Iterator[str]:
 def codes_are_told(toolbox: Toolbox, view: AliasedView) -> Iterator[str]:
     """Each code of an enum stands beside its meaning, in the schema or description of its tool."""
     for name, description, schema in toolbox.shown():
-        text = description + msgspec.json.encode(schema).decode()
+        text = description + _text(schema)
         tool = view.plain[view.read_tool(name)]
         enums = (*enums_of(tool.input_schema), *enums_of(tool.output_schema))
         for value in dict.fromkeys(value for enum in enums for value in enum):
@@ -52,16 +52,33 @@ def codes_are_told(toolbox: Toolbox, view: AliasedView) -> Iterator[str]:
 
 
 def values_are_shown(example: Example, toolbox: Toolbox, view: AliasedView) -> Iterator[str]:
-    """Each id that a right call takes was said or shown before, in the form that it is taken."""
+    """The right calls take only what the view has shown, and their results are shown whole.
+
+    A value that keeps its form is known as in the plain twin, since results translate back. An id
+    was said or shown in its new form, and an enum value stands in the schema that is shown.
+    """
     rollout = play_script(example, SCRIPTS["oracle"])
-    known = Knowledge()
+    schemas = {name: _text(schema) for name, _, schema in toolbox.shown()}
+    heard, made = "", iter(rollout.calls)
+    asked: dict[str, Call] = {}
     for message in rollout.messages:
-        if message["role"] in ("user", "tool"):
-            known.hear(message["content"])
         for call in message.get("tool_calls") or ():
-            for leaf in leaves(msgspec.json.decode(call["function"]["arguments"])):
-                if isinstance(leaf, str) and view.ids.decode(leaf) and leaf not in known.text:
-                    yield f"{call['function']['name']} takes {leaf}, which nothing has shown"
+            name, own = call["function"]["name"], next(made)
+            asked[call["id"]] = own
+            given = leaves(msgspec.json.decode(call["function"]["arguments"]))
+            for leaf, plain in zip(given, leaves(own.arguments), strict=True):
+                if leaf != plain and str(leaf) not in heard and str(leaf) not in schemas[name]:
+                    yield f"{name} takes {leaf}, which nothing has shown"
+        if message["role"] == "tool":
+            own = asked[message["tool_call_id"]]
+            back = view.read_result(own.tool, message["content"])
+            if own.checks.ran and msgspec.json.decode(back) != msgspec.json.decode(own.result):
+                yield f"the result of {own.tool} is not shown whole"
+        heard += f"\n{message['content']}" if message["role"] != "assistant" else ""
+
+
+def _text(value: Json) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def paid_alike(example: Example, twin: Example) -> Iterator[str]:
@@ -71,14 +88,9 @@ def paid_alike(example: Example, twin: Example) -> Iterator[str]:
         for part in ("reward", "verdict", "outcome", "ended"):
             if _part(own, part) != _part(other, part):
                 yield f"{name}: its {part} differs from that under plain names"
-        if [_record(call) for call in own.calls] != [_record(call) for call in other.calls]:
+        if own.calls != other.calls:
             yield f"{name}: its calls are recorded otherwise than under plain names"
 
 
 def _part(rollout: Rollout, name: str) -> Any:
     return msgspec.to_builtins(getattr(rollout, name))
-
-
-def _record(call: Any) -> Json:
-    told: Json = msgspec.to_builtins(call)
-    return told
