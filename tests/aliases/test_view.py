@@ -2,6 +2,7 @@
 
 import re
 from time import perf_counter
+from typing import Literal
 
 import msgspec
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from aliases.aliased import bare_example, drawn, fuzzed_calls, opened, style, view
 from provegym import servers
 from provegym.aliases import AliasedView
+from provegym.kernel import Record, Seed, Server, State, Table, table
 from provegym.rollout import Player
 from provegym.toolbox import Toolbox, plain, under
 from provegym.trace import Example, Reply, ToolCall
@@ -178,3 +180,55 @@ def test_a_view_costs_a_call_less_than_a_millisecond() -> None:
     for _ in range(100):
         player.shown(asked, player.run(asked, 0))
     assert (perf_counter() - begun) / 100 < 0.001
+
+
+class Jar(Record, frozen=True):
+    """A jar."""
+
+    id: str
+    name: str
+    state: Literal["half_full", "empty"] = "empty"
+
+
+class Cellar(State):
+    """Jars."""
+
+    jars: Table[Jar] = table(Jar, "jar", look_up="list_jars")
+
+
+def test_a_server_that_came_at_run_time_has_aliases_too() -> None:
+    cellar = Server("cellar", Cellar, category="test", about="Jars in a cellar.")
+
+    @cellar.seed
+    def draw(seed: Seed) -> Cellar:
+        state = Cellar(seed)
+        state.jars.add(name="Plums", state="half_full")
+        return state
+
+    @cellar.read
+    def list_jars(state: Cellar, /, state_now: Literal["half_full", "empty"]) -> list[Jar]:
+        """List the jars.
+
+        Args:
+            state_now: Only jars like this.
+        """
+        return state.jars.where(state=state_now)
+
+    servers.add(cellar)
+    player = opened(
+        under(bare_example("cellar"), style(ids="slug", enums="upper", words="synonyms"))
+    )
+    seen = player.toolbox.view
+    assert isinstance(seen, AliasedView)
+    call = ToolCall(name="list_jars", arguments='{"state_now": "half_full"}')
+    asked = seen.show_call(call)
+    made = player.run(asked, 0)
+    text = player.shown(asked, made)
+    assert made.arguments == {"state_now": "half_full"}
+    assert "HALF_FULL" in asked.arguments
+    assert "HALF_FULL" in text
+    assert re.search(r"jar-[a-z]+-[a-z]+-\d+", text)
+    assert "jar_" not in text
+    assert msgspec.json.decode(seen.read_result("list_jars", text)) == msgspec.json.decode(
+        made.result
+    )

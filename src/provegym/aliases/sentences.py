@@ -10,7 +10,7 @@ from provegym.kernel.errors import quote, suggest
 from provegym.kernel.schema import Json
 
 NAME = re.compile(r"(?<![\w.~/-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?![\w/])")
-STARTS = re.compile(r"\bids start with '([a-z]+)_'")
+STARTS = re.compile(r"\bids start with '(\w+)_'")
 ONE_OF, EACH_OF, GOT = " must be one of ", "; each must be one of ", ", got "
 ARGUMENT = re.compile(r"argument '([^']*)'(.*)", re.S)
 FIELD = re.compile(r"\bfield '([^']*)'")
