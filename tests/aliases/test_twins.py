@@ -6,11 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 from rich.progress import Progress
+from typer.testing import CliRunner
 
 from aliases.aliased import examples, style
-from provegym.aliases import AliasedView, sentences, view
+from provegym.aliases import ALIAS_STYLES, AliasedView, sentences, view
+from provegym.cli import app
 from provegym.corpus.corpus import Corpus, Order
 from provegym.corpus.exports import FORMS
+from provegym.corpus.samples import called
 from provegym.corpus.transcript import transcript
 from provegym.models.dialects import openai
 from provegym.players.scripted import SCRIPTS
@@ -212,3 +215,20 @@ def test_a_corpus_has_a_share_of_aliases_and_the_rest_is_as_without(tmp_path: Pa
 def test_minutes_and_questions_stay_as_they_are() -> None:
     example = put(some()[0], turns=(Turn(text="Hello", minutes=5, asks="amount"),))
     assert aliased(example, 1).turns == example.turns
+
+
+def test_samples_show_results_of_every_shape() -> None:
+    example = some()[0]
+    for at, shape in enumerate(ALIAS_STYLES["results"]):
+        twin = under(example, style(at, words="synonyms", results=shape))
+        played = transcript(twin)
+        calls = [n for n, message in enumerate(played.messages) if message.get("tool_calls")]
+        assert calls
+        assert all(list(called(played, number)) for number in calls)
+
+
+def test_aliases_are_for_offline_examples_of_our_servers(tmp_path: Path) -> None:
+    asked = ["synth", "--size", "2", "--out", str(tmp_path / "out"), "--aliases", "0.5"]
+    told = CliRunner().invoke(app, [*asked, "--teacher", "http://127.0.0.1:9/v1"])
+    assert told.exit_code != 0
+    assert "leave --teacher and --mcp out" in told.output

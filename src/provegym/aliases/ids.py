@@ -20,7 +20,7 @@ BITS = 20
 NUMBERS = 1 << BITS
 MOST_TABLES = 128
 NUMBER = "(?:0|[1-9][0-9]{0,6})"
-KEPT = 4_096
+KEPT = 1_024
 FIRST_YEAR, YEARS = 2019, 8
 # Ids are counted from 1,000 on.
 SAMPLE = 417

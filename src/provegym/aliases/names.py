@@ -1,6 +1,7 @@
 """Other names for tools, arguments and fields: other words, another order, another case."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
 from keyword import iskeyword
 from random import Random
 
@@ -119,14 +120,12 @@ def _distinct(names: Iterable[str], tries: Tries, *, keep: bool = True) -> dict[
     A name may `keep` itself as its alias, where its style does not change it.
     """
     order = sorted(names)
-    plain, found = set(order), dict[str, str]()
-    used: set[str] = set()
+    plain, found, used = set(order), dict[str, str](), set[str]()
     for name in order:
-        made = list(tries(name))
-        made += [f"{made[0]}{number}" for number in range(2, len(order) + 2)]
+        numbered = (f"{next(tries(name))}{number}" for number in count(2))
         free = (
             each
-            for each in made
+            for each in chain(tries(name), numbered)
             if each not in used and len(each) <= MAX_NAME and not iskeyword(each)
             if each not in plain or (keep and each == name)
         )

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from provegym.aliases.bijection import Renaming
 from provegym.aliases.ids import Ids
+from provegym.kernel import Tool
 from provegym.kernel.schema import Json
+
+TOOLS = 2_048
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +63,29 @@ def _parts(schema: Json) -> Iterator[Json]:
             yield from _parts(part)
     if isinstance(schema.get("additionalProperties"), dict):
         yield from _parts(schema["additionalProperties"])
+
+
+class ToolNames(NamedTuple):
+    """The plain names in a tool's schemas. They are the same under every alias."""
+
+    takes: NamesWithin
+    gives: NamesWithin
+    arguments: tuple[str, ...]
+    fields: tuple[str, ...]
+    enums: tuple[tuple[Any, ...], ...]
+
+
+@lru_cache(maxsize=TOOLS)
+def names_of(tool: Tool) -> ToolNames:
+    """The plain names of a tool, found once."""
+    given, returned = tool.input_schema, tool.output_schema
+    return ToolNames(
+        names_within(given),
+        names_within(returned),
+        tuple(words_of(given)),
+        tuple(words_of(returned)),
+        (*enums_of(given), *enums_of(returned)),
+    )
 
 
 @dataclass(frozen=True, eq=False)

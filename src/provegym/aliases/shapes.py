@@ -51,13 +51,19 @@ def wrap_error(kind: str, message: str, shape: str) -> str:
     return ENCODE({**status, "error": kind, "message": message}).decode()
 
 
-def is_error(text: str) -> bool:
-    """Whether the text of a result is an error, in any shape."""
+def structured(text: str) -> Json | None:
+    """The object in the text of a result, or None if it is a table."""
     try:
         told = msgspec.json.decode(text)
     except msgspec.DecodeError:
-        return False
-    return isinstance(told, dict) and told.keys() - {"status"} == {"error", "message"}
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def is_error(text: str) -> bool:
+    """Whether the text of a result is an error, in any shape."""
+    told = structured(text)
+    return told is not None and told.keys() - {"status"} == {"error", "message"}
 
 
 def table(value: Json) -> str:

@@ -16,7 +16,7 @@ from provegym.aliases.bijection import Renaming
 from provegym.aliases.descriptions import argument_description, tool_description
 from provegym.aliases.ids import Ids
 from provegym.aliases.names import argument_names, enum_values, field_names, tool_names
-from provegym.aliases.schemas import ANYTHING, Translator, enums_of, names_within, words_of
+from provegym.aliases.schemas import ANYTHING, Translator, enums_of, names_of
 from provegym.aliases.sentences import Rewriter, is_code, legend
 from provegym.aliases.shapes import EXACT, is_error, unwrap, wrap, wrap_error
 from provegym.kernel import AnyServer, Tool
@@ -24,7 +24,7 @@ from provegym.kernel.errors import quote, suggest
 from provegym.kernel.state import ENCODE
 from provegym.trace import Alias, Call, Checks, Json, Reply, ToolCall
 
-VIEWS = 256
+VIEWS = 128
 WORD = re.compile("[a-z]+(?:_[a-z]+)*[a-z]")
 
 
@@ -71,11 +71,10 @@ class AliasedView:
         servers = list(servers)
         self.alias = alias
         self.plain: dict[str, Tool] = {t.name: t for s in servers for t in s.tools.values()}
-        inputs = [tool.input_schema for tool in self.plain.values()]
-        outputs = [tool.output_schema for tool in self.plain.values()]
-        fields = {name for schema in outputs for name in words_of(schema)}
-        takes = {name for schema in inputs for name in words_of(schema)}
-        enums = {v for s in (*inputs, *outputs) for values in enums_of(s) for v in _words(values)}
+        known = {name: names_of(tool) for name, tool in self.plain.items()}
+        fields = {name for each in known.values() for name in each.fields}
+        takes = {name for each in known.values() for name in each.arguments}
+        enums = {v for each in known.values() for values in each.enums for v in _words(values)}
         ids = Ids((spec for s in servers for spec in s.state.tables.values()), alias)
         self.tools = Renaming(tool_names(((t.name, t.server) for t in self.plain.values()), alias))
         self.enums = Renaming(enum_values(enums, alias))
@@ -83,8 +82,8 @@ class AliasedView:
         self.arguments = Translator(Renaming(argument_names(takes, named, alias)), self.enums, ids)
         self.results = Translator(Renaming({n: named[n] for n in fields}), self.enums, ids)
         self.ids = ids
-        self._takes = {name: names_within(tool.input_schema) for name, tool in self.plain.items()}
-        self._gives = {name: names_within(tool.output_schema) for name, tool in self.plain.items()}
+        self._takes = {name: each.takes for name, each in known.items()}
+        self._gives = {name: each.gives for name, each in known.items()}
         self._schemas: dict[str, Json] = {}
 
     @cached_property
