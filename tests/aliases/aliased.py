@@ -17,7 +17,7 @@ from provegym.toolbox import Toolbox, under
 from provegym.trace import Alias, Example, Json, ToolCall, Turn, read
 
 DATA = Path(__file__).parents[1] / "data"
-ODD_VALUES = (None, "zz", 5, [], {"a": 1}, "acc_1", "~acc_1", "~~x", 'it\'s | "odd"\n')
+ODD_VALUES = (None, "zz", 5, [], {"a": 1}, "acc_1", "~~x", 'it\'s | "odd"\n')
 
 
 @cache
