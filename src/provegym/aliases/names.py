@@ -24,6 +24,7 @@ def tool_names(tools: Iterable[tuple[str, str]], alias: Alias) -> dict[str, str]
     def tries(name: str) -> Iterator[str]:
         for attempt in range(TRIES):
             yield _tool(name, known[name], alias, attempt)
+        yield f"{known[name].partition('_')[0]}_{name}"
 
     return _distinct(known, tries, keep=False)
 
@@ -58,7 +59,7 @@ def enum_values(values: Iterable[str], alias: Alias) -> dict[str, str]:
 
 
 def _tool(name: str, server: str, alias: Alias, attempt: int) -> str:
-    verb, *rest = _said(name, alias, attempt)
+    verb, *rest = _said(name, alias, attempt, is_tool=True)
     if alias.tools == "verb_noun":
         return _snake([verb, *rest])
     if alias.tools == "camelCase":
@@ -69,21 +70,27 @@ def _tool(name: str, server: str, alias: Alias, attempt: int) -> str:
     return ".".join(part for part in (place, _snake(rest), verb) if part)
 
 
-def _said(name: str, alias: Alias, attempt: int) -> list[str]:
-    """The words of a name in another vocabulary; a later attempt takes other synonyms."""
+def _said(name: str, alias: Alias, attempt: int, *, is_tool: bool = False) -> list[str]:
+    """The words of a name in another vocabulary; a later attempt takes other synonyms.
+
+    The first word of a tool is a verb, any other word a noun.
+    """
     words = name.split("_")
     if alias.words == "synonyms":
-        return [part for word in words for part in _synonym(word, alias.seed, attempt).split("_")]
+        said = [_synonym(word, "nouns", alias.seed, attempt) for word in words]
+        if is_tool:
+            said[0] = _synonym(words[0], "verbs", alias.seed, attempt)
+        return [part for each in said for part in each.split("_")]
     if alias.words == "abbreviations":
         return [_short(word, LONG if not attempt else SHORT) for word in words]
     return words
 
 
-def _synonym(word: str, seed: int, attempt: int) -> str:
-    known: list[str] = lexicon()["synonyms"].get(word, [])
+def _synonym(word: str, sort: str, seed: int, attempt: int) -> str:
+    known: list[str] = lexicon()[sort].get(word, [])
     if not known:
         return word
-    first = Random(f"synonym {seed} {word}").randrange(len(known))
+    first = Random(f"{sort} {seed} {word}").randrange(len(known))
     return known[(first + attempt) % len(known)]
 
 
