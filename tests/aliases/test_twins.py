@@ -139,11 +139,12 @@ def test_a_text_of_the_user_that_looks_like_an_alias_breaks_nothing() -> None:
     assert verify(under(said, alias)) == verify(said)
 
 
-def test_a_reply_may_say_enum_values_and_ids_as_the_view_shows_them() -> None:
+@pytest.mark.parametrize("enums", ["codes", "upper", "camelCase"])
+def test_a_reply_may_say_enum_values_and_ids_as_the_view_shows_them(enums: str) -> None:
     """A model that repeats what it was shown is judged as one that says it in plain words."""
     judged = 0
     for at, example in enumerate(examples()):
-        twin = under(example, style(at, words="synonyms", enums="codes", ids="uuid"))
+        twin = under(example, style(at, words="synonyms", enums=enums, ids="uuid"))
         seen = example_view(twin)
         assert isinstance(seen, AliasedView)
         rollout = play_script(twin, SCRIPTS["oracle"])
@@ -157,7 +158,7 @@ def test_a_reply_may_say_enum_values_and_ids_as_the_view_shows_them() -> None:
             judged += 1
             changed = put(rollout, messages=tuple(messages), verdict=None)
             assert judge(changed) == verdict_of(rollout)
-    assert judged > 5
+    assert judged > (0 if enums == "camelCase" else 5)
 
 
 def test_a_view_that_is_not_faithful_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

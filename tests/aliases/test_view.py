@@ -128,6 +128,17 @@ def test_a_malformed_call_is_one_in_the_view_too() -> None:
     assert player.run(ToolCall(name="", arguments="{}"), 0).error == "malformed"
 
 
+@pytest.mark.parametrize("depth", [50, 100, 400, 900, 5_000])
+def test_arguments_that_are_nested_absurdly_deep_are_an_error_too(depth: int) -> None:
+    player, seen = frozen()
+    for opening, closing in (("[", "]"), ('{"a":', "}")):
+        nested = opening * depth + '"acc_1"' + closing * depth
+        given = f'{{"{seen.arguments.keys.show("name")}": {nested}}}'
+        made = player.run(ToolCall(name=seen.tools.show("list_accounts"), arguments=given), 0)
+        assert made.error in ("invalid_argument", "malformed")
+        assert said(player, seen.tools.show("list_accounts"), given)
+
+
 def test_a_stripped_enum_lists_the_values_of_the_view() -> None:
     example = bare_example("banking")
     spec = msgspec.structs.replace(example.toolbox, stripped=("list_accounts.kind",))

@@ -20,7 +20,7 @@ BITS = 20
 NUMBERS = 1 << BITS
 MOST_TABLES = 128
 NUMBER = "(?:0|[1-9][0-9]{0,6})"
-KEPT = 1_024
+KEPT, SHORT = 1_024, 200
 FIRST_YEAR, YEARS = 2019, 8
 # Ids are counted from 1,000 on.
 SAMPLE = 417
@@ -82,15 +82,21 @@ class Ids:
         self.encode = lru_cache(maxsize=KEPT)(self._encode)
         self.decode = lru_cache(maxsize=KEPT)(self._decode)
         # The same texts are shown again and again: records of a world, in rollouts of an example.
-        self.show = lru_cache(maxsize=KEPT)(self._show)
-        self.read = lru_cache(maxsize=KEPT)(self._read)
+        self._shown = lru_cache(maxsize=KEPT)(self._show)
+        self._read_before = lru_cache(maxsize=KEPT)(self._read)
+
+    def show(self, text: str) -> str:
+        """A text with the alias of each id in it."""
+        return self._shown(text) if len(text) <= SHORT else self._show(text)
+
+    def read(self, text: str) -> str:
+        """A text with the plain id for each alias in it."""
+        return self._read_before(text) if len(text) <= SHORT else self._read(text)
 
     def _show(self, text: str) -> str:
-        """A text with the alias of each id in it."""
         return self.pattern.sub(lambda found: self._swap(found, self.encode, self.decode), text)
 
     def _read(self, text: str) -> str:
-        """A text with the plain id for each alias in it."""
         return self.pattern.sub(lambda found: self._swap(found, self.decode, self.encode), text)
 
     def sample(self, prefix: str) -> str:

@@ -11,6 +11,8 @@ from provegym.kernel import Tool
 from provegym.kernel.schema import Json
 
 TOOLS = 2_048
+DEEPEST = 64
+NESTED = (dict, list)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,41 +98,39 @@ class Translator:
     enums: Renaming
     ids: Ids
 
-    def show(self, value: Any, shape: NamesWithin) -> Any:
-        """A plain value under its other names."""
+    def show(self, value: Any, shape: NamesWithin, depth: int = 0) -> Any:
+        """A plain value under its other names. What is nested absurdly deep stays as it is."""
         if isinstance(value, str):
             if shape.enum and (found := self.enums.show(value)) != value:
                 return found
             return self.ids.show(value)
-        if isinstance(value, dict):
-            if not shape.fields:
-                inner = shape.entries or ANYTHING
-                return {self.ids.show(key): self.show(part, inner) for key, part in value.items()}
-            get, rename = shape.fields.get, self.keys.show
-            return {rename(k): self.show(v, get(k, ANYTHING)) for k, v in value.items()}
+        if not isinstance(value, NESTED) or depth == DEEPEST:
+            return value
+        inner, depth = shape.entries or ANYTHING, depth + 1
         if isinstance(value, list):
-            inner = shape.entries or ANYTHING
-            return [self.show(part, inner) for part in value]
-        return value
+            return [self.show(part, inner, depth) for part in value]
+        if not shape.fields:
+            return {self.ids.show(k): self.show(v, inner, depth) for k, v in value.items()}
+        get, rename = shape.fields.get, self.keys.show
+        return {rename(k): self.show(v, get(k, ANYTHING), depth) for k, v in value.items()}
 
-    def read(self, value: Any, shape: NamesWithin) -> Any:
+    def read(self, value: Any, shape: NamesWithin, depth: int = 0) -> Any:
         """The plain value of one under other names."""
         if isinstance(value, str):
             if shape.enum and (found := self.enums.read(value)) != value:
                 return found
             return self.ids.read(value)
-        if isinstance(value, dict):
-            if not shape.fields:
-                inner = shape.entries or ANYTHING
-                return {self.ids.read(key): self.read(part, inner) for key, part in value.items()}
-            return {
-                (name := self.keys.read(key)): self.read(part, shape.fields.get(name, ANYTHING))
-                for key, part in value.items()
-            }
+        if not isinstance(value, NESTED) or depth == DEEPEST:
+            return value
+        inner, depth = shape.entries or ANYTHING, depth + 1
         if isinstance(value, list):
-            inner = shape.entries or ANYTHING
-            return [self.read(part, inner) for part in value]
-        return value
+            return [self.read(part, inner, depth) for part in value]
+        if not shape.fields:
+            return {self.ids.read(k): self.read(v, inner, depth) for k, v in value.items()}
+        get, rename = shape.fields.get, self.keys.read
+        return {
+            (name := rename(k)): self.read(v, get(name, ANYTHING), depth) for k, v in value.items()
+        }
 
     def show_schema(self, schema: Json) -> Json:
         """A schema of arguments with other names, enum values and defaults."""
