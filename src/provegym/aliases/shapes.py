@@ -16,6 +16,8 @@ from provegym.trace import Json
 # Numbers such as 6000.00 keep their digits.
 EXACT = msgspec.json.Decoder(float_hook=Decimal).decode
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+# A bare text that could be read as another value, or as more than one cell.
+UNCLEAR = re.compile(rf'[{{["\s]|.*(?:[|\n]|\s\Z)|(?:|true|false|null|{NUMBER.pattern})\Z', re.S)
 BAR, COLON = " | ", ": "
 NESTING = ("response", "result")
 
@@ -104,20 +106,11 @@ def _is_tabular(value: Any) -> bool:
 
 
 def _cell(value: Any) -> str:
-    if isinstance(value, str) and not _is_unclear(value):
+    if isinstance(value, str) and not UNCLEAR.match(value):
         return value
+    if type(value) is int:
+        return str(value)
     return ENCODE(value).decode().replace("|", "\\u007c")
-
-
-def _is_unclear(text: str) -> bool:
-    """Whether a bare text could be read as another value, or as more than one cell."""
-    return (
-        text != text.strip()
-        or text in ("", "true", "false", "null")
-        or text[0] in '{["'
-        or any(mark in text for mark in "|\n")
-        or NUMBER.fullmatch(text) is not None
-    )
 
 
 def _value(cell: str) -> Any:
