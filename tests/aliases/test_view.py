@@ -12,8 +12,8 @@ from provegym import servers
 from provegym.aliases import AliasedView
 from provegym.kernel import Record, Seed, Server, State, Table, table
 from provegym.rollout import Player
-from provegym.toolbox import Toolbox, plain, under
-from provegym.trace import Example, Reply, ToolCall
+from provegym.toolbox import Toolbox, aliased, plain, under
+from provegym.trace import BadFile, Example, Reply, ToolCall
 
 LONG_SEEDS = 40
 
@@ -207,7 +207,8 @@ class Cellar(State):
     jars: Table[Jar] = table(Jar, "jar", look_up="list_jars")
 
 
-def test_a_server_that_came_at_run_time_has_aliases_too() -> None:
+def test_a_server_that_came_at_run_time_has_aliases_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "_added", {})
     cellar = Server("cellar", Cellar, category="test", about="Jars in a cellar.")
 
     @cellar.seed
@@ -243,3 +244,12 @@ def test_a_server_that_came_at_run_time_has_aliases_too() -> None:
     assert msgspec.json.decode(seen.read_result("list_jars", text)) == msgspec.json.decode(
         made.result
     )
+
+
+def test_a_foreign_server_keeps_its_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "_added", {})
+    theirs = Server("theirs", Cellar, category="test", about="Somebody's jars.")
+    monkeypatch.setattr(theirs, "foreign", True)
+    servers.add(theirs)
+    with pytest.raises(BadFile, match="theirs is a foreign server, and its tools keep their names"):
+        aliased(bare_example("theirs"), 1)
