@@ -38,6 +38,7 @@ def synthesise(
     workers: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
     mix: Annotated[str, typer.Option(help="paper: all its kinds; or multi_turn.")] = "paper",
     split: Annotated[str, typer.Option(help="servers: hold four of them out.")] = "",
+    aliases: Annotated[float, typer.Option(help="Share under other names.", min=0, max=1)] = 0.0,
     teacher: Annotated[str, typer.Option(help="An endpoint's URL: a model says it anew.")] = "",
     model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default",
     rephrase: Annotated[bool, typer.Option(help="The model only rephrases.")] = False,
@@ -65,11 +66,15 @@ def synthesise(
         fail("somebody's server makes a corpus of its own: leave --servers and --split out")
     if theirs.mcp and ray is not None:
         fail("somebody's server is connected to this machine alone: leave --ray out")
+    if aliases and (teacher or theirs.mcp):
+        fail("--aliases is for offline examples of our servers: leave --teacher and --mcp out")
     lessons = Lessons(out, teacher, model, rephrase) if teacher else None
     folder = out / PLANS if teacher else out
     if not theirs.mcp:
         chosen = tuple(load(name).name for name in names.split(",")) if names else ()
-        order = Order(size, seed, folder, chosen, workers, mix, split, worlds, worlds_share)
+        order = Order(
+            size, seed, folder, chosen, workers, mix, split, aliases, worlds, worlds_share
+        )
         _make(Corpus(order), out, lessons, ray)
         return
     from provegym.corpus.foreign import ForeignCorpus, ForeignOrder, expected

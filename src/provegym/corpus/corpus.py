@@ -49,7 +49,8 @@ class Order:
     """The options of a corpus: its size, and its servers (all servers if none is named).
 
     `mix` is the paper's mix of kinds, or multi-turn conversations alone. With `split`, four servers
-    are held out. The held-out part is a tenth of the training part, on worlds of its own.
+    are held out. The held-out part is a tenth of the training part, on worlds of its own. `aliases`
+    is the share of examples under other names.
 
     `worlds` is a folder of admitted worlds that are data; they get `worlds_share` of the examples.
     With `split`, a tenth of them is held out.
@@ -62,6 +63,7 @@ class Order:
     workers: int = 1
     mix: str = "paper"
     split: str = ""
+    aliases: float = 0.0
     worlds: Path | None = None
     worlds_share: float = 0.5
 
@@ -83,7 +85,7 @@ class Order:
         drawn = tuple(self.drawn)
         share = self.worlds_share if drawn else 0.0
         if not self.split:
-            return (CorpusPart("train", self.size, chosen, mix, (), drawn, share),)
+            return (CorpusPart("train", self.size, chosen, mix, (), self.aliases, drawn, share),)
         train = tuple(name for name in chosen if name not in HELD_OUT)
         apart = tuple(name for name in chosen if name in HELD_OUT)
         if not train or not apart:
@@ -95,8 +97,8 @@ class Order:
         seen = tuple(name for name in servers.names() if name not in HELD_OUT)
         known, unknown = drawn[: -len(drawn) // 10 or None], drawn[len(drawn) + -len(drawn) // 10 :]
         return (
-            CorpusPart("train", self.size, train, mix, seen, known, share),
-            CorpusPart("heldout", held_out, apart, mix, (), unknown, share),
+            CorpusPart("train", self.size, train, mix, seen, self.aliases, known, share),
+            CorpusPart("heldout", held_out, apart, mix, (), self.aliases, unknown, share),
         )
 
 
@@ -137,8 +139,9 @@ class Corpus:
     def asked(self) -> str:
         """The options that decide the bytes of the corpus, as JSON."""
         parts = [(part.name, part.size, part.servers, dict(part.mix)) for part in self.order.parts]
+        aliases = (self.order.aliases,) if self.order.aliases else ()
         drawn = [(self.order.drawn, self.order.worlds_share)] if self.order.drawn else []
-        return msgspec.json.encode((self.order.seed, parts, *drawn)).decode()
+        return msgspec.json.encode((self.order.seed, parts, *aliases, *drawn)).decode()
 
     def make(self, bar: Progress, workers: Workers | None = None) -> dict[str, Counter[str]]:
         """Make or resume the corpus; count, by part, candidates kept and dropped by reason."""

@@ -21,8 +21,9 @@ SYNTHESISED = ("multi_turn", "clarification")
 class CorpusPart(NamedTuple):
     """One part of a corpus: how many examples, of which servers, in which mix.
 
-    `others` are the servers whose tools and topics may be used as distractors. `worlds` are worlds
-    that are data, and `share` is the share of the examples that is made on them.
+    `others` are the servers whose tools and topics may be used as distractors. `aliases` is the
+    share of examples under other names. `worlds` are worlds that are data, and `share` is the share
+    of the examples that is made on them.
     """
 
     name: str
@@ -30,6 +31,7 @@ class CorpusPart(NamedTuple):
     servers: tuple[str, ...]
     mix: Mapping[str, int] = SHARES
     others: tuple[str, ...] = ()
+    aliases: float = 0.0
     worlds: tuple[str, ...] = ()
     share: float = 0.0
 

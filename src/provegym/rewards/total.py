@@ -9,7 +9,7 @@ import msgspec
 from provegym.kernel import Change
 from provegym.rewards.align import align
 from provegym.rewards.components import BETA, COMPONENTS, MOST, WEIGHTS, Case
-from provegym.rewards.success import Judged, judge, last_words, verdict
+from provegym.rewards.success import Judged, in_plain_words, judge, last_words, verdict
 from provegym.trace import Call, Example, Path, Reward, Rollout, Served
 
 
@@ -93,8 +93,9 @@ def paid(rollout: Rollout) -> float:
 
 def rescore(rollout: Rollout, scheme: Scheme = PAPER) -> Rollout:
     """The rollout with its reward and its verdict, computed from its recorded calls and replies."""
-    rest = Finish(rollout.outcome, last_words(rollout.messages), rollout.ended)
-    reward = score(rollout.example, rollout.calls, scheme, rest)
+    plain = in_plain_words(rollout)
+    rest = Finish(plain.outcome, last_words(plain.messages), plain.ended)
+    reward = score(plain.example, plain.calls, scheme, rest)
     scored = msgspec.structs.replace(rollout, reward=reward)
     return msgspec.structs.replace(scored, verdict=judge(scored))
 
