@@ -12,8 +12,10 @@ from typing import Any, cast
 
 from provegym.kernel import AnyServer, Seed, State, ToolError, money
 from provegym.servers import people
-from provegym.worlds.formula import Shapes
-from provegym.worlds.spec import Argument, Entity, Field, Past, Scalar, SpecError, WorldSpec
+from provegym.worlds.effects import start_value
+from provegym.worlds.formula import Compiler
+from provegym.worlds.shapes import LONGEST, NOW, TEXT, Shapes
+from provegym.worlds.spec import Argument, Entity, Field, Past, Scalar, WorldSpec
 
 BRACED = re.compile(r"\{(\w+)\}")
 TRIES = 60
@@ -76,10 +78,18 @@ class WorldDrawer:
     def _draw_records(self, entity: Entity) -> None:
         table = getattr(self.state, self.shapes.tables[entity.name])
         taken: dict[str, set[Any]] = {}
-        for _ in range(entity.count):
+        chosen = {
+            field.name: set(self.chance.sample(range(entity.count), field.exactly))
+            for field in entity.fields
+            if field.exactly is not None
+        }
+        for number in range(entity.count):
             values: dict[str, Any] = {}
             for field in entity.fields:
-                values[field.name] = self._field(entity, field, values, taken)
+                if field.name in chosen:
+                    values[field.name] = number in chosen[field.name]
+                else:
+                    values[field.name] = self._field(entity, field, values, taken)
             table.add(**values)
 
     def _field(
@@ -89,28 +99,40 @@ class WorldDrawer:
             return self._copied(entity, field, values)
         if field.empty and self.chance.random() >= field.share:
             return None
-        if field.kind in ("name", "code"):
-            return self._unique(entity, field, taken.setdefault(field.name, set()))
-        return self._value(field)
+        if field.kind in ("name", "code") and field.words:
+            return self._unique(field, taken.setdefault(field.name, set()))
+        found = self._value(field)
+        return self._start(entity, field) if found is None else found
+
+    def _start(self, entity: Entity, field: Field) -> Any:
+        """The start of a field, or None if it has none."""
+        if field.start is None:
+            return None
+        type_ = self.shapes.type(entity.name, field.name, entity.name)
+        compiler = Compiler(self.shapes, {"now": NOW, "me": TEXT}, entity.name)
+        env = {"now": self.start, "me": self.state.me}
+        return start_value(compiler, field.start, type_)(self.state, env)
 
     def _copied(self, entity: Entity, field: Field, values: dict[str, Any]) -> Any:
         source, _, rest = field.to.partition(".")
         key = values[source]
         if key is None:
-            return None
+            return self._start(entity, field)
         target = self.shapes.field(entity.name, source, entity.name).to
         return getattr(getattr(self.state, self.shapes.tables[target])[key], rest)
 
-    def _unique(self, entity: Entity, field: Field, taken: set[Any]) -> str:
+    def _unique(self, field: Field, taken: set[Any]) -> str:
+        """A text that no other record has; if words run out, it gets a number."""
         for _ in range(TRIES):
             text = self._text(field.words, field.kind == "code", unique=True)
             if text not in taken:
-                taken.add(text)
-                return text
-        raise SpecError(
-            f"{entity.name}.{field.name}: its words make too few different names for"
-            f" {entity.count} records"
-        )
+                break
+        number, first = 1, text
+        while text in taken:
+            number += 1
+            text = f"{first[: LONGEST['name'] - 4]} {number}"
+        taken.add(text)
+        return text
 
     def _text(self, words: tuple[str, ...], is_code: bool, *, unique: bool = False) -> str:
         text = self.chance.choice(words)
@@ -133,25 +155,26 @@ class WorldDrawer:
         return self.chance.choice(self.spec.lists[name])
 
     def _value(self, field: Field) -> Any:
+        """A random value of a field, or None if it cannot be drawn."""
         chance = self.chance
-        if field.kind == "text":
-            return self._text(field.words, False)
+        if field.kind in ("text", "name", "code"):
+            return self._text(field.words, False) if field.words else None
         if field.kind == "enum":
             return chance.choices(field.values, field.weights or None)[0]
         if field.kind == "flag":
             return chance.random() < field.share
         if field.kind == "reference":
-            table = getattr(self.state, self.shapes.tables[field.to])
-            return chance.choice(list(table.keys()))
+            keys = list(getattr(self.state, self.shapes.tables[field.to]).keys())
+            return chance.choice(keys) if keys else None
         if field.low is None or field.high is None:
-            return field.start
+            return None
         if field.kind in ("date", "time"):
             return self._moment(field.low, field.high, is_date=field.kind == "date")
         return self._number(field.low, field.high, field.step, is_money=field.kind == "money")
 
     def _number(self, low: float, high: float, step: float | None, *, is_money: bool) -> Any:
         size = step or (0.5 if is_money else 1)
-        number = low + size * self.chance.randint(0, int((high - low) / size))
+        number = low + size * self.chance.randint(0, int((high - low) / size + 1e-9))
         return money(str(round(number, 2))) if is_money else int(number)
 
     def _moment(self, low: float, high: float, *, is_date: bool) -> Any:
