@@ -83,7 +83,6 @@ def _compile(event: Event, shapes: Shapes, where: str) -> CompiledEvent:
         raise SpecError(f"{where}: {event.at} is not a time")
     scope = {"now": NOW, "me": TEXT}
     compiler = Compiler(shapes, scope, where, forgiving=True)
-    compiler.work.add(event.entity)
     narrow = narrowing(compiler, event.entity, event.where)
     inner = compiler.within(row=Type("key", event.entity))
     lets, inner = named_values(inner, event.let)

@@ -5,12 +5,13 @@ arguments. A call that a rule refuses changes nothing, so every drawn world obey
 """
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from random import Random
 from typing import Any, cast
 
-from provegym.kernel import AnyServer, Seed, State, ToolError, money
+from provegym.kernel import Seed, State, ToolError, money
 from provegym.servers import people
 from provegym.worlds.effects import start_value
 from provegym.worlds.formula import Compiler
@@ -26,17 +27,20 @@ HOURS = (9, 18)
 MINUTES = (0, 15, 30, 45)
 
 
-def draw(spec: WorldSpec, server: AnyServer, state: State, seed: Seed) -> State:
-    """Fill a new state with a world."""
-    return WorldDrawer(spec, server, state, seed).draw()
+Functions = Mapping[str, Callable[..., Any]]
+
+
+def draw(spec: WorldSpec, functions: Functions, state: State, seed: Seed) -> State:
+    """Fill a new state with a world; `functions` are the operations by their name."""
+    return WorldDrawer(spec, functions, state, seed).draw()
 
 
 class WorldDrawer:
     """Draws one world."""
 
-    def __init__(self, spec: WorldSpec, server: AnyServer, state: Any, seed: Seed) -> None:
+    def __init__(self, spec: WorldSpec, functions: Functions, state: Any, seed: Seed) -> None:
         self.spec = spec
-        self.server = server
+        self.functions = functions
         self.state = state
         self.shapes = Shapes(spec)
         self.chance: Random = seed.random
@@ -186,13 +190,13 @@ class WorldDrawer:
 
     def _live(self, past: Past) -> None:
         """Call an operation of the past until it works, at most a few times."""
-        tool = self.server.tools[past.tool]
+        function = self.functions[past.tool]
         operation = self.spec.operation(past.tool)
         for _ in range(PATIENCE):
             values = [self._argument(a, past.given.get(a.name, ())) for a in operation.arguments]
             self.state.undo.clear()
             try:
-                tool.function(self.state, *values)
+                function(self.state, *values)
             except ToolError:
                 self.state.rollback()
                 continue
