@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Literal, Self, cast
 
 from provegym import servers
-from provegym.kernel import AnyServer, Record, Server, State, table
+from provegym.kernel import AnyServer, Record, Seed, Server, State, table
 from provegym.worlds import check, check_operations, check_words
 from provegym.worlds.conditions import Act, Compared, Rows, compile_test, named_values, select
 from provegym.worlds.effects import start_value
@@ -33,7 +33,9 @@ PLAIN: dict[str, Any] = {
 class SpecState(State):
     """The state of a world that was built from a spec; `me` is the acting user's name."""
 
-    me: str = ""
+    def __init__(self, seed: Seed) -> None:
+        super().__init__(seed)
+        self.me = ""
 
     def fork(self) -> Self:
         """An independent copy-on-write copy."""
@@ -67,7 +69,7 @@ def build(spec: WorldSpec) -> AnyServer:
         else:
             server.write(destructive=operation.kind in DESTRUCTIVE)(function)
     functions = {tool: function for tool, (function, _) in tools.items()}
-    server.seed(lambda seed: draw(spec, functions, world(seed), seed))
+    server.seed(lambda seed: draw(shapes, functions, world(seed), seed))
     return server
 
 

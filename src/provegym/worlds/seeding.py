@@ -14,9 +14,9 @@ from typing import Any, cast
 from provegym.kernel import Seed, State, ToolError, money
 from provegym.servers import people
 from provegym.worlds.effects import start_value
-from provegym.worlds.formula import Compiler
+from provegym.worlds.formula import Compiler, Compute
 from provegym.worlds.shapes import LONGEST, NOW, TEXT, Shapes
-from provegym.worlds.spec import Argument, Entity, Field, Past, Scalar, WorldSpec
+from provegym.worlds.spec import Argument, Entity, Field, Past, Scalar
 
 BRACED = re.compile(r"\{(\w+)\}")
 TRIES = 60
@@ -30,19 +30,20 @@ MINUTES = (0, 15, 30, 45)
 Functions = Mapping[str, Callable[..., Any]]
 
 
-def draw(spec: WorldSpec, functions: Functions, state: State, seed: Seed) -> State:
+def draw(shapes: Shapes, functions: Functions, state: State, seed: Seed) -> State:
     """Fill a new state with a world; `functions` are the operations by their name."""
-    return WorldDrawer(spec, functions, state, seed).draw()
+    return WorldDrawer(shapes, functions, state, seed).draw()
 
 
 class WorldDrawer:
     """Draws one world."""
 
-    def __init__(self, spec: WorldSpec, functions: Functions, state: Any, seed: Seed) -> None:
-        self.spec = spec
+    def __init__(self, shapes: Shapes, functions: Functions, state: Any, seed: Seed) -> None:
+        self.spec = shapes.spec
         self.functions = functions
         self.state = state
-        self.shapes = Shapes(spec)
+        self.shapes = shapes
+        self.starts: dict[tuple[str, str], Compute] = {}
         self.chance: Random = seed.random
         self.start: datetime = seed.now
         state.me = people.acting_user(seed).name
@@ -112,10 +113,12 @@ class WorldDrawer:
         """The start of a field, or None if it has none."""
         if field.start is None:
             return None
-        type_ = self.shapes.type(entity.name, field.name, entity.name)
-        compiler = Compiler(self.shapes, {"now": NOW, "me": TEXT}, entity.name)
-        env = {"now": self.start, "me": self.state.me}
-        return start_value(compiler, field.start, type_)(self.state, env)
+        place = entity.name, field.name
+        if place not in self.starts:
+            type_ = self.shapes.type(*place, entity.name)
+            compiler = Compiler(self.shapes, {"now": NOW, "me": TEXT}, entity.name)
+            self.starts[place] = start_value(compiler, field.start, type_)
+        return self.starts[place](self.state, {"now": self.start, "me": self.state.me})
 
     def _copied(self, entity: Entity, field: Field, values: dict[str, Any]) -> Any:
         source, _, rest = field.to.partition(".")
