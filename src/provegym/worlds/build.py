@@ -7,14 +7,17 @@ from decimal import Decimal
 from typing import Any, Literal, Self, cast
 
 from provegym import servers
-from provegym.kernel import AnyServer, Record, Server, State, table
-from provegym.worlds import check
-from provegym.worlds.conditions import compile_test, select, table_of
-from provegym.worlds.effects import sequence
-from provegym.worlds.formula import NOW, TEXT, Compiler, Shapes, Type
+from provegym.kernel import AnyServer, Record, Seed, Server, State, table
+from provegym.worlds import check, check_operations, check_words
+from provegym.worlds.conditions import Act, Compared, Rows, compile_test, named_values, select
+from provegym.worlds.effects import start_value
+from provegym.worlds.events import CompiledEvent, compile_events, happening
+from provegym.worlds.formula import Compiler
 from provegym.worlds.operations import tool_function
 from provegym.worlds.seeding import draw
-from provegym.worlds.spec import DESTRUCTIVE, READS, Entity, Event, Field, Invariant, WorldSpec
+from provegym.worlds.shapes import NOW, TEXT, Shapes, Type
+from provegym.worlds.spec import DESTRUCTIVE, READS, Entity, Field, Invariant, WorldSpec
+from provegym.worlds.work import require_bounded
 
 PLAIN: dict[str, Any] = {
     "text": str,
@@ -30,7 +33,9 @@ PLAIN: dict[str, Any] = {
 class SpecState(State):
     """The state of a world that was built from a spec; `me` is the acting user's name."""
 
-    me: str = ""
+    def __init__(self, seed: Seed) -> None:
+        super().__init__(seed)
+        self.me = ""
 
     def fork(self) -> Self:
         """An independent copy-on-write copy."""
@@ -44,20 +49,27 @@ def build(spec: WorldSpec) -> AnyServer:
     shapes = Shapes(spec)
     check.sizes(spec)
     check.entities(spec, shapes)
-    check.operations(spec, shapes)
+    check_operations.operations(spec, shapes)
+    check_words.words(spec, shapes)
     records = {entity.name: _record(entity, shapes) for entity in spec.entities}
-    world = _state(spec, shapes, records)
+    tools = {each.tool: tool_function(each, shapes, records) for each in spec.operations}
+    events = compile_events(shapes)
+    world = _state(spec, shapes, records, events)
+    check_operations.past(spec, shapes)
+    require_bounded(spec, {tool: work for tool, (_, work) in tools.items()}, events)
     server: AnyServer = Server(
         spec.name, world, category=spec.category, about=spec.about, version=spec.version
     )
     for operation in spec.operations:
-        function = tool_function(operation, shapes, records)
+        function, _ = tools[operation.tool]
+        if operation.hidden:
+            continue
         if operation.kind in READS:
             server.read(function)
         else:
             server.write(destructive=operation.kind in DESTRUCTIVE)(function)
-    check.past(spec)
-    server.seed(lambda seed: draw(spec, server, world(seed), seed))
+    functions = {tool: function for tool, (function, _) in tools.items()}
+    server.seed(lambda seed: draw(shapes, functions, world(seed), seed))
     return server
 
 
@@ -78,30 +90,39 @@ def _record(entity: Entity, shapes: Shapes) -> type[Record]:
     kinds: dict[str, Any] = {"id": str}
     values: dict[str, Any] = {}
     for field in entity.fields:
-        kinds[field.name] = _annotation(field, entity, shapes)
-        if field.empty or shapes.type(entity.name, field.name, entity.name).optional:
+        type_ = shapes.type(entity.name, field.name, entity.name)
+        kinds[field.name] = Literal[type_.values] if type_.values else PLAIN[type_.kind]
+        if type_.optional:
             kinds[field.name] |= None
             values[field.name] = None
-        elif field.kind == "flag":
+        elif type_.kind == "flag":
             values[field.name] = False
+        elif field.start is not None:
+            values |= _default(field, type_, entity, shapes)
 
     def body(namespace: dict[str, Any]) -> None:
         namespace["__annotations__"] = kinds
         namespace["__module__"] = __name__
-        namespace["__doc__"] = f"A {entity.name.replace('_', ' ')}."
+        namespace["__doc__"] = entity.about or f"A {entity.name.replace('_', ' ')}."
         namespace.update(values)
 
-    name, options = class_name(entity.name), {"frozen": True, "kw_only": True}
-    return cast("type[Record]", pytypes.new_class(name, (Record,), options, body))
+    name, config = class_name(entity.name), {"frozen": True, "kw_only": True}
+    return cast("type[Record]", pytypes.new_class(name, (Record,), config, body))
 
 
-def _annotation(field: Field, entity: Entity, shapes: Shapes) -> Any:
-    if field.kind == "enum":
-        return Literal[field.values]
-    return PLAIN[shapes.type(entity.name, field.name, entity.name).kind]
+def _default(field: Field, type_: Type, entity: Entity, shapes: Shapes) -> dict[str, Any]:
+    """The default of a field that starts with a literal, by its name."""
+    compiler = Compiler(shapes, {"now": NOW, "me": TEXT}, f"{entity.name}.{field.name}")
+    start = field.start
+    assert start is not None
+    start_value(compiler, start, type_)
+    literal = compiler.value(start, type_).literal
+    return {} if literal is None or literal == "" else {field.name: literal}
 
 
-def _state(spec: WorldSpec, shapes: Shapes, records: dict[str, type[Record]]) -> type[SpecState]:
+def _state(
+    spec: WorldSpec, shapes: Shapes, records: dict[str, type[Record]], events: list[CompiledEvent]
+) -> type[SpecState]:
     """The state type: a table per entity, events and invariants."""
     look_up = {op.entity: op.tool for op in reversed(spec.operations) if op.kind == "search"}
     namespace: dict[str, Any] = {
@@ -115,50 +136,11 @@ def _state(spec: WorldSpec, shapes: Shapes, records: dict[str, type[Record]]) ->
     }
     namespace["__doc__"] = spec.about
     namespace["__module__"] = __name__
-    if spec.events:
-        next_event, happen = _events(spec, shapes)
-        namespace |= {"next_event": next_event, "happen": happen}
+    if events:
+        namespace["next_event"], namespace["happen"] = happening(events)
     namespace["check"] = _invariants(spec, shapes)
     made: type[SpecState] = type(class_name(spec.name), (SpecState,), namespace)
     return made
-
-
-def _events(spec: WorldSpec, shapes: Shapes) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    compiled = [_event(event, shapes, number) for number, event in enumerate(spec.events, 1)]
-
-    def next_event(self: SpecState) -> datetime | None:
-        """The time of the next event."""
-        env = {"now": self.now, "me": self.me}
-        times = [
-            moment
-            for rows, at, _ in compiled
-            for row in rows(self, env)
-            if (moment := getattr(row, at)) is not None
-        ]
-        return min(times, default=None)
-
-    def happen(self: SpecState) -> None:
-        """Run the events that are due."""
-        env = {"now": self.now, "me": self.me}
-        for rows, at, acts in compiled:
-            due = [r.id for r in rows(self, env) if (m := getattr(r, at)) and m <= self.now]
-            for key in due:
-                row = next((row for row in rows(self, env) if row.id == key), None)
-                if row is not None:
-                    inside = {**env, "row": row}
-                    for act in acts:
-                        act(self, inside)
-
-    return next_event, happen
-
-
-def _event(event: Event, shapes: Shapes, number: int) -> tuple[Any, str, list[Any]]:
-    where = f"event {number} of {event.entity}"
-    scope = {"now": NOW, "me": TEXT}
-    rows = select(Compiler(shapes, scope, where), event.entity, event.where)
-    inner = Compiler(shapes, {**scope, "row": Type("record", event.entity)}, where)
-    acts, _ = sequence(inner, event.effects)
-    return rows, event.at, acts
 
 
 def _invariants(spec: WorldSpec, shapes: Shapes) -> Callable[..., None]:
@@ -173,25 +155,30 @@ def _invariants(spec: WorldSpec, shapes: Shapes) -> Callable[..., None]:
     def check(self: SpecState) -> None:
         """Assert that references lead somewhere and that the invariants of the spec hold."""
         for name, field, target in references:
-            known = table_of(self, target)
-            for row in table_of(self, name):
+            known = self.__dict__[target]
+            for row in self.__dict__[name]:
                 key = getattr(row, field)
                 assert key is None or key in known, f"{row.id} points to {key}, which is gone"
         env: dict[str, Any] = {"now": self.now, "me": self.me}
-        for rows, test, says in compiled:
+        for rows, lets, test, says in compiled:
             for row in rows(self, env):
                 inside = {**env, "row": row}
+                for let in lets:
+                    let(self, inside)
                 assert test.holds(test.value(self, inside), self, inside), f"{says}: {row}"
 
     return check
 
 
-def _invariant(invariant: Invariant, shapes: Shapes, number: int) -> tuple[Any, Any, str]:
+def _invariant(
+    invariant: Invariant, shapes: Shapes, number: int
+) -> tuple[Rows, list[Act], Compared, str]:
     where = f"invariant {number} of {invariant.entity}"
     scope = {"now": NOW, "me": TEXT}
     rows = select(Compiler(shapes, scope, where), invariant.entity, invariant.only)
     row = {**scope, "row": Type("record", invariant.entity)}
-    return rows, compile_test(Compiler(shapes, row, where), invariant), where
+    lets, compiler = named_values(Compiler(shapes, row, where), invariant.let)
+    return rows, lets, compile_test(compiler, invariant), where
 
 
 def asks_of(spec: WorldSpec) -> dict[str, Any]:
@@ -204,17 +191,18 @@ def asks_of(spec: WorldSpec) -> dict[str, Any]:
         f"{op.tool}.{arg.name}": arg.make if isinstance(arg.make, dict) else list(arg.make)
         for op in spec.operations
         for arg in op.arguments
-        if arg.make
+        if arg.make and not op.hidden
     }
+    tools = [op for op in spec.operations if not op.hidden]
     lists = {f"_{name}": list(words) for name, words in spec.lists.items()}
     own: dict[str, dict[str, Any]] = {
         "refer": refer,
         "call": call,
         "new": {**new, **lists},
-        "asks": {op.tool: list(op.asks) for op in spec.operations},
-        "short": {op.tool: {k: list(v) for k, v in op.short.items()} for op in spec.operations},
-        "did": {op.tool: op.did for op in spec.operations if op.did},
-        "told": {op.tool: op.told for op in spec.operations if op.told},
+        "asks": {op.tool: list(op.asks) for op in tools},
+        "short": {op.tool: {k: list(v) for k, v in op.short.items()} for op in tools},
+        "did": {op.tool: op.did for op in tools if op.did},
+        "told": {op.tool: op.told for op in tools if op.told},
     }
     for name, entries in own.items():
         asks[name] = {**asks.get(name, {}), **entries}

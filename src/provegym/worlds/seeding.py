@@ -5,15 +5,18 @@ arguments. A call that a rule refuses changes nothing, so every drawn world obey
 """
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from random import Random
 from typing import Any, cast
 
-from provegym.kernel import AnyServer, Seed, State, ToolError, money
+from provegym.kernel import Seed, State, ToolError, money
 from provegym.servers import people
-from provegym.worlds.formula import Shapes
-from provegym.worlds.spec import Argument, Entity, Field, Past, Scalar, SpecError, WorldSpec
+from provegym.worlds.effects import start_value
+from provegym.worlds.formula import Compiler, Compute
+from provegym.worlds.shapes import LONGEST, NOW, TEXT, Shapes
+from provegym.worlds.spec import Argument, Entity, Field, Past, Scalar
 
 BRACED = re.compile(r"\{(\w+)\}")
 TRIES = 60
@@ -24,19 +27,23 @@ HOURS = (9, 18)
 MINUTES = (0, 15, 30, 45)
 
 
-def draw(spec: WorldSpec, server: AnyServer, state: State, seed: Seed) -> State:
-    """Fill a new state with a world."""
-    return WorldDrawer(spec, server, state, seed).draw()
+Functions = Mapping[str, Callable[..., Any]]
+
+
+def draw(shapes: Shapes, functions: Functions, state: State, seed: Seed) -> State:
+    """Fill a new state with a world; `functions` are the operations by their name."""
+    return WorldDrawer(shapes, functions, state, seed).draw()
 
 
 class WorldDrawer:
     """Draws one world."""
 
-    def __init__(self, spec: WorldSpec, server: AnyServer, state: Any, seed: Seed) -> None:
-        self.spec = spec
-        self.server = server
+    def __init__(self, shapes: Shapes, functions: Functions, state: Any, seed: Seed) -> None:
+        self.spec = shapes.spec
+        self.functions = functions
         self.state = state
-        self.shapes = Shapes(spec)
+        self.shapes = shapes
+        self.starts: dict[tuple[str, str], Compute] = {}
         self.chance: Random = seed.random
         self.start: datetime = seed.now
         state.me = people.acting_user(seed).name
@@ -76,10 +83,18 @@ class WorldDrawer:
     def _draw_records(self, entity: Entity) -> None:
         table = getattr(self.state, self.shapes.tables[entity.name])
         taken: dict[str, set[Any]] = {}
-        for _ in range(entity.count):
+        chosen = {
+            field.name: set(self.chance.sample(range(entity.count), field.exactly))
+            for field in entity.fields
+            if field.exactly is not None
+        }
+        for number in range(entity.count):
             values: dict[str, Any] = {}
             for field in entity.fields:
-                values[field.name] = self._field(entity, field, values, taken)
+                if field.name in chosen:
+                    values[field.name] = number in chosen[field.name]
+                else:
+                    values[field.name] = self._field(entity, field, values, taken)
             table.add(**values)
 
     def _field(
@@ -89,30 +104,44 @@ class WorldDrawer:
             return self._copied(entity, field, values)
         if field.empty and self.chance.random() >= field.share:
             return None
-        if field.kind in ("name", "code"):
-            return self._unique(entity, field, taken.setdefault(field.name, set()))
-        return self._value(field)
+        if field.kind in ("name", "code") and field.words:
+            return self._unique(field, taken.setdefault(field.name, set()))
+        found = self._value(field)
+        return self._start(entity, field) if found is None else found
+
+    def _start(self, entity: Entity, field: Field) -> Any:
+        """The start of a field, or None if it has none."""
+        if field.start is None:
+            return None
+        place = entity.name, field.name
+        if place not in self.starts:
+            type_ = self.shapes.type(*place, entity.name)
+            compiler = Compiler(self.shapes, {"now": NOW, "me": TEXT}, entity.name)
+            self.starts[place] = start_value(compiler, field.start, type_)
+        return self.starts[place](self.state, {"now": self.start, "me": self.state.me})
 
     def _copied(self, entity: Entity, field: Field, values: dict[str, Any]) -> Any:
         source, _, rest = field.to.partition(".")
         key = values[source]
         if key is None:
-            return None
+            return self._start(entity, field)
         target = self.shapes.field(entity.name, source, entity.name).to
         return getattr(getattr(self.state, self.shapes.tables[target])[key], rest)
 
-    def _unique(self, entity: Entity, field: Field, taken: set[Any]) -> str:
+    def _unique(self, field: Field, taken: set[Any]) -> str:
+        """A text that no other record has; if words run out, it gets a number."""
         plain = field.kind == "name" and not any("{" in word for word in field.words)
-        words = tuple(w for w in field.words if w not in taken) if plain else field.words
-        for _ in range(TRIES if words else 0):
-            text = self._text(words, field.kind == "code", unique=True)
+        left = tuple(word for word in field.words if word not in taken) if plain else ()
+        for _ in range(TRIES):
+            text = self._text(left or field.words, field.kind == "code", unique=True)
             if text not in taken:
-                taken.add(text)
-                return text
-        raise SpecError(
-            f"{entity.name}.{field.name}: its words make too few different names for"
-            f" {entity.count} records"
-        )
+                break
+        number, first = 1, text
+        while text in taken:
+            number += 1
+            text = f"{first[: LONGEST['name'] - 4]} {number}"
+        taken.add(text)
+        return text
 
     def _text(self, words: tuple[str, ...], is_code: bool, *, unique: bool = False) -> str:
         text = self.chance.choice(words)
@@ -135,25 +164,26 @@ class WorldDrawer:
         return self.chance.choice(self.spec.lists[name])
 
     def _value(self, field: Field) -> Any:
+        """A random value of a field, or None if it cannot be drawn."""
         chance = self.chance
-        if field.kind == "text":
-            return self._text(field.words, False)
+        if field.kind in ("text", "name", "code"):
+            return self._text(field.words, False) if field.words else None
         if field.kind == "enum":
             return chance.choices(field.values, field.weights or None)[0]
         if field.kind == "flag":
             return chance.random() < field.share
         if field.kind == "reference":
-            table = getattr(self.state, self.shapes.tables[field.to])
-            return chance.choice(list(table.keys()))
+            keys = list(getattr(self.state, self.shapes.tables[field.to]).keys())
+            return chance.choice(keys) if keys else None
         if field.low is None or field.high is None:
-            return field.start
+            return None
         if field.kind in ("date", "time"):
             return self._moment(field.low, field.high, is_date=field.kind == "date")
         return self._number(field.low, field.high, field.step, is_money=field.kind == "money")
 
     def _number(self, low: float, high: float, step: float | None, *, is_money: bool) -> Any:
         size = step or (0.5 if is_money else 1)
-        number = low + size * self.chance.randint(0, int((high - low) / size))
+        number = low + size * self.chance.randint(0, int((high - low) / size + 1e-9))
         return money(str(round(number, 2))) if is_money else int(number)
 
     def _moment(self, low: float, high: float, *, is_date: bool) -> Any:
@@ -165,13 +195,13 @@ class WorldDrawer:
 
     def _live(self, past: Past) -> None:
         """Call an operation of the past until it works, at most a few times."""
-        tool = self.server.tools[past.tool]
+        function = self.functions[past.tool]
         operation = self.spec.operation(past.tool)
         for _ in range(PATIENCE):
             values = [self._argument(a, past.given.get(a.name, ())) for a in operation.arguments]
             self.state.undo.clear()
             try:
-                tool.function(self.state, *values)
+                function(self.state, *values)
             except ToolError:
                 self.state.rollback()
                 continue
