@@ -16,7 +16,7 @@ from provegym.admission.examples import Maker
 from provegym.kernel import AnyServer, Bug, Server, Session
 from provegym.kernel.state import ENCODE
 from provegym.trace import Example, Json, literals
-from provegym.worlds.formula import Shapes
+from provegym.worlds.shapes import Shapes
 from provegym.worlds.operations import tool_function
 from provegym.worlds.spec import Operation, SpecError, WorldSpec
 
@@ -42,7 +42,7 @@ def mutants(spec: WorldSpec, server: AnyServer) -> Iterator[Mutant]:
     for operation in spec.operations:
         for part, number, changed in _shorter(operation):
             try:
-                function = tool_function(changed, shapes, records)
+                function, _ = tool_function(changed, shapes, records)
             except SpecError:
                 continue
             twin: AnyServer = Server(

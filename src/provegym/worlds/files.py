@@ -13,7 +13,8 @@ from provegym import servers
 from provegym.files import write_atomically
 from provegym.kernel import AnyServer
 from provegym.worlds.build import install
-from provegym.worlds.spec import MAX_BYTES, SpecError, SpecPart, WorldSpec, parse
+from provegym.worlds.plain import MAX_BYTES
+from provegym.worlds.spec import SpecError, SpecPart, WorldSpec, parse
 
 SUFFIXES = (".json", ".toml")
 MAX_FILE = 4 * MAX_BYTES

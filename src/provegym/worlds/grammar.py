@@ -129,6 +129,7 @@ def draw_spec(domain: str, seed: int, number: int) -> WorldSpec:
             "category": words["category"],
             "source": f"drawn {seed} {number}: {domain}, {', '.join(chosen)}",
             "kin": kin,
+            "words": {"reply": {"helps": f"the {_listed(context, chosen)} of {words['about']}"}},
             **merged,
         },
         f"{domain} {seed} {number}",
@@ -220,7 +221,6 @@ def _merged(parts: list[Json]) -> Json:
     return {
         "entities": [each for part in parts for each in part.get("entities", ())],
         **{name: [each for part in parts for each in part.get(name, ())] for name in TABLES},
-        "words": {"reply": {"helps": ""}},
     }
 
 
