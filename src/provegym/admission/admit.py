@@ -138,7 +138,7 @@ def _refusing(server: AnyServer) -> set[str]:
 
 
 def longest_chain(edges: Iterable[Dependency], most: int = 5) -> int:
-    """The number of tools on the longest path of a graph that visits no tool twice, up to `most`."""
+    """The tools on the longest path of a graph that visits no tool twice, at most `most`."""
     onward: dict[str, set[str]] = defaultdict(set)
     for edge in edges:
         onward[edge.source].add(edge.target)

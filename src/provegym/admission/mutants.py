@@ -16,8 +16,8 @@ from provegym.admission.examples import Maker
 from provegym.kernel import AnyServer, Bug, Server, Session
 from provegym.kernel.state import ENCODE
 from provegym.trace import Example, Json, literals
-from provegym.worlds.shapes import Shapes
 from provegym.worlds.operations import tool_function
+from provegym.worlds.shapes import Shapes
 from provegym.worlds.spec import Operation, SpecError, WorldSpec
 
 FURTHER_TRIES = {"guard": 2, "effect": 5}

@@ -24,9 +24,9 @@ PATTERN_COUNTS = {2: 2, 3: 1}
 TRIES = 6
 PEOPLE = {"party": (12, 18), "staff": (7, 11)}
 LISTS = {
-    **{"offer": "offers", "account": "accounts", "job": "jobs", "supply": "supplies"},
-    **{"asset": "assets", "shift": "shifts", "article": "articles", "topic": "topics"},
-    **{"desk": "desks", "round": "rounds", "parcel": "parcels", "place": "places"},
+    "offer": "offers", "account": "accounts", "job": "jobs", "supply": "supplies",
+    "asset": "assets", "shift": "shifts", "article": "articles", "topic": "topics",
+    "desk": "desks", "round": "rounds", "parcel": "parcels", "place": "places",
 }
 # Words before which "an" stands although no vowel does, and the other way round.
 AN, A = re.compile(r"h(?:our|eir|onest)"), re.compile(r"uni|us[aeu]|eu|one")
@@ -140,7 +140,8 @@ def _context(chance: Random, words: Json, chosen: list[str]) -> Json:
     """The values that the templates of a world see."""
     style = {name: chance.choice(values) for name, values in _table("style.toml").items()}
     uses = {role: any(role in patterns()[n]["uses"] for n in chosen) for role in (*PEOPLE, "place")}
-    verbs, options = {"list": style["list"]}, {}
+    verbs: Json = {"list": style["list"]}
+    options: Json = {}
     for name in chosen:
         verbs |= {verb: chance.choice(v) for verb, v in patterns()[name]["verbs"].items()}
         options |= {key: chance.choice(v) for key, v in patterns()[name]["options"].items()}
@@ -150,7 +151,7 @@ def _context(chance: Random, words: Json, chosen: list[str]) -> Json:
     options["standing"] = takes_people and chance.random() < 0.6
     options["since"] = chance.random() < 0.4
     style["active"], style["barred"], verbs["bar"] = style.pop("standing")
-    flat = {role: word for role, word in words.items() if isinstance(word, str | list)}
+    flat: Json = {role: word for role, word in words.items() if isinstance(word, str | list)}
     for name in chosen:
         flat |= words[name]
     spare: Json = {f"new_{many}": _new(chance, flat[many]) for many in flat if many in NEW}
@@ -231,7 +232,7 @@ def _listed(context: Json, chosen: list[str]) -> str:
 
 
 MAIN = {
-    **{"booking": "offer", "ledger": "account", "workflow": "job", "stock": "supply"},
-    **{"lending": "asset", "rota": "shift", "catalogue": "article", "thread": "topic"},
-    **{"queue": "desk", "route": "round"},
+    "booking": "offer", "ledger": "account", "workflow": "job", "stock": "supply",
+    "lending": "asset", "rota": "shift", "catalogue": "article", "thread": "topic",
+    "queue": "desk", "route": "round",
 }
