@@ -86,6 +86,7 @@ def _of_calls(example: Example, gold: Replay) -> Iterator[str]:
             return
     yield from proofs.necessary(gold)
     yield from sense.answers_last(gold)
+    yield from sense.answers_are_news(gold)
     yield from sense.nothing_ends_at_once(gold)
     yield from sense.nothing_meets_itself(gold)
     yield from sense.nothing_is_foreseen(example, gold)
