@@ -79,11 +79,12 @@ def score(
 
 
 def _score_nothing(example: Example, calls: Sequence[Call], scheme: Scheme, rest: Finish) -> Reward:
-    """The reward where no call is right: 1 for none; hardened, half of it if a reply is wrong."""
+    """The reward where no call is right: 1 for none; hardened, 0.34 if a reply is wrong."""
     if calls or scheme.scheme == "paper":
         return Reward(total=0.0 if calls else 1.0)
     judged = Judged(example, (), calls, (), rest.outcome, rest.replies, rest.ended)
-    return Reward(total=1.0 if verdict(judged).success else 0.5)
+    failed = HARDENED_WEIGHTS["progress"]
+    return Reward(total=1.0 if verdict(judged).success else failed)
 
 
 def paid(rollout: Rollout) -> float:
