@@ -118,12 +118,27 @@ def entities(spec: WorldSpec, shapes: Shapes) -> None:
                 f"{where}: a record could have {size} bytes, more than {MOST_BYTES}:"
                 " use fewer fields of text"
             )
-        _references(entity, where)
+        _names(entity, where)
         if entity.count:
             before.add(entity.name)
+    _require_makeable(spec)
 
 
-def _references(entity: Entity, where: str) -> None:
+def _require_makeable(spec: WorldSpec) -> None:
+    """Raise SpecError if records need each other in a circle, so that none can be the first."""
+    needs = {
+        entity.name: {f.to for f in entity.fields if f.kind == "reference" and not f.empty}
+        for entity in spec.entities
+    }
+    while free := [name for name, others in needs.items() if not others & needs.keys()]:
+        for name in free:
+            del needs[name]
+    if needs:
+        names = ", ".join(sorted(needs))
+        raise SpecError(f"records of {names} need each other: let one of the references be empty")
+
+
+def _names(entity: Entity, where: str) -> None:
     known = {field.name for field in entity.fields}
     check_texts(where, entity.refer)
     for way in entity.refer:

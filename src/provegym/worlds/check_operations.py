@@ -178,6 +178,8 @@ def _report(operation: Operation, shapes: Shapes) -> None:
             size += BYTES * longest + SIZES["key"] + 2 * len(argument.name) + 20
     for figure in operation.figures:
         require_name(figure.name, f"{where}, figure {figure.name}")
+        if bool(figure.count) == bool(figure.sum):
+            raise SpecError(f"{where}: the figure {figure.name} has either a count or a sum")
         size += len(figure.name) + 24
     unique(where, (*shown, *(figure.name for figure in operation.figures)))
     if size > MOST_REPORT:

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from provegym.kernel.errors import shorten
+
 MAX_BYTES = 400_000
 MOST_VALUES = 60_000
 DEEPEST = 14
@@ -25,6 +27,9 @@ DOTTED = re.compile(r"(?<![\w.-])(?:[\w-]++[ \t]*+\.[ \t]*+){12}")
 
 class SpecError(ValueError):
     """A spec is wrong; the message is one sentence that says where and why."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(shorten(" ".join(sentence.split())))
 
 
 def read_bytes(file: Path) -> bytes:
@@ -95,7 +100,7 @@ def _check_scalar(value: Any, where: str) -> None:
                 f" without control characters: {value[:40]!r}"
             )
     elif isinstance(value, int | float):
-        if not math.isfinite(value) or abs(value) > LARGEST:
+        if abs(value) > LARGEST or not math.isfinite(value):
             raise SpecError(f"{where}: a number is between -{LARGEST:,} and {LARGEST:,}")
     elif value is not None:
         raise SpecError(f"{where}: {value!r:.60} is a {type(value).__name__}; write it as text")
