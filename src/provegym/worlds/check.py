@@ -61,7 +61,7 @@ def sizes(spec: WorldSpec) -> None:
             raise SpecError(f"{where}: a word list has words, and is not called person or me")
         check_texts(where, words)
         for text in words:
-            _require_lists(spec, text, where)
+            require_lists(spec, text, where)
     for name in spec.lists:
         longest(f"{{{name}}}", spec.lists, f"lists.{name}")
 
@@ -203,7 +203,7 @@ def _bounds(field: Field, where: str) -> None:
 
 def _drawable(spec: WorldSpec, field: Field, where: str, count: int) -> None:
     for text in field.words:
-        _require_lists(spec, text, where)
+        require_lists(spec, text, where)
     if not count:
         return
     if field.kind in TEXTS and not field.words and field.start is None and not field.empty:
@@ -217,7 +217,8 @@ def _drawable(spec: WorldSpec, field: Field, where: str, count: int) -> None:
         raise SpecError(f"{where}: low and high are missing")
 
 
-def _require_lists(spec: WorldSpec, text: str, where: str) -> None:
+def require_lists(spec: WorldSpec, text: str, where: str) -> None:
+    """Raise SpecError if a text names a word list that there is not."""
     for slot in slots(text):
         if slot not in ("person", "me") and slot not in spec.lists:
             raise SpecError(f"{where}: there is no word list {slot!r}")

@@ -16,6 +16,7 @@ from provegym.kernel.errors import shorten
 
 MAX_BYTES = 400_000
 MOST_VALUES = 60_000
+MOST_TABLES = 3_000
 DEEPEST = 14
 LONGEST_TEXT, LONGEST_KEY = 400, 80
 LARGEST = 1_000_000_000
@@ -54,8 +55,8 @@ def read_text(text: str | bytes, where: str) -> Any:
         if raw.lstrip()[:1] == b"{":
             return msgspec.json.decode(raw)
         toml = raw.decode()
-        if DOTTED.search(STRING.sub("s ", toml)):
-            raise SpecError(f"{where}: a key has too many parts")
+        if DOTTED.search(STRING.sub("s ", toml)) or toml.count("\n[") > MOST_TABLES:
+            raise SpecError(f"{where}: it has too many tables, or a key with too many parts")
         return tomllib.loads(toml)
     except (msgspec.MsgspecError, ValueError) as problem:
         if isinstance(problem, SpecError):
