@@ -88,6 +88,9 @@ WRONG: list[tuple[str, Any, str]] = [
     (f"{LEND}/arguments/days/make", [500], "is not a number that the argument allows"),
     (f"{LEND}/arguments/days/make", {"days": [1, 2]}, "`make` of a date"),
     (f"{LEND}/arguments/days/filter", "name", "only a search filters"),
+    ("operations/add_note/arguments/text/make", ["{rust}"], "no word list 'rust'"),
+    ("operations/add_note/arguments/text/make", ["{me}"], "`make` has no {me}"),
+    ("lists/brand", ["{me}"], "a word list has no {me}"),
     (f"{LEND}/arguments/item_id/of", "tool", "there is no entity 'tool'"),
     (f"{LEND}/arguments/item_id/kind", "text", "has no kind"),
     ("operations/list_items/arguments/name/filter", "title", "item has no field 'title'"),
@@ -336,6 +339,7 @@ def test_the_library_keeps_the_contract_and_has_words() -> None:
     asks = asks_of(spec)
     assert asks["call"] == {"item": "tool"}
     assert asks["new"]["_brand"] == list(spec.lists["brand"])
+    assert asks["new"]["rename_item.name"] == ["{_brand} Hammer"]
     assert asks["slots"] == {"fees_owed": "fees"}
     assert set(asks["asks"]) == set(server.tools)
 

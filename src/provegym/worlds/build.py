@@ -16,7 +16,8 @@ from provegym.worlds.formula import Compiler
 from provegym.worlds.operations import tool_function
 from provegym.worlds.seeding import draw
 from provegym.worlds.shapes import NOW, TEXT, Shapes, Type
-from provegym.worlds.spec import DESTRUCTIVE, READS, Entity, Field, Invariant, WorldSpec
+from provegym.worlds.spec import DESTRUCTIVE, READS, Entity, Field, Invariant, Scalar, WorldSpec
+from provegym.worlds.texts import SLOT
 from provegym.worlds.work import require_bounded
 
 PLAIN: dict[str, Any] = {
@@ -187,14 +188,18 @@ def asks_of(spec: WorldSpec) -> dict[str, Any]:
     asks["kin"] = list(spec.kin)
     refer = {entity.name: list(entity.refer) for entity in spec.entities if entity.refer}
     call = {entity.name: entity.call for entity in spec.entities if entity.call}
-    new = {
-        f"{op.tool}.{arg.name}": arg.make if isinstance(arg.make, dict) else list(arg.make)
-        for op in spec.operations
-        for arg in op.arguments
-        if arg.make and not op.hidden
-    }
     tools = [op for op in spec.operations if not op.hidden]
-    lists = {f"_{name}": list(words) for name, words in spec.lists.items()}
+    new = {
+        f"{op.tool}.{arg.name}": arg.make
+        if isinstance(arg.make, dict)
+        else [_own_list(each, spec) for each in arg.make]
+        for op in tools
+        for arg in op.arguments
+        if arg.make
+    }
+    lists = {
+        f"_{name}": [_own_list(word, spec) for word in words] for name, words in spec.lists.items()
+    }
     own: dict[str, dict[str, Any]] = {
         "refer": refer,
         "call": call,
@@ -207,3 +212,10 @@ def asks_of(spec: WorldSpec) -> dict[str, Any]:
     for name, entries in own.items():
         asks[name] = {**asks.get(name, {}), **entries}
     return asks
+
+
+def _own_list(value: Scalar, spec: WorldSpec) -> Scalar:
+    """A made-up value; in asks.toml the word lists of a server have an underscore: {_brand}."""
+    if not isinstance(value, str):
+        return value
+    return SLOT.sub(lambda slot: f"{{_{slot[1]}}}" if slot[1] in spec.lists else slot[0], value)

@@ -62,6 +62,8 @@ def sizes(spec: WorldSpec) -> None:
         check_texts(where, words)
         for text in words:
             require_lists(spec, text, where)
+            if "me" in slots(text):
+                raise SpecError(f"{where}: a word list has no {{me}}")
     for name in spec.lists:
         longest(f"{{{name}}}", spec.lists, f"lists.{name}")
 

@@ -8,7 +8,7 @@ from provegym.worlds.operations import argument_type, is_required
 from provegym.worlds.reads import name_field
 from provegym.worlds.shapes import BYTES, SIZES, Shapes, Type
 from provegym.worlds.spec import READS, Argument, Operation, Scalar, SpecError, WorldSpec
-from provegym.worlds.texts import require_balanced
+from provegym.worlds.texts import require_balanced, slots
 
 TOOL = re.compile(r"[a-z][a-z0-9_]{0,63}")
 MOST_BOUND, MOST_DAYS_AWAY, MOST_REPORT = 1_000_000, 40_000, 3_900
@@ -75,6 +75,8 @@ def _argument(operation: Operation, argument: Argument, shapes: Shapes) -> None:
         if isinstance(text, str):
             require_balanced(text, where)
             require_lists(shapes.spec, text, where)
+            if "me" in slots(text):
+                raise SpecError(f"{where}: `make` has no {{me}}")
 
 
 def _filter(operation: Operation, argument: Argument, type_: Type, shapes: Shapes) -> None:

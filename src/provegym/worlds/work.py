@@ -6,12 +6,12 @@ the drawing of a world below a second, whatever a spec says.
 
 from provegym.worlds.events import CompiledEvent, returns
 from provegym.worlds.formula import Work
+from provegym.worlds.seeding import PATIENCE
 from provegym.worlds.spec import SpecError, WorldSpec
 
 MOST_PER_CALL = 300_000
 MOST_PER_MOMENT = 6_000_000
-MOST_PER_WORLD = 3_000_000
-TRIES = 3
+MOST_PER_WORLD = 5_000_000
 
 
 def require_bounded(spec: WorldSpec, tools: dict[str, Work], events: list[CompiledEvent]) -> None:
@@ -44,7 +44,7 @@ def _drawing(spec: WorldSpec, tools: dict[str, Work], events: list[CompiledEvent
             if effect.add:
                 sizes[effect.add] += past.times
     sizes = {entity.name: min(entity.most, sizes[entity.name] + 1) for entity in spec.entities}
-    calls = sum(past.times * TRIES * tools[past.tool].rows(sizes) for past in spec.past)
+    calls = sum(past.times * PATIENCE * tools[past.tool].rows(sizes) for past in spec.past)
     moments = sum(past.times for past in spec.past) + 1
     runs = sum(sizes[each.event.entity] for each in events)
     runs += int(returns(events, sizes, spec.days))
