@@ -191,7 +191,7 @@ BOMBS: dict[str, tuple[list[tuple[str, Any]], str]] = {
             ("operations", [RENAME]),
             *EMPTY,
         ],
-        "records in one call",
+        "records, more than 300,000",
     ),
     "guards": (
         [(f"{LEND}/guards", base()["operations"][3]["guards"][2:] * 20), ("past", MANY)],
@@ -206,10 +206,19 @@ BOMBS: dict[str, tuple[list[tuple[str, Any]], str]] = {
         ],
         "",
     ),
+    "invariants": (
+        [
+            ("invariants", [base()["invariants"][1]] * 24),
+            ("entities/item/count", 300),
+            ("lists/brand", BRANDS),
+            ("past", [{"tool": "lend_item", "times": 60}]),
+        ],
+        "invariants may look at",
+    ),
     "events every day": (
         [
             ("events/0/effects/0/set/next_check", "$now + 1d"),
-            ("entities/tag/most", 100),
+            ("entities/tag/most", 80),
             ("entities/item/count", 300),
             ("lists/brand", BRANDS),
             ("past", [{"tool": "tag_item", "times": 300}]),

@@ -1,7 +1,8 @@
 """A spec that is wrong is refused with one sentence that says where and why."""
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -10,7 +11,7 @@ from provegym.verify.server_contract import faults
 from provegym.worlds import SpecError, build, parse, read
 from provegym.worlds.build import asks_of
 from provegym.worlds.plain import MAX_BYTES
-from provegym.worlds.spec import convert
+from provegym.worlds.spec import FieldKind, OperationKind, Rule, convert
 from worlds.editing import GONE, edited, server_of
 from worlds.mutants import LIBRARY
 
@@ -349,3 +350,21 @@ def test_what_a_record_is_stands_in_the_output_schema() -> None:
     schema = server.tools["rename_item"].output_schema
     assert schema["description"] == "A tool that members borrow."
     assert Session([server], 0).call("list_items", {}).ok
+
+
+def page() -> str:
+    """The page that describes the format."""
+    return (Path(__file__).parents[2] / "docs" / "worlds.md").read_text("utf-8")
+
+
+def test_the_example_in_the_documents_is_a_world() -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", page(), re.DOTALL)
+    server = build(parse(example))
+    assert faults(server, calls=150) == []
+    assert server.world(0).size() > 15
+
+
+def test_the_documents_name_every_kind_and_rule() -> None:
+    tables = "\n".join(line.split("|")[1] for line in page().splitlines() if line.startswith("|"))
+    named = set(re.findall(r"`(\w+)`", tables))
+    assert named >= {*get_args(FieldKind), *get_args(OperationKind), *get_args(Rule)}
