@@ -147,6 +147,9 @@ def evaluate_model(
     tools: Annotated[
         int | None, typer.Option(help="Most tools shown; 8 to embedded.", min=1)
     ] = None,
+    worlds: Annotated[
+        Path | None, typer.Option(help="Also on the held-out tenth of the drawn worlds in here.")
+    ] = None,
     batch: Annotated[
         int | None, typer.Option(help="Rollouts at a time; else 16, with --vllm 256.", min=1)
     ] = None,
@@ -155,12 +158,15 @@ def evaluate_model(
     as_json: Json = False,
 ) -> None:
     """Play held-out tasks, and report every score beside that of doing nothing."""
-    from provegym.evals.heldout import evaluate, tasks
+    from provegym.evals.heldout import evaluate, held_out_worlds, tasks
     from provegym.models.optional import NotInstalled
     from provegym.players.remote import greet
     from provegym.train.data import show
 
     tools = tools or (FEW if player.model == "embedded" else None)
+    if worlds and data and not data.is_dir():
+        fail("--data names a file, whose examples are taken as they are: leave --worlds out")
+    unseen = held_out_worlds(worlds) if worlds else ()
     try:
         with stdout_kept(as_json):
             player.check(samples, ray is not None)
@@ -173,7 +179,10 @@ def evaluate_model(
     with stdout_kept(as_json), hands(ray) as workers:
         if not done:
             greet(play, workers)
-        examples = _fitting([show(example, tools) for example in tasks(data, count)], play)
+        found = [show(example, tools) for example in tasks(data, count, unseen)]
+        examples = _fitting(found, play)
+        if book:
+            book.keep_worlds(examples)
         with progress_bar() as bar:
             report = evaluate(examples, _shown_by(bar, play, workers, done), samples, book)
     if as_json:
@@ -264,6 +273,13 @@ def _local(player: HeldoutPlayer, batch: int, seed: int) -> "Play":
 
 
 def _print_scores(report: dict[str, Any]) -> None:
+    """Print the scores: two groups side by side, further ones below."""
+    groups = list(report.items())
+    for at in range(0, len(groups), 2):
+        _print_groups(dict(groups[at : at + 2]))
+
+
+def _print_groups(report: dict[str, Any]) -> None:
     table = Table("", box=None)
     for group, found in report.items():
         table.add_column(f"{group} ({found['tasks']})", justify="right")
