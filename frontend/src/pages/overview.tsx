@@ -34,6 +34,7 @@ export function OverviewPage() {
           <code>provegym view FOLDER</code>. The servers and their graphs can be seen without any file.
         </Nothing>
       )}
+      {known.worlds ? <p class="say nothing"><a href={link(["servers"])}>{grouped(known.worlds)} drawn worlds</a> are among the servers.</p> : null}
       {shown.length > 0 && (
         <ul class="sources">
           {shown.map((source, at) => (

@@ -134,22 +134,39 @@ class HeldoutPlayer:
         return {**told, **here, "prompt": limits.prompt}
 
 
+@dataclass(frozen=True)
+class HeldoutTasks:
+    """Options: which tasks are played, and what they show."""
+
+    data: Annotated[
+        Path | None, typer.Option(help="A split corpus or a file of examples; else made now.")
+    ] = None
+    worlds: Annotated[
+        Path | None, typer.Option(help="Also on the held-out tenth of this folder's drawn worlds.")
+    ] = None
+    count: Annotated[int, typer.Option(help="Tasks of each group.", min=1)] = 128
+    tools: Annotated[int | None, typer.Option(help="Most tools shown; 8 to embedded.", min=1)] = (
+        None
+    )
+
+    def unseen_worlds(self) -> tuple[str, ...]:
+        """The drawn worlds to play on; workers that start later find them too."""
+        from provegym.evals.heldout import held_out_worlds
+
+        if self.worlds is None:
+            return ()
+        if self.data is not None and not self.data.is_dir():
+            fail("--data names a file, whose examples are taken as they are: leave --worlds out")
+        return held_out_worlds(self.worlds)
+
+
 @app.command("heldout", cls=RayCommand)
 @option_groups
 def evaluate_model(
     *,
     player: HeldoutPlayer,
-    data: Annotated[
-        Path | None, typer.Option(help="A split corpus or a file of examples; else made now.")
-    ] = None,
-    count: Annotated[int, typer.Option(help="Tasks of each group.", min=1)] = 128,
+    chosen: HeldoutTasks,
     samples: Annotated[int, typer.Option(help="Rollouts of each task.", min=1)] = 1,
-    tools: Annotated[
-        int | None, typer.Option(help="Most tools shown; 8 to embedded.", min=1)
-    ] = None,
-    worlds: Annotated[
-        Path | None, typer.Option(help="Also on the held-out tenth of the drawn worlds in here.")
-    ] = None,
     batch: Annotated[
         int | None, typer.Option(help="Rollouts at a time; else 16, with --vllm 256.", min=1)
     ] = None,
@@ -158,15 +175,13 @@ def evaluate_model(
     as_json: Json = False,
 ) -> None:
     """Play held-out tasks, and report every score beside that of doing nothing."""
-    from provegym.evals.heldout import evaluate, held_out_worlds, tasks
+    from provegym.evals.heldout import evaluate, tasks
     from provegym.models.optional import NotInstalled
     from provegym.players.remote import greet
     from provegym.train.data import show
 
-    tools = tools or (FEW if player.model == "embedded" else None)
-    if worlds and data and not data.is_dir():
-        fail("--data names a file, whose examples are taken as they are: leave --worlds out")
-    unseen = held_out_worlds(worlds) if worlds else ()
+    tools = chosen.tools or (FEW if player.model == "embedded" else None)
+    count, unseen = chosen.count, chosen.unseen_worlds()
     try:
         with stdout_kept(as_json):
             player.check(samples, ray is not None)
@@ -179,7 +194,7 @@ def evaluate_model(
     with stdout_kept(as_json), hands(ray) as workers:
         if not done:
             greet(play, workers)
-        found = [show(example, tools) for example in tasks(data, count, unseen)]
+        found = [show(example, tools) for example in tasks(chosen.data, count, unseen)]
         examples = _fitting(found, play)
         if book:
             book.keep_worlds(examples)
