@@ -50,12 +50,13 @@ function Cards({ servers }: { servers: ServerCard[] }) {
           <h2>{category}{of(category).length > SOME && <small> {grouped(of(category).length)}</small>}</h2>
           <div class="cards">
             {of(category).slice(0, most).map((one) => (
-              <a key={one.name} class={`card ${order[cursor] === one ? "cursor" : ""}`} href={link(["servers", one.name])}>
-                <h3>{one.title || one.name}{one.verdict && one.verdict !== "admitted" ? <> <Tag tone={one.verdict === "not judged" ? "" : "warn"}>{one.verdict}</Tag></> : null}</h3>
+              <a key={one.name} class={`card ${one.drawn ? "drawn" : ""} ${order[cursor] === one ? "cursor" : ""}`} href={link(["servers", one.name])}>
+                <h3>{one.title || one.name}</h3>
                 <p>{one.summary}</p>
                 <div class="card-foot">
                   <span class="blend" title={`${one.reads} read, ${one.writes} write`}><i class="read" style={{ flexGrow: one.reads }} /><i class="write" style={{ flexGrow: one.writes }} /></span>
                   <span>{one.reads} read · {one.writes} write</span>
+                  {one.verdict && one.verdict !== "admitted" ? <Tag tone={one.verdict === "not judged" ? "" : "warn"}>{one.verdict}</Tag> : null}
                 </div>
               </a>
             ))}

@@ -5,6 +5,7 @@ version of a file.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +24,7 @@ from provegym.worlds.spec import READS, SpecError
 # How a world file begins, and how many files of a folder are looked at for it.
 HEAD, LOOKED_AT = b'{"hash"', 3
 MOST_WORLDS = 5_000
+SLOT = re.compile(r"\{([^{}:]+)(:[^{}]*)?\}")
 GROUP = "drawn worlds"
 
 
@@ -132,9 +134,14 @@ def _card(file: Path, _: int, size: int) -> Json:
 
 def _bare(file: Path, summary: str) -> Json:
     name = file.stem
-    title = name.replace("_", " ").capitalize()
-    about = {"name": name, "title": title, "category": GROUP, "summary": summary, "drawn": True}
-    return {**about, "tools": 0, "reads": 0, "writes": 0, "version": 0, "source": "", "verdict": ""}
+    about = {"name": name, "title": title(name), "category": GROUP, "summary": summary}
+    bare = {**about, "drawn": True, "source": "", "verdict": ""}
+    return {**bare, "tools": 0, "reads": 0, "writes": 0, "version": 0}
+
+
+def title(name: str) -> str:
+    """The name of a drawn world as a title: "theatre_0_5" is "Theatre 0-5", by seed and number."""
+    return re.sub(r"(\d) (\d+)$", r"\1-\2", name.replace("_", " ")).capitalize()
 
 
 def _unreadable(file: Path, reason: str) -> Json:
@@ -150,7 +157,8 @@ def verdict(admission: Admission | None) -> str:
 
 def is_drawn(name: str) -> bool:
     """Whether a name is that of a drawn world in the folders."""
-    return name not in servers.names() and servers.world_file(name) is not None
+    file = None if name in servers.names() else servers.world_file(name)
+    return file is not None and is_inside(file, file.parent)
 
 
 def load(name: str) -> AnyServer:
@@ -183,10 +191,18 @@ def show_world_file(name: str) -> Json:
 
 
 def rules(name: str) -> list[str]:
-    """The rules of a drawn world: what each tool says where it refuses."""
+    """The rules of a drawn world: what each tool says where it refuses.
+
+    A value that differs from call to call stands in brackets: [box office name].
+    """
     return [
-        f"{operation.tool}: {guard.says}"
+        f"{operation.tool}: {SLOT.sub(_spoken, guard.says)}"
         for operation in read(name).spec.operations
         for guard in operation.guards
         if not operation.hidden
     ]
+
+
+def _spoken(slot: re.Match[str]) -> str:
+    parts = [part.removesuffix("_id") for part in slot[1].split(".")]
+    return f"[{' '.join(parts).replace('_', ' ')}]"

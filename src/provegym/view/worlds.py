@@ -34,7 +34,7 @@ def describe(server: AnyServer) -> Json:
     writes = sum(tool.writes for tool in server.tools.values())
     return {
         "name": server.name,
-        "title": TITLES.get(server.name) or server.name.replace("_", " ").capitalize(),
+        "title": TITLES.get(server.name) or drawn.title(server.name),
         "category": server.category,
         "summary": server.about,
         "tools": len(server.tools),
