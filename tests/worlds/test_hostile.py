@@ -31,19 +31,20 @@ from provegym.worlds.spec import convert
 from worlds.editing import base, edited, server_of
 from worlds.mutants import LIBRARY, mutant
 
-SECOND, MEGABYTES = 1.0, 100
+# A quiet core needs less than one second of CPU time; a busy machine may be three times slower.
+SECONDS, MEGABYTES = 3.0, 100
 CALLS = 40
 LEND = "operations/lend_item"
 
 
 @contextmanager
 def soon() -> Iterator[None]:
-    """Fail if something takes more than a second of this process."""
+    """Fail if something takes more than a few seconds of CPU time."""
     gc.disable()
     start = process_time()
     try:
         yield
-        assert process_time() - start < SECOND
+        assert process_time() - start < SECONDS
     finally:
         gc.enable()
 
