@@ -1,0 +1,378 @@
+"""Entities from the subjects of a sketch: fields, how they are drawn, and how records are named.
+
+People speak of records by a name, a code, or by what they belong to. A subject with none of them
+is left out. Notes say what was left out and why.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from provegym.worlds import lexicon, nouns
+from provegym.worlds.lexicon import Manner
+from provegym.worlds.sketch import NOW, Property, Subject
+from provegym.worlds.spec import Entity, Field
+
+NAMED = ("name", "title", "full_name", "display_name", "company_name", "label", "subject")
+NAMED_LATE = ("username", "user_name", "login", "slug", "description", "email")
+CODES = ("number", "code", "sku", "isbn", "reference", "serial_number", "plate", "barcode")
+FIRST = ("first_name", "firstname", "given_name", "fname")
+LAST = ("last_name", "lastname", "family_name", "surname", "lname")
+KEY_ENDS = re.compile(r"_(id|code|number|no|key|ref|uuid|slug)$")
+# A page has ten records, and a result at most 4,096 bytes.
+RECORD_BYTES = 370
+VALUE_BYTES = {"name": 20, "text": 26, "code": 9, "number": 5, "money": 8, "date": 13, "time": 23}
+VALUE_BYTES |= {"flag": 6, "reference": 11, "enum": 13, "copy": 20}
+MOST_REQUIRED = 5
+NEVER_EMPTY = 0.8
+
+
+@dataclass
+class EntityDraft:
+    """An entity in the making: its fields, and what tools and words need to know of it."""
+
+    subject: Subject
+    fields: dict[str, Field] = field(default_factory=dict)
+    manners: dict[str, Manner | None] = field(default_factory=dict)
+    # The field of each property that was kept.
+    kept: dict[str, str] = field(default_factory=dict)
+    name: str = ""
+    marks: list[str] = field(default_factory=list)
+    now: set[str] = field(default_factory=set)
+    counted: set[str] = field(default_factory=set)
+    lived: bool = False
+    count: int = 0
+
+    @property
+    def noun(self) -> str:
+        """The name of the entity."""
+        return self.subject.name
+
+    @property
+    def words(self) -> str:
+        """The noun in words."""
+        return nouns.spaced(self.noun)
+
+    @property
+    def many(self) -> str:
+        """The plural in words."""
+        return nouns.plural(self.words)
+
+    @property
+    def person(self) -> bool:
+        """Whether the records are people."""
+        return lexicon.is_person(self.noun) and self.fields[self.name].kind == "name" if self.name else False
+
+    @property
+    def references(self) -> list[Field]:
+        """The references that were kept."""
+        return [each for each in self.fields.values() if each.kind == "reference"]
+
+    def of_kind(self, *kinds: str) -> list[Field]:
+        """The fields of some kinds."""
+        return [each for each in self.fields.values() if each.kind in kinds]
+
+    @property
+    def status(self) -> Field | None:
+        """The enum field that says how far a record is."""
+        known = lexicon.status_words("columns")
+        enums = self.of_kind("enum")
+        named = [each for each in enums if each.name.removeprefix(f"{self.noun}_") in known]
+        ends = [each for each in enums if each.name.endswith(("_status", "_state"))]
+        return next(iter(named + ends), None)
+
+
+def shape(subjects: Iterable[Subject], notes: list[str]) -> list[EntityDraft]:
+    """The drafts of the subjects in an order in which a seed can draw them."""
+    drafts: dict[str, EntityDraft] = {}
+    waiting = _ordered(subjects, notes)
+    for subject in waiting:
+        draft = _draft(subject, drafts, notes)
+        if not draft.name and not draft.marks:
+            notes.append(
+                f"left out: {subject.name}, since its records have no name, no code and nothing"
+                " named that they belong to"
+            )
+            continue
+        drafts[subject.name] = draft
+    return list(drafts.values())
+
+
+def _ordered(subjects: Iterable[Subject], notes: list[str]) -> list[Subject]:
+    """Subjects after those they refer to; circles are cut where a reference may be empty."""
+    left = {subject.name: subject for subject in subjects}
+    done: list[Subject] = []
+    while left:
+        known = {subject.name for subject in done}
+        ready = [s for s in left.values() if not _awaited(s, left, known)]
+        if not ready:
+            ready = [min(left.values(), key=lambda s: len(_needed(s, left, known)))]
+        for subject in ready[:1]:
+            for name in _needed(subject, left, known):
+                notes.append(f"left out: {subject.name}.{name}, since references form a circle")
+            dropped = _needed(subject, left, known)
+            properties = tuple(p for p in subject.properties if p.name not in dropped)
+            done.append(_with(subject, properties))
+            del left[subject.name]
+    return done
+
+
+def _with(subject: Subject, properties: tuple[Property, ...]) -> Subject:
+    values = {name: getattr(subject, name) for name in subject.__struct_fields__}
+    return Subject(**{**values, "properties": properties})
+
+
+def _awaited(subject: Subject, left: Mapping[str, Subject], known: set[str]) -> list[str]:
+    """The references of a subject to others that are not yet done."""
+    return [p.name for p in subject.references if p.to in left and p.to != subject.name]
+
+
+def _needed(subject: Subject, left: Mapping[str, Subject], known: set[str]) -> set[str]:
+    """The references among them that cannot be empty, also to itself."""
+    return {p.name for p in subject.references if p.to in left and not p.empty}
+
+
+def _draft(subject: Subject, drafts: Mapping[str, EntityDraft], notes: list[str]) -> EntityDraft:
+    draft = EntityDraft(subject)
+    properties = _merged_names(draft, notes)
+    if not draft.name:
+        _name_field(draft, properties)
+    for each in properties:
+        if each.kind == "reference":
+            _reference(draft, each, drafts, notes)
+    for each in _by_importance(draft, properties):
+        if each.name not in draft.kept and each.kind != "reference":
+            _plain(draft, each, notes)
+    _mark(draft)
+    return draft
+
+
+def _merged_names(draft: EntityDraft, notes: list[str]) -> list[Property]:
+    """First and last name become one field, `name`, since people say both together."""
+    subject = draft.subject
+    texts = {_stripped(each, subject): each for each in subject.properties if each.kind == "text"}
+    first = next((texts[name] for name in FIRST if name in texts), None)
+    last = next((texts[name] for name in LAST if name in texts), None)
+    if first is None or last is None or "name" in texts:
+        return list(subject.properties)
+    _add_name(draft, "name", ("{person}",), person=True)
+    draft.kept |= {first.name: "name", last.name: "name"}
+    notes.append(f"changed: {first.name} and {last.name} of {subject.name} are one field, name")
+    return [each for each in subject.properties if each not in (first, last)]
+
+
+def _stripped(each: Property, subject: Subject) -> str:
+    return each.name.removeprefix(f"{subject.name}_")
+
+
+def _name_field(draft: EntityDraft, properties: list[Property]) -> None:
+    """Find the property by which people name a record."""
+    subject = draft.subject
+    texts = {_stripped(p, subject): p for p in reversed(properties) if p.kind == "text"}
+    last = subject.name.rpartition("_")[2]
+    texts |= {p.name.removeprefix(f"{last}_"): p for p in texts.values()}
+    is_staff = lexicon.is_person(subject.name)
+    named = [n for n in NAMED if n in texts and not (is_staff and n in ("title", "subject"))]
+    codes = [n for n in texts if n in CODES or n.endswith(tuple(f"_{code}" for code in CODES[:3]))]
+    codes = [n for n in codes if lexicon.of_field(n, subject.name) is None or n not in ("zip_code", "postal_code", "phone_number", "country_code")]
+    late = [n for n in NAMED_LATE if n in texts]
+    itself = [n for n in (subject.name, last) if n in texts]
+    keys = [n for n, p in texts.items() if subject.key == (p.name,) and not KEY_ENDS.search(p.name) and p.name != "id"]
+    unique = [n for n, p in texts.items() if p.unique]
+    for found in (named, itself, codes, keys, late, unique):
+        if found:
+            each = texts[found[0]]
+            is_code = found is codes
+            manner = lexicon.of_field(each.name, subject.name) if is_code or found is late else None
+            words = manner.words if manner and found[0] != "description" else lexicon.of_name(subject.name).words
+            name = nouns.plain(found[0], subject.name)
+            _add_name(draft, name, words, code=is_code, person=False)
+            draft.kept[each.name] = name
+            return
+
+
+def _add_name(draft: EntityDraft, name: str, words: tuple[str, ...], *, code: bool = False, person: bool) -> None:
+    draft.name = name
+    draft.manners[name] = Manner(words=words, code=code, person=person)
+    draft.fields[name] = Field(name=name, kind="code" if code else "name", words=lexicon.drawn_words(words))
+
+
+def _reference(
+    draft: EntityDraft, each: Property, drafts: Mapping[str, EntityDraft], notes: list[str]
+) -> None:
+    """A reference, and copies of what the other record is called."""
+    subject = draft.subject
+    is_own = each.to == subject.name
+    target = draft if is_own else drafts.get(each.to)
+    if target is None:
+        if each.empty:
+            notes.append(f"left out: {subject.name}.{each.name}, since {each.to} is not in this world")
+            return
+        notes.append(f"left out: {subject.name}.{each.name}, since {each.to} is not in this world")
+        return
+    base = KEY_ENDS.sub("", each.name) or each.to
+    name = nouns.plain(f"{base}_id", subject.name)
+    if name in draft.fields:
+        name = nouns.plain(f"{base}_{each.to}_id", subject.name)
+    draft.kept[each.name] = name
+    draft.fields[name] = Field(
+        name=name, kind="reference", to=each.to, empty=each.empty, share=0 if is_own else NEVER_EMPTY
+    )
+    marks = [target.name] if target.name else target.marks[:2]
+    for mark in marks:
+        copy = f"{base}_name" if mark == target.name else f"{base}_{mark}"
+        copy = nouns.plain(copy, subject.name)
+        if copy not in draft.fields and not (is_own and not target.name):
+            draft.fields[copy] = Field(name=copy, kind="copy", to=f"{name}.{mark}")
+
+
+def _by_importance(draft: EntityDraft, properties: list[Property]) -> list[Property]:
+    """Properties that rules speak of first, then required and known ones, in their order."""
+    subject = draft.subject
+    ruled = {n for c in subject.comparisons for n in (c.left, c.right)}
+    ruled |= {str(e.amount) for e in subject.effects} | {n for group in subject.unique for n in group}
+    ruled |= {move.property for move in subject.moves}
+
+    def rank(at_each: tuple[int, Property]) -> tuple[int, int]:
+        at, each = at_each
+        manner = lexicon.of_field(each.name, subject.name)
+        points = 0 if each.name in ruled else 1 if each.kind == "enum" else 2
+        if points == 2:
+            useful = each.kind in ("money", "number", "date", "time") or manner is not None
+            points += (0 if not each.empty else 1) + (0 if useful else 2)
+        return points, at
+
+    return [each for _, each in sorted(enumerate(properties), key=rank)]
+
+
+def _bytes(fields: Iterable[Field]) -> int:
+    return 20 + sum(len(each.name) + 4 + VALUE_BYTES[each.kind] for each in fields)
+
+
+def _plain(draft: EntityDraft, each: Property, notes: list[str]) -> None:
+    """A field that is neither a name nor a reference."""
+    subject = draft.subject
+    where = f"left out: {subject.name}.{each.name}"
+    manner = lexicon.of_field(each.name, subject.name)
+    if each.name == "id" or subject.key == (each.name,):
+        return
+    if each.kind == "unknown":
+        notes.append(f"{where}, since a world has no values of its type")
+        return
+    if manner is not None and manner.skip and each.kind != "enum":
+        notes.append(f"{where}, since people do not ask for it")
+        return
+    name = nouns.plain(each.name, subject.name)
+    made = field_of(name, each, manner, draft)
+    if name in draft.fields or _bytes([*draft.fields.values(), made]) > RECORD_BYTES:
+        notes.append(f"{where}, since a record would be too long to list")
+        return
+    draft.fields[name] = made
+    draft.manners[name] = manner
+    draft.kept[each.name] = name
+    is_now = each.default == NOW or (manner is not None and manner.now)
+    if made.kind in ("date", "time") and is_now:
+        draft.now.add(name)
+
+
+def field_of(name: str, each: Property, manner: Manner | None, draft: EntityDraft) -> Field:
+    """A field of a property, with the way to draw it."""
+    start = each.default if each.default != NOW else None
+    base: dict[str, Any] = {"name": name, "empty": each.empty, "share": NEVER_EMPTY, "start": start}
+    if each.kind == "enum":
+        if start not in each.values:
+            base["start"] = None
+        return Field(kind="enum", values=each.values, **base)
+    if each.kind == "flag":
+        return Field(name=name, kind="flag", share=0.5)
+    if each.kind == "text":
+        words = manner.words if manner and manner.words else lexicon.PLAIN_TEXT
+        kind = "code" if manner and manner.code or each.unique else "text"
+        if kind == "code" and not (manner and manner.words):
+            words = ("@@-####", "@##-###")
+        base["start"] = start if isinstance(start, str) and not start.startswith(("$", "=")) and start else None
+        return Field(kind=kind, words=lexicon.drawn_words(words), **base)
+    low, high, step = bounds(each, manner)
+    if manner is not None and manner.later:
+        base |= {"empty": True, "share": 0.4}
+    if each.kind in ("date", "time"):
+        base["start"] = None
+        return Field(kind=each.kind, low=low, high=high, **base)
+    if isinstance(start, bool) or not isinstance(start, int | float):
+        base["start"] = None
+    kind = "money" if each.kind == "money" else "number"
+    return Field(kind=kind, low=low, high=high, step=step, **base)
+
+
+def bounds(each: Property, manner: Manner | None) -> tuple[float, float, float | None]:
+    """From where to where a number, an amount or a day is drawn."""
+    if each.kind in ("date", "time"):
+        if manner is not None and manner.low is not None and manner.high is not None:
+            return manner.low, manner.high, None
+        return -30, -1, None
+    known = manner is not None and manner.low is not None and manner.high is not None
+    low, high = (manner.low, manner.high) if known and manner else (1, 60)
+    assert low is not None
+    assert high is not None
+    if each.low is not None and (low < each.low or each.high is None and high <= each.low):
+        low, high = each.low, max(high, each.low + (high - low))
+    if each.high is not None and high > each.high:
+        high = each.high
+        low = min(low, high) if each.low is None else max(each.low, min(low, high))
+    return low, high, manner.step if manner is not None else None
+
+
+def _mark(draft: EntityDraft) -> None:
+    """The fields by which people describe a record that has no name."""
+    if draft.name:
+        return
+    named = [each.name for each in draft.of_kind("copy")]
+    if not named:
+        return
+    draft.marks = named[:2]
+    days = [each.name for each in draft.of_kind("date", "time") if not each.empty]
+    draft.marks += days[:1]
+
+
+def refer(draft: EntityDraft) -> tuple[str, ...]:
+    """The names that users give a record."""
+    noun = draft.words
+    if draft.name:
+        slot = f"{{{draft.name}}}"
+        if draft.fields[draft.name].kind == "code":
+            return (f"{noun} {slot}", f"the {noun} {slot}")
+        if draft.person:
+            return (slot, f"our {noun} {slot}")
+        return (slot, f"the {noun} {slot}")
+    first, *rest = draft.marks
+    base = f"the {noun} of {{{first}}}"
+    ways = []
+    for mark in rest:
+        kind = draft.fields[mark].kind
+        is_day = kind in ("date", "time") or mark.endswith(("_date", "_at"))
+        ways.append(f"{base} from {{{mark}:date}}" if is_day else f"{base} for {{{mark}}}")
+    amounts = [each.name for each in draft.of_kind("money") if not each.empty]
+    ways += [f"{base} over {{{amounts[0]}}}"] if amounts else []
+    if draft.subject.is_link and ways:
+        return tuple(ways)
+    return (*ways, base)
+
+
+def entity(draft: EntityDraft, taken: set[str]) -> Entity:
+    """The finished entity."""
+    return Entity(
+        name=draft.noun,
+        prefix=nouns.prefix(draft.noun, taken),
+        fields=tuple(sorted(draft.fields.values(), key=lambda each: _is_optional(draft, each))),
+        count=draft.count,
+        refer=refer(draft),
+        call=draft.words,
+    )
+
+
+def _is_optional(draft: EntityDraft, each: Field) -> bool:
+    """Whether a record may lack a field; such fields stand last."""
+    if each.kind == "copy":
+        return draft.fields[each.to.partition(".")[0]].empty
+    return each.empty or each.kind == "flag"
