@@ -33,6 +33,7 @@ def draft(sketch: Sketch, notes: list[str]) -> WorldSpec:
         raise SpecError(f"{sketch.source} has no records that people could name")
     drafts = _live(drafts, notes)
     _count(drafts)
+    _mark_bare(drafts)
     children = _children(drafts)
     operations = _within_budget(_operations(drafts, children), notes)
     past = tuple(_past(drafts, operations))
@@ -114,6 +115,20 @@ def _count(drafts: Sequence[EntityDraft]) -> None:
         total = sum(each.count for each in some)
         for each in some:
             each.count = min(each.count, max(3, each.count * most[lived] // max(total, 1)))
+
+
+def _mark_bare(drafts: Sequence[EntityDraft]) -> None:
+    """Mark what users call by its bare name: what others name after "as the genre"."""
+    by_noun = {each.noun: each for each in drafts}
+    for each in drafts:
+        same = [f for f in each.references if nouns.label(f.name, each.noun) == nouns.spaced(f.to)]
+        first = next((f for f in same if not f.empty), None)
+        for field in same:
+            if field is not first:
+                by_noun[field.to].bare = True
+    for each in drafts:
+        words = each.fields[each.name].words if each.name else ()
+        each.bare |= not any("{" in text for text in words)
 
 
 def _children(drafts: Iterable[EntityDraft]) -> Children:

@@ -89,6 +89,11 @@ def is_person(noun: str) -> bool:
     return of_name(noun).person
 
 
+def is_fixed(noun: str) -> bool:
+    """Whether names of a noun come from a fixed list, as those of genres do."""
+    return not any("{" in text for text in of_name(noun).words)
+
+
 def used_lists(words: tuple[str, ...]) -> set[str]:
     """The word lists that texts name, also through other lists."""
     found: set[str] = set()

@@ -7,7 +7,7 @@ from provegym.worlds import lexicon, wording
 from provegym.worlds.nouns import article, label
 from provegym.worlds.shaping import EntityDraft
 from provegym.worlds.spec import Argument, Effect, Field, Guard, Operation
-from provegym.worlds.tooling import HELD, STOCKED, Toolmaker
+from provegym.worlds.tooling import HELD, STOCKED, STORES, Toolmaker
 
 
 class Mover(Toolmaker):
@@ -166,8 +166,10 @@ class Mover(Toolmaker):
         held = [f for f in draft.of_kind("money", "number") if f.name.endswith(HELD)]
         stocked = [f for f in draft.of_kind("number") if f.name in STOCKED]
         same: Field | None = None
-        if not held and stocked and len(draft.references) == 2 and not draft.name:
-            held, same = stocked, draft.references[0]
+        places = [f for f in draft.references if f.to.rpartition("_")[2] in STORES]
+        goods = [f for f in draft.references if f not in places]
+        if not held and stocked and len(places) == len(goods) == 1 and not draft.name:
+            held, same = stocked, goods[0]
         if not held or held[0].empty:
             return None
         each = held[0]
@@ -228,7 +230,7 @@ class Mover(Toolmaker):
         ]
         guards += self._stocked("remove", {}, self.key)
         removed = (*self._triggered("remove", {}, self.key), Effect(remove=f"${self.key}"))
-        verb = "take_out" if self.subject.is_link else "remove"
+        ways, short = wording.remove_ways(draft, self.key), wording.remove_short(draft, self.key)
         return self.operation(
             f"remove_{draft.noun}",
             "remove",
@@ -237,8 +239,8 @@ class Mover(Toolmaker):
             arguments=(self.its_key(),),
             guards=tuple(guards),
             effects=removed,
-            asks=wording.verb_ways(draft, self.key, verb.replace("_", " ")),
-            short=wording.verb_short(draft, self.key, verb.replace("_", " ")),
+            asks=ways,
+            short=short,
             did=f"removed {{{self.key}}}",
         )
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from provegym.worlds import lexicon, nouns
 from provegym.worlds.lexicon import Manner
 from provegym.worlds.sketch import NOW, Property, Subject
@@ -20,6 +22,8 @@ CODES = ("number", "code", "sku", "isbn", "reference", "serial_number", "plate",
 FIRST = ("first_name", "firstname", "given_name", "fname")
 LAST = ("last_name", "lastname", "family_name", "surname", "lname")
 KEY_ENDS = re.compile(r"_(id|code|number|no|key|ref|uuid|slug)$")
+PREPOSITIONS = ("to", "via", "by", "from", "of", "in", "at", "with", "for")
+NO_CODE = re.compile(r"postal|zip|phone|fax|country|currency|language|area|color|colour|account")
 # A page has ten records, and a result at most 4,096 bytes.
 RECORD_BYTES = 370
 VALUE_BYTES = {"name": 20, "text": 26, "code": 9, "number": 5, "money": 8, "date": 13, "time": 23}
@@ -41,6 +45,8 @@ class EntityDraft:
     marks: list[str] = field(default_factory=list)
     now: set[str] = field(default_factory=set)
     counted: set[str] = field(default_factory=set)
+    # Users say the bare name, since sentences have the noun already.
+    bare: bool = False
     lived: bool = False
     count: int = 0
 
@@ -62,7 +68,8 @@ class EntityDraft:
     @property
     def person(self) -> bool:
         """Whether the records are people."""
-        return lexicon.is_person(self.noun) and self.fields[self.name].kind == "name" if self.name else False
+        manner = self.manners.get(self.name)
+        return manner is not None and manner.words == ("{person}",)
 
     @property
     def references(self) -> list[Field]:
@@ -138,6 +145,8 @@ def _draft(subject: Subject, drafts: Mapping[str, EntityDraft], notes: list[str]
     properties = _merged_names(draft, notes)
     if not draft.name:
         _name_field(draft, properties)
+    if not draft.name:
+        properties = _tied(draft, properties, drafts, notes)
     for each in properties:
         if each.kind == "reference":
             _reference(draft, each, drafts, notes)
@@ -146,6 +155,19 @@ def _draft(subject: Subject, drafts: Mapping[str, EntityDraft], notes: list[str]
             _plain(draft, each, notes)
     _mark(draft)
     return draft
+
+
+def _tied(
+    draft: EntityDraft, properties: list[Property], drafts: Mapping[str, EntityDraft], notes: list[str]
+) -> list[Property]:
+    """What has no name is named by what it belongs to, so it must belong to something."""
+    known = [p for p in properties if p.kind == "reference" and p.to in drafts]
+    if not known or any(not p.empty for p in known):
+        return properties
+    first = known[0]
+    notes.append(f"changed: {draft.noun}.{first.name} cannot be empty, since it tells which one is meant")
+    tied = msgspec.structs.replace(first, empty=False)
+    return [tied if p is first else p for p in properties]
 
 
 def _merged_names(draft: EntityDraft, notes: list[str]) -> list[Property]:
@@ -174,8 +196,8 @@ def _name_field(draft: EntityDraft, properties: list[Property]) -> None:
     texts |= {p.name.removeprefix(f"{last}_"): p for p in texts.values()}
     is_staff = lexicon.is_person(subject.name)
     named = [n for n in NAMED if n in texts and not (is_staff and n in ("title", "subject"))]
-    codes = [n for n in texts if n in CODES or n.endswith(tuple(f"_{code}" for code in CODES[:3]))]
-    codes = [n for n in codes if lexicon.of_field(n, subject.name) is None or n not in ("zip_code", "postal_code", "phone_number", "country_code")]
+    ends = tuple(f"_{code}" for code in CODES[:3])
+    codes = [n for n in texts if (n in CODES or n.endswith(ends)) and not NO_CODE.search(n)]
     late = [n for n in NAMED_LATE if n in texts]
     itself = [n for n in (subject.name, last) if n in texts]
     keys = [n for n, p in texts.items() if subject.key == (p.name,) and not KEY_ENDS.search(p.name) and p.name != "id"]
@@ -184,7 +206,8 @@ def _name_field(draft: EntityDraft, properties: list[Property]) -> None:
         if found:
             each = texts[found[0]]
             is_code = found is codes
-            manner = lexicon.of_field(each.name, subject.name) if is_code or found is late else None
+            known = is_code or found is late or found[0] == "company_name"
+            manner = lexicon.of_field(each.name, subject.name) if known else None
             words = manner.words if manner and found[0] != "description" else lexicon.of_name(subject.name).words
             name = nouns.plain(found[0], subject.name)
             _add_name(draft, name, words, code=is_code, person=False)
@@ -212,6 +235,8 @@ def _reference(
         notes.append(f"left out: {subject.name}.{each.name}, since {each.to} is not in this world")
         return
     base = KEY_ENDS.sub("", each.name) or each.to
+    if base.rpartition("_")[2] in PREPOSITIONS:
+        base = "manager" if is_own else each.to
     name = nouns.plain(f"{base}_id", subject.name)
     if name in draft.fields:
         name = nouns.plain(f"{base}_{each.to}_id", subject.name)
@@ -327,10 +352,12 @@ def _mark(draft: EntityDraft) -> None:
     """The fields by which people describe a record that has no name."""
     if draft.name:
         return
-    named = [each.name for each in draft.of_kind("copy")]
-    if not named:
+    first: dict[str, str] = {}
+    for each in draft.of_kind("copy"):
+        first.setdefault(each.to.partition(".")[0], each.name)
+    if not first:
         return
-    draft.marks = named[:2]
+    draft.marks = [*first.values()][:2]
     days = [each.name for each in draft.of_kind("date", "time") if not each.empty]
     draft.marks += days[:1]
 
@@ -344,18 +371,18 @@ def refer(draft: EntityDraft) -> tuple[str, ...]:
             return (f"{noun} {slot}", f"the {noun} {slot}")
         if draft.person:
             return (slot, f"our {noun} {slot}")
-        return (slot, f"the {noun} {slot}")
+        return (slot,) if draft.bare else (slot, f"the {noun} {slot}")
     first, *rest = draft.marks
     base = f"the {noun} of {{{first}}}"
-    ways = []
-    for mark in rest:
-        kind = draft.fields[mark].kind
-        is_day = kind in ("date", "time") or mark.endswith(("_date", "_at"))
-        ways.append(f"{base} from {{{mark}:date}}" if is_day else f"{base} for {{{mark}}}")
+    days = [mark for mark in rest if draft.fields[mark].kind in ("date", "time")]
+    others = [mark for mark in rest if mark not in days] if not days else []
+    ways = [f"{base} from {{{mark}:date}}" for mark in days]
+    ways += [f"{base} for {{{mark}}}" for mark in others]
     amounts = [each.name for each in draft.of_kind("money") if not each.empty]
     ways += [f"{base} over {{{amounts[0]}}}"] if amounts else []
-    if draft.subject.is_link and ways:
-        return tuple(ways)
+    if draft.subject.is_link and len(draft.marks) > 1:
+        one, two = draft.marks[:2]
+        return (f"{{{two}}} in {{{one}}}", f"the entry of {{{two}}} in {{{one}}}")
     return (*ways, base)
 
 
@@ -367,7 +394,7 @@ def entity(draft: EntityDraft, taken: set[str]) -> Entity:
         fields=tuple(sorted(draft.fields.values(), key=lambda each: _is_optional(draft, each))),
         count=draft.count,
         refer=refer(draft),
-        call=draft.words,
+        call="entry" if draft.subject.is_link else draft.words,
     )
 
 

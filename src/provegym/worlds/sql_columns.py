@@ -16,6 +16,8 @@ TIMES = {"TIMESTAMP", "TIMESTAMPTZ", "DATETIME", "TIMESTAMPLTZ", "TIMESTAMPNTZ",
 BROKEN = {"FLOAT", "DOUBLE", "REAL", "UDOUBLE", "UDECIMAL"}
 FLAGS = {"BOOLEAN", "BIT"}
 FLAG_NAMES = ("is_", "has_", "can_")
+FLAG_WORDS = {"discontinued", "active", "enabled", "deleted", "archived", "verified", "published"}
+FLAG_WORDS |= {"locked", "completed", "approved", "confirmed", "visible", "featured", "activebool"}
 MOST_COLUMNS = 200
 MOST_VALUES = 24
 TESTS = {"GTE": "least", "LTE": "most", "GT": "over", "LT": "under"}
@@ -170,7 +172,8 @@ class TableReader:
             return self._enum(values), values, None
         sizes = [int(str(p.this)) for p in type_.expressions if str(p.this).isdigit()]
         manner = lexicon.of_field(name, "")
-        if word in FLAGS or (word == "TINYINT" and sizes == [1]) or (word in WHOLE and name.startswith(FLAG_NAMES)):
+        is_flag = name.startswith(FLAG_NAMES) or name in FLAG_WORDS
+        if word in FLAGS or (word == "TINYINT" and sizes == [1]) or (word in WHOLE and is_flag):
             return "flag", (), None
         if word in WHOLE:
             return "number", (), None

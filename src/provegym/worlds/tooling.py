@@ -22,8 +22,11 @@ from provegym.worlds.spec import (
 MOST_BOUND = 1_000_000
 MOST_OPTIONAL = 2
 MOST_UPDATES = 2
+# Days of birth, hire and release do not change.
+LONG_AGO = -19
 HELD = ("balance", "points", "credits", "funds", "credit", "miles")
 STOCKED = ("quantity", "stock", "on_hand", "qty", "units")
+STORES = ("store", "warehouse", "location", "depot", "room", "bin", "shelf", "branch", "site")
 Drafts = Mapping[str, EntityDraft]
 OPPOSITE = {"least": "at least", "most": "at most", "over": "more than", "under": "less than"}
 
@@ -367,6 +370,7 @@ class Toolmaker:
             and each != draft.status
             and (not wanted or each.name in wanted)
             and (each.kind != "text" or draft.manners.get(each.name) is not None)
+            and not (each.kind in ("date", "time") and (each.high or 0) < LONG_AGO)
         ]
         order = {"money": 0, "date": 1, "time": 1, "number": 2, "text": 3, "enum": 4}
         fields.sort(key=lambda each: order[each.kind])

@@ -25,18 +25,32 @@ def argument_label(argument: Argument, draft: EntityDraft) -> str:
     return label(argument.name, draft.noun)
 
 
+def first_reference(arguments: Sequence[Argument], draft: EntityDraft) -> str:
+    """The argument that a new record is for: the first one that is called as its kind is."""
+    for each in arguments:
+        if not each.of or each.optional or lexicon.is_fixed(each.of):
+            continue
+        if argument_label(each, draft) == spaced(each.of):
+            return each.name
+    return ""
+
+
 def detail(argument: Argument, draft: EntityDraft) -> str:
     """An argument in words: its label and its value; a text is quoted."""
-    words = argument_label(argument, draft)
-    quoted = argument.kind in ("text", "name")
-    return f'{words} "{slot(argument.name)}"' if quoted else f"{words} {slot(argument.name)}"
+    words, value = argument_label(argument, draft), slot(argument.name)
+    if argument.of:
+        return f"with {value} as the {words}"
+    return f'{words} "{value}"' if argument.kind in ("text", "name") else f"{words} {value}"
 
 
 def details(arguments: Sequence[Argument], draft: EntityDraft) -> str:
-    """The required arguments in a row, then the others in brackets."""
-    required = [detail(each, draft) for each in arguments if not each.optional]
-    others = [f"[, {detail(each, draft)}]" for each in arguments if each.optional]
-    return ", ".join(required) + "".join(others)
+    """What a new record is for, the required arguments in a row, then the others in brackets."""
+    first = first_reference(arguments, draft)
+    whom = f" for {slot(first)}" if first else ""
+    rest = [each for each in arguments if each.name != first]
+    required = [f", {detail(each, draft)}" for each in rest if not each.optional]
+    others = [f"[, {detail(each, draft)}]" for each in rest if each.optional]
+    return whom + "".join(required) + "".join(others)
 
 
 def told_fields(draft: EntityDraft) -> str:
@@ -57,10 +71,9 @@ def list_ways(draft: EntityDraft, arguments: Sequence[Argument], at: int) -> Way
             ways += _of_other(draft, each, arguments)
         elif each.filter != draft.name:
             ways += _of_value(draft, each)
-    ways += [
-        f"How many {many} are there in total? => count",
-        f"(Which|What) {many} do we have (on file|in the system)? => {tell}",
-    ]
+    ways.append(f"How many {many} are there in total? => count")
+    if draft.name:
+        ways.append(f"(Which|What) {many} do we have (on file|in the system)? => {tell}")
     last = (
         f"Give me an overview of all the {many}. => {tell}",
         f"I'd like to go through the {many} we have. => {tell}",
@@ -209,14 +222,13 @@ def create_ways(draft: EntityDraft, arguments: Sequence[Argument]) -> Ways:
     head, rest = _head(draft, arguments)
     facts = details(rest, draft)
     one = article(f"new {draft.words}")
-    comma = f", {facts}" if facts and not facts.startswith("[") else facts
     return (
-        f"(Add|Enter|Record) {one}{head}{comma}.",
-        f"We have {one}{head}{comma}. (Put it in|Enter it), please.",
-        f"Please (create|set up) {article(draft.words)}{head}{comma}.",
-        f"I (need|want) {one}{head}{comma}.",
-        f"(Could|Can) you add {article(draft.words)}{head}{comma}?",
-        f"There is {one} to enter{head}{comma}.",
+        f"(Add|Enter|Record) {one}{head}{facts}.",
+        f"We have {one}{head}{facts}. (Put it in|Enter it), please.",
+        f"Please (create|set up) {article(draft.words)}{head}{facts}.",
+        f"I (need|want) {one}{head}{facts}.",
+        f"(Could|Can) you add {article(draft.words)}{head}{facts}?",
+        f"There is {one} to enter{head}{facts}.",
     )
 
 
@@ -241,12 +253,11 @@ def create_short(draft: EntityDraft, arguments: Sequence[Argument]) -> dict[str,
         rest = [a for a in arguments if a is not missing]
         head, others = _head(draft, rest)
         facts = details(others, draft)
-        comma = f", {facts}" if facts and not facts.startswith("[") else facts
         one = article(f"new {draft.words}")
         short[missing.name] = (
-            f"Add {one}{head}{comma}.",
-            f"I need {one}{head}{comma}.",
-            f"There is {one} to enter{head}{comma}.",
+            f"Add {one}{head}{facts}.",
+            f"I need {one}{head}{facts}.",
+            f"There is {one} to enter{head}{facts}.",
         )
     return short
 
@@ -257,8 +268,7 @@ def create_did(draft: EntityDraft, arguments: Sequence[Argument]) -> str:
     facts = details(rest, draft)
     if head.startswith(", "):
         head = f" {head[2:]}"
-    comma = f", {facts}" if facts and not facts.startswith("[") else facts
-    return f"added the {draft.words}{head}{comma}"
+    return f"added the {draft.words}{head}{facts}"
 
 
 def change_ways(draft: EntityDraft, key: str, changed: Argument) -> Ways:
@@ -333,6 +343,15 @@ def verb_short(draft: EntityDraft, key: str, verb: str) -> dict[str, Ways]:
 def assign_ways(draft: EntityDraft, key: str, other: Argument) -> Ways:
     """Ways to ask for another reference."""
     it, value, words = slot(key), slot(other.name), argument_label(other, draft)
+    if words == spaced(other.of) and not lexicon.is_person(other.of):
+        return (
+            f"Put {it} under {value}.",
+            f"{it} belongs to {value} (from now on|as of today), (change that|update it).",
+            f"(Move|File) {it} under {value}.",
+            f"(Could|Can) you put {it} under {value}?",
+            f"{it} should belong to {value}.",
+            f"File {it} with {value} from today.",
+        )
     return (
         f"Make {value} the {words} of {it}.",
         f"{value} (is|becomes) the {words} of {it} (from now on|as of today).",
@@ -394,3 +413,30 @@ def transfer_short(amount: str, source: str, target: str, words: str) -> dict[st
         source: (f"Move {much} of the {words} to {two}.",),
         target: (f"Move {much} of the {words} of {one} elsewhere.",),
     }
+
+
+def remove_ways(draft: EntityDraft, key: str) -> Ways:
+    """Ways to ask that a record be removed."""
+    it, many = slot(key), draft.many
+    if draft.subject.is_link:
+        return (
+            f"(Remove|Delete) {it}.",
+            f"(Could|Can) you (remove|delete) {it}?",
+            f"{it} was a mistake, (remove it|delete it).",
+            f"I no longer want {it}, take it off.",
+            f"Please strike {it} from the list.",
+        )
+    return (
+        f"(Remove|Delete) {it} from our {many}.",
+        f"(Could|Can) you (remove|delete) {it} from the {many}?",
+        f"We no longer need {it} among our {many}, (remove it|delete it).",
+        f"I want {it} (removed|deleted) from the {many}.",
+        f"Please strike {it} from our {many}.",
+    )
+
+
+def remove_short(draft: EntityDraft, key: str) -> dict[str, Ways]:
+    """Ways that leave out the record."""
+    word = "entry" if draft.subject.is_link else draft.words
+    many = "entries" if draft.subject.is_link else draft.many
+    return {key: (f"Remove {article(word)} for me.", f"I want to remove one of our {many}.")}
