@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
     {"kernel", "files", "templates"},
     {"servers", "trace"},
-    {"language", "toolbox", "rewards", "hosts", "fuzz", "workers"},
+    {"language", "toolbox", "rewards", "hosts", "fuzz", "workers", "worlds"},
     {"search", "models"},
     {"rollout", "players"},
     {"verify", "graph"},
@@ -28,7 +28,7 @@ LAYERS = (
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 FILES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
-WORLDS = [path for path in FILES if path.parts[0] in ("kernel", "servers")]
+WORLDS = [path for path in FILES if path.parts[0] in ("kernel", "servers", "worlds")]
 MODULE_LINES, FUNCTION_LINES, POSITIONAL = 400, 50, 5
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 ROOTS = {"Exception", "BaseException", "BaseExceptionGroup"}

@@ -11,30 +11,27 @@ from typing import Any
 import jsonschema_rs
 
 from provegym.fuzz import Fuzzer
-from provegym.kernel import AnyServer, Outcome, Session, State, Tool
-from provegym.kernel.errors import MAX_ERROR
-from provegym.kernel.session import MAX_RESULT_BYTES
+from provegym.kernel import AnyServer, Outcome, Session, Tool
 from provegym.servers import load
+from provegym.verify.server_contract import (
+    MINUTES,
+    Trace,
+    WorldStep,
+    call_faults,
+    result_faults,
+    trace,
+)
+from provegym.verify.server_contract import take_step as take
 from servers.spoil import show, spoil
 
 SHORT_CAMPAIGN, CAMPAIGN = 40, 240
 MOST_CALLS = 600
 ROUNDS_PER_WORLD = 30
 SHORT_WALK, WALK = 300, 1_000
-MINUTES = (1, 5, 15, 30, 60, 180, 720, 1_440, 4_320)
 LOOK_EVERY = 16
 
-Step = tuple[str, Any]
+Step = WorldStep
 TALLIES: dict[str, dict[str, Counter[str]]] = {}
-
-
-def take(session: Session, step: Step) -> str:
-    """One step: a tool and its arguments, or "" and minutes to let pass."""
-    name, given = step
-    if name:
-        return session.call(name, given).text
-    session.advance(given)
-    return ""
 
 
 @dataclass
@@ -95,15 +92,6 @@ def session_error(text: str) -> Any:
 def walk_of(name: str, length: int, seed: int = 11) -> Walk:
     """A walk of one server, taken once; a short one is the start of a long one."""
     return take_walk(load(name), seed, length)
-
-
-Trace = tuple[str, list[int], list[list[str]]]
-
-
-def trace(session: Session, state: State) -> Trace:
-    """All that a call without effect must leave as it was: digest, next ids, order of rows."""
-    tables = [getattr(state, name) for name in state.tables]
-    return session.digest(), [t._next for t in tables], [list(t.keys()) for t in tables]
 
 
 @dataclass
@@ -168,28 +156,15 @@ class Campaign:
         self.tallies[tool.name][kind.get(outcome.error, str(outcome.error))] += 1
         if isinstance(arguments, dict):
             self.fuzzer.learn(tool, arguments, outcome)
-        self._judge(tool, arguments, outcome, check)
+        broken = [*result_faults(outcome, check)]
+        broken += call_faults(tool, outcome, changed=after != before)
+        for rule in broken:
+            self._fault(rule, tool, arguments, outcome.text)
         if after != before:
             self.changed.add(tool.name)
-            if not outcome.ok:
-                self._fault("failure left a trace", tool, arguments, outcome.text)
-            elif not tool.writes:
-                self._fault("read changed the world", tool, arguments, outcome.text)
-            elif tool.idempotent:
+            if tool.idempotent and outcome.ok and tool.writes:
                 return self._repeat(session, tool, arguments, after)
         return after
-
-    def _judge(
-        self, tool: Tool, arguments: Any, outcome: Outcome, check: jsonschema_rs.Validator
-    ) -> None:
-        if len(outcome.text.encode()) > MAX_RESULT_BYTES:
-            self._fault("too long", tool, arguments, outcome.text)
-        if outcome.ok and not check.is_valid(outcome.value):
-            self._fault("off the output schema", tool, arguments, outcome.text)
-        if not outcome.ok and len(outcome.value["message"]) < 12:
-            self._fault("says too little", tool, arguments, outcome.text)
-        if not outcome.ok and len(outcome.value["message"]) > MAX_ERROR:
-            self._fault("says too much", tool, arguments, outcome.text)
 
     def _repeat(self, session: Session, tool: Tool, arguments: Any, after: Trace) -> Trace:
         session.call(tool.name, arguments)

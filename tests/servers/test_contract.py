@@ -24,9 +24,10 @@ from provegym.kernel.errors import MAX_ERROR
 from provegym.kernel.state import ENCODE
 from provegym.language.questions import COUNT, read_way
 from provegym.servers import asks, load, load_all, names, words
+from provegym.verify.server_contract import MINUTES, undescribed
+from provegym.verify.server_contract import take_step as take
 from servers.runs import (
     CAMPAIGN,
-    MINUTES,
     SHORT_CAMPAIGN,
     SHORT_WALK,
     WALK,
@@ -34,7 +35,6 @@ from servers.runs import (
     Step,
     Walk,
     campaign_of,
-    take,
     take_walk,
     walk_of,
 )
@@ -113,14 +113,6 @@ def faults(tools: AnyServer, broken: Callable[[Tool], Any]) -> dict[str, Any]:
     return {tool.name: fault for tool in tools.tools.values() if (fault := broken(tool))}
 
 
-def parts(schema: dict[str, Any], name: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every described part of a schema, nested ones included."""
-    for key, part in schema.get("properties", {}).items():
-        yield f"{name}{key}", part
-        yield from parts(part, f"{name}{key}.")
-        yield from parts(part.get("items", {}), f"{name}{key}[].")
-
-
 def tables(state: State) -> dict[str, list[Record]]:
     """The records of a state by table."""
     return {name: list(getattr(state, name)) for name in state.tables}
@@ -155,25 +147,7 @@ def test_names_and_descriptions(name: str, server: AnyServer) -> None:
 
 
 def test_every_argument_is_described_and_bounded(server: AnyServer) -> None:
-    def broken(tool: Tool) -> list[str]:
-        return [
-            name
-            for name, part in parts(tool.input_schema)
-            if len(part.get("description", "")) < 5 or not bounded(part)
-        ]
-
-    assert faults(server, broken) == {}
-
-
-def bounded(part: dict[str, Any]) -> bool:
-    """Whether a part of an input schema lets nothing through that is arbitrarily large."""
-    kinds = part.get("type", "")
-    if "array" in kinds:
-        return "maxItems" in part and bounded(part["items"])
-    if "integer" in kinds or "number" in kinds:
-        lower, upper = {"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}
-        return "enum" in part or bool(lower & part.keys() and upper & part.keys())
-    return "string" not in kinds or bool({"maxLength", "enum", "format"} & part.keys())
+    assert faults(server, lambda tool: undescribed(tool.input_schema)) == {}
 
 
 def test_schemas_are_json_schema(server: AnyServer) -> None:

@@ -1,6 +1,7 @@
 """Worlds that are data: a spec in TOML or JSON becomes a server like any other.
 
-`spec.py` says what a spec holds, `check.py` what makes one wrong, `build.py` turns it into a server.
+`spec.py` says what a spec holds and `check.py` what makes one wrong. `build.py` turns it into a
+server.
 """
 
 from provegym.worlds.build import build

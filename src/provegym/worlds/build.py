@@ -4,16 +4,20 @@ import types as pytypes
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 from provegym import servers
-from provegym.kernel import AnyServer, Record, Seed, Server, State, table
-from provegym.worlds import check
-from provegym.worlds.formula import NOW, TEXT, Compiler, Shapes, Type
+from provegym.kernel import AnyServer, Record, Server, State, table
+from provegym.worlds import check, check_operations, check_words
+from provegym.worlds.conditions import Compared, Rows, compile_test, select
+from provegym.worlds.effects import start_value
+from provegym.worlds.events import CompiledEvent, compile_events, happening
+from provegym.worlds.formula import Compiler
 from provegym.worlds.operations import tool_function
-from provegym.worlds.rules import select, sequence, table_of, tested
 from provegym.worlds.seeding import draw
-from provegym.worlds.spec import DESTRUCTIVE, READS, Entity, Event, Field, Invariant, WorldSpec
+from provegym.worlds.shapes import NOW, TEXT, Shapes, Type
+from provegym.worlds.spec import DESTRUCTIVE, READS, Entity, Field, Invariant, WorldSpec
+from provegym.worlds.work import require_bounded
 
 PLAIN: dict[str, Any] = {
     "text": str,
@@ -43,19 +47,23 @@ def build(spec: WorldSpec) -> AnyServer:
     shapes = Shapes(spec)
     check.sizes(spec)
     check.entities(spec, shapes)
-    check.operations(spec, shapes)
+    check_operations.operations(spec, shapes)
+    check_words.words(spec, shapes)
     records = {entity.name: _record(entity, shapes) for entity in spec.entities}
-    world = _state(spec, shapes, records)
+    tools = {each.tool: tool_function(each, shapes, records) for each in spec.operations}
+    events = compile_events(shapes)
+    world = _state(spec, shapes, records, events)
+    check_operations.past(spec, shapes)
+    require_bounded(spec, {tool: work for tool, (_, work) in tools.items()}, events)
     server: AnyServer = Server(
         spec.name, world, category=spec.category, about=spec.about, version=spec.version
     )
     for operation in spec.operations:
-        function = tool_function(operation, shapes, records)
+        function, _ = tools[operation.tool]
         if operation.kind in READS:
             server.read(function)
         else:
             server.write(destructive=operation.kind in DESTRUCTIVE)(function)
-    check.past(spec)
     server.seed(lambda seed: draw(spec, server, world(seed), seed))
     return server
 
@@ -77,30 +85,39 @@ def _record(entity: Entity, shapes: Shapes) -> type[Record]:
     kinds: dict[str, Any] = {"id": str}
     values: dict[str, Any] = {}
     for field in entity.fields:
-        kinds[field.name] = _annotation(field, entity, shapes)
-        if field.empty or shapes.type(entity.name, field.name, entity.name).optional:
+        type_ = shapes.type(entity.name, field.name, entity.name)
+        kinds[field.name] = Literal[type_.values] if type_.values else PLAIN[type_.kind]
+        if type_.optional:
             kinds[field.name] |= None
             values[field.name] = None
-        elif field.kind == "flag":
+        elif type_.kind == "flag":
             values[field.name] = False
+        elif field.start is not None:
+            values |= _default(field, type_, entity, shapes)
 
     def body(namespace: dict[str, Any]) -> None:
         namespace["__annotations__"] = kinds
         namespace["__module__"] = __name__
-        namespace["__doc__"] = f"A {entity.name.replace('_', ' ')}."
+        namespace["__doc__"] = entity.about or f"A {entity.name.replace('_', ' ')}."
         namespace.update(values)
 
-    made: Any = pytypes.new_class(class_name(entity.name), (Record,), {"frozen": True}, body)
-    return made
+    name = class_name(entity.name)
+    return cast("type[Record]", pytypes.new_class(name, (Record,), {"frozen": True}, body))
 
 
-def _annotation(field: Field, entity: Entity, shapes: Shapes) -> Any:
-    if field.kind == "enum":
-        return Literal[field.values]
-    return PLAIN[shapes.type(entity.name, field.name, entity.name).kind]
+def _default(field: Field, type_: Type, entity: Entity, shapes: Shapes) -> dict[str, Any]:
+    """The default of a field that starts with a literal, by its name."""
+    compiler = Compiler(shapes, {"now": NOW, "me": TEXT}, f"{entity.name}.{field.name}")
+    start = field.start
+    assert start is not None
+    start_value(compiler, start, type_)
+    literal = compiler.value(start, type_).literal
+    return {} if literal is None or literal == "" else {field.name: literal}
 
 
-def _state(spec: WorldSpec, shapes: Shapes, records: dict[str, type[Record]]) -> type[SpecState]:
+def _state(
+    spec: WorldSpec, shapes: Shapes, records: dict[str, type[Record]], events: list[CompiledEvent]
+) -> type[SpecState]:
     """The state type: a table per entity, events and invariants."""
     look_up = {op.entity: op.tool for op in reversed(spec.operations) if op.kind == "search"}
     namespace: dict[str, Any] = {
@@ -114,50 +131,11 @@ def _state(spec: WorldSpec, shapes: Shapes, records: dict[str, type[Record]]) ->
     }
     namespace["__doc__"] = spec.about
     namespace["__module__"] = __name__
-    if spec.events:
-        next_event, happen = _events(spec, shapes)
-        namespace |= {"next_event": next_event, "happen": happen}
+    if events:
+        namespace["next_event"], namespace["happen"] = happening(events)
     namespace["check"] = _invariants(spec, shapes)
     made: type[SpecState] = type(class_name(spec.name), (SpecState,), namespace)
     return made
-
-
-def _events(spec: WorldSpec, shapes: Shapes) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    compiled = [_event(event, shapes, number) for number, event in enumerate(spec.events, 1)]
-
-    def next_event(self: SpecState) -> datetime | None:
-        """The time of the next event."""
-        env = {"now": self.now, "me": self.me}
-        times = [
-            moment
-            for rows, at, _ in compiled
-            for row in rows(self, env)
-            if (moment := getattr(row, at)) is not None
-        ]
-        return min(times, default=None)
-
-    def happen(self: SpecState) -> None:
-        """Run the events that are due."""
-        env = {"now": self.now, "me": self.me}
-        for rows, at, acts in compiled:
-            due = [r.id for r in rows(self, env) if (m := getattr(r, at)) and m <= self.now]
-            for key in due:
-                row = next((row for row in rows(self, env) if row.id == key), None)
-                if row is not None:
-                    inside = {**env, "row": row}
-                    for act in acts:
-                        act(self, inside)
-
-    return next_event, happen
-
-
-def _event(event: Event, shapes: Shapes, number: int) -> tuple[Any, str, list[Any]]:
-    where = f"event {number} of {event.entity}"
-    scope = {"now": NOW, "me": TEXT}
-    rows = select(Compiler(shapes, scope, where), event.entity, event.where)
-    inner = Compiler(shapes, {**scope, "row": Type("record", event.entity)}, where)
-    acts, _ = sequence(inner, event.effects)
-    return rows, event.at, acts
 
 
 def _invariants(spec: WorldSpec, shapes: Shapes) -> Callable[..., None]:
@@ -172,8 +150,8 @@ def _invariants(spec: WorldSpec, shapes: Shapes) -> Callable[..., None]:
     def check(self: SpecState) -> None:
         """Assert that references lead somewhere and that the invariants of the spec hold."""
         for name, field, target in references:
-            known = table_of(self, target)
-            for row in table_of(self, name):
+            known = self.__dict__[target]
+            for row in self.__dict__[name]:
                 key = getattr(row, field)
                 assert key is None or key in known, f"{row.id} points to {key}, which is gone"
         env: dict[str, Any] = {"now": self.now, "me": self.me}
@@ -185,17 +163,17 @@ def _invariants(spec: WorldSpec, shapes: Shapes) -> Callable[..., None]:
     return check
 
 
-def _invariant(invariant: Invariant, shapes: Shapes, number: int) -> tuple[Any, Any, str]:
+def _invariant(invariant: Invariant, shapes: Shapes, number: int) -> tuple[Rows, Compared, str]:
     where = f"invariant {number} of {invariant.entity}"
     scope = {"now": NOW, "me": TEXT}
     rows = select(Compiler(shapes, scope, where), invariant.entity, invariant.only)
     row = {**scope, "row": Type("record", invariant.entity)}
-    return rows, tested(Compiler(shapes, row, where), invariant), where
+    return rows, compile_test(Compiler(shapes, row, where), invariant), where
 
 
 def asks_of(spec: WorldSpec) -> dict[str, Any]:
     """The words of a spec in the shape of an asks.toml."""
-    asks: dict[str, Any] = {name: value for name, value in spec.words.items()}
+    asks: dict[str, Any] = dict(spec.words)
     asks["kin"] = list(spec.kin)
     refer = {entity.name: list(entity.refer) for entity in spec.entities if entity.refer}
     call = {entity.name: entity.call for entity in spec.entities if entity.call}

@@ -1,113 +1,99 @@
 """Formulas of a spec: literals, paths to values, sums and products, compiled to closures.
 
 A text that starts with `$` or `=` is a formula, any other value a literal. `$item_id.owner_id.name`
-follows references from an argument. `$now` is the time, `$me` the acting user. Formulas have
-`+ - *`, brackets, the functions days, date, min, max and abs, and durations such as 7d, 4h, 30m.
-Types are checked when the spec is compiled; nothing is evaluated as code.
+follows references from an argument. `$now` is the time, `$me` the acting user, `$nothing` no value.
+Formulas have `+ - *`, brackets, the functions days, date, min, max and abs, and durations such as
+7d, 4h, 30m. Types are checked when the spec is compiled; nothing is evaluated as code.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 from provegym.kernel import State, money
-from provegym.worlds.spec import Entity, Field, Scalar, SpecError, Value, WorldSpec
+from provegym.worlds import arithmetic
+from provegym.worlds.shapes import (
+    DAY,
+    DURATION,
+    FLAG,
+    MONEY,
+    NOTHING,
+    NUMBER,
+    Shapes,
+    Type,
+    fits,
+    named,
+)
+from provegym.worlds.spec import Scalar, SpecError, Value
 
 Env = dict[str, Any]
 Compute = Callable[[State, Env], Any]
+Scope = Mapping[str, Type]
 
 TOKEN = re.compile(r"\s*(?:(\$[a-z_][\w.]*)|(\d+(?:\.\d+)?)([dhm])?|([a-z]+)(?=\()|([-+*(),]))")
 UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 LONGEST = 200
 DEEPEST = 12
-KIND_TYPES = {"name": "text", "code": "text", "enum": "text", "copy": "text"}
-
-
-class Type(NamedTuple):
-    """The type of a value: text, number, money, date, time, duration, flag or key.
-
-    A key or a record has an entity. `optional` values may be null.
-    """
-
-    kind: str
-    entity: str = ""
-    optional: bool = False
+LARGEST, LONGEST_SPAN = 1_000_000_000, 1_000_000
 
 
 class Formula(NamedTuple):
-    """A compiled formula: its type, the function that computes it, and the literal if it is one."""
+    """A compiled formula: its type, the function that computes it, and the literal if it is one.
+
+    A `plain` one is a literal or a path. `low` is a value that it is never below, where one is
+    known: of a time, the seconds after now.
+    """
 
     type: Type
     compute: Compute
     literal: Any = None
+    plain: bool = False
+    low: float | None = None
 
 
-NOW, TEXT, NUMBER, MONEY = Type("time"), Type("text"), Type("number"), Type("money")
-DAY, DURATION, FLAG = Type("date"), Type("duration"), Type("flag")
+class Work:
+    """How many records a compiled piece may look at: products of tables, one tuple for each."""
 
+    def __init__(self) -> None:
+        self.terms: list[tuple[str, ...]] = []
 
-class Shapes:
-    """The types of all fields of a spec, by entity and field, and the names of its tables."""
+    def add(self, *entities: str) -> None:
+        """Count a loop over all records of an entity, or nested loops over several."""
+        self.terms.append(entities)
 
-    def __init__(self, spec: WorldSpec) -> None:
-        self.spec = spec
-        self.entities = {entity.name: entity for entity in spec.entities}
-        self.tables = {entity.name: table_name(entity.name) for entity in spec.entities}
-
-    def entity(self, name: str, where: str) -> Entity:
-        """An entity by name; raises SpecError if there is none."""
-        found = self.entities.get(name)
-        if found is None:
-            raise SpecError(f"{where}: there is no entity {name!r}")
-        return found
-
-    def field(self, entity: str, name: str, where: str) -> Field:
-        """A field of an entity; raises SpecError if there is none."""
-        fields = self.entity(entity, where).fields
-        found = next((field for field in fields if field.name == name), None)
-        if found is None:
-            known = ", ".join(["id", *(field.name for field in fields)])
-            raise SpecError(f"{where}: {entity} has no field {name!r}; it has {known}")
-        return found
-
-    def type(self, entity: str, name: str, where: str) -> Type:
-        """The type of a field."""
-        if name == "id":
-            return Type("key", entity)
-        field = self.field(entity, name, where)
-        if field.kind == "reference":
-            return Type("key", field.to, field.empty)
-        if field.kind == "copy":
-            source, _, rest = field.to.partition(".")
-            holder = self.field(entity, source, where)
-            if holder.kind != "reference" or not rest:
-                raise SpecError(f"{where}: {name} must copy a field such as member_id.name")
-            return self.type(holder.to, rest, where)._replace(optional=holder.empty)
-        return Type(KIND_TYPES.get(field.kind, field.kind), optional=field.empty)
-
-
-def table_name(entity: str) -> str:
-    """The name of an entity's table; it must not be the name of a method of a state."""
-    plural = f"{entity[:-1]}ies" if re.search(r"[^aeiou]y$", entity) else f"{entity}s"
-    return f"{plural}_" if plural in ("tables", "changes") or plural in vars(State) else plural
-
-
-Scope = Mapping[str, Type]
+    def rows(self, sizes: Mapping[str, int]) -> int:
+        """The number of records, if tables have these sizes."""
+        total = 0
+        for term in self.terms:
+            product = 1
+            for entity in term:
+                product *= sizes[entity]
+            total += product
+        return total
 
 
 class Compiler:
-    """Compiles the values of one place of a spec; `where` names the place in errors."""
+    """Compiles the values of one place of a spec; `where` names the place in errors.
 
-    def __init__(self, shapes: Shapes, scope: Scope, where: str) -> None:
+    A `forgiving` place is an event: what cannot be done there is left out, because nobody is there
+    to read an error.
+    """
+
+    def __init__(
+        self, shapes: Shapes, scope: Scope, where: str, *, forgiving: bool = False
+    ) -> None:
         self.shapes = shapes
         self.scope = scope
         self.where = where
+        self.forgiving = forgiving
+        self.work = Work()
 
     def within(self, **more: Type) -> "Compiler":
         """The same place with further names."""
-        return Compiler(self.shapes, {**self.scope, **more}, self.where)
+        twin = Compiler(self.shapes, {**self.scope, **more}, self.where, forgiving=self.forgiving)
+        twin.work = self.work
+        return twin
 
     def fail(self, problem: str) -> SpecError:
         """An error at this place."""
@@ -115,16 +101,14 @@ class Compiler:
 
     def value(self, value: Value, wanted: Type | None = None) -> Formula:
         """Compile a literal or a formula; with `wanted`, its type must fit."""
-        if isinstance(value, str) and value[:1] in ("$", "="):
-            formula = self._formula(value)
-        else:
-            formula = self._literal(value, wanted)
+        given = str(value) if is_formula(value) else ""
+        formula = self._formula(given) if given else self._literal(value, wanted)
         if wanted is not None and not fits(formula.type, wanted):
             raise self.fail(f"{value!r} is {named(formula.type)}, where {named(wanted)} is needed")
         return formula
 
     def _literal(self, value: Scalar, wanted: Type | None) -> Formula:
-        """A literal; a date or a money literal is converted if one is wanted."""
+        """A literal; a number is converted to money if an amount is wanted."""
         kind = wanted.kind if wanted else ""
         given: Any = value
         if isinstance(value, bool):
@@ -136,15 +120,19 @@ class Compiler:
         elif kind == "key":
             raise self.fail(f"{value!r} is a literal, where the id of a record is needed")
         else:
-            type_ = TEXT
-        return Formula(type_, lambda state, env: given, given)
+            type_ = Type("text", values=(value,), longest=len(value))
+            if wanted is not None and wanted.values and value not in wanted.values:
+                raise self.fail(f"it is never {value!r}; it is {named(wanted)}")
+        low = None if isinstance(value, str) else float(value)
+        return Formula(type_, lambda state, env: given, given, plain=True, low=low)
 
     def _formula(self, text: str) -> Formula:
         if len(text) > LONGEST:
             raise self.fail(f"a formula has at most {LONGEST} characters")
         tokens = []
+        text = text.rstrip()
         at = 1 if text.startswith("=") else 0
-        while at < len(text.rstrip()):
+        while at < len(text):
             found = TOKEN.match(text, at)
             if found is None:
                 raise self.fail(f"cannot read the formula {text!r} from {text[at:]!r} on")
@@ -155,13 +143,15 @@ class Compiler:
     def path(self, path: str) -> Formula:
         """A path such as item_id.name: a name in scope, then fields, through references."""
         root, *fields = path.split(".")
+        if path == "nothing":
+            return Formula(NOTHING, lambda state, env: None, plain=True)
         type_ = self.scope.get(root)
         if type_ is None:
             known = ", ".join(sorted(self.scope))
             raise self.fail(f"there is no {root!r} here; known are {known}")
         if type_.kind == "record":
             if not fields:
-                return Formula(Type("key", type_.entity), lambda state, env: env[root].id)
+                return Formula(Type("key", type_.entity), _field_of_row(root, "id"), plain=True)
             first, *fields = fields
             compute, type_ = _field_of_row(root, first), self._field(type_.entity, first)
         else:
@@ -169,11 +159,12 @@ class Compiler:
         for field in fields:
             if type_.kind != "key":
                 raise self.fail(f"{path!r}: only a record has fields, and this is {named(type_)}")
-            was_optional, holder = type_.optional, type_.entity
-            type_ = self._field(holder, field)
-            compute = _field_of_key(compute, self.shapes.tables[holder], field)
-            type_ = type_._replace(optional=type_.optional or was_optional)
-        return Formula(type_, compute)
+            holder = type_
+            type_ = self._field(holder.entity, field)
+            table = self.shapes.tables[holder.entity]
+            compute = _field_of_key(compute, table, field, optional=holder.optional)
+            type_ = type_._replace(optional=type_.optional or holder.optional)
+        return Formula(type_, compute, plain=True, low=0.0 if path == "now" else None)
 
     def _field(self, entity: str, name: str) -> Type:
         return self.shapes.type(entity, name, self.where)
@@ -187,10 +178,13 @@ def _field_of_row(root: str, field: str) -> Compute:
     return lambda state, env: getattr(env[root], field)
 
 
-def _field_of_key(holder: Compute, table: str, field: str) -> Compute:
+def _field_of_key(holder: Compute, table: str, field: str, *, optional: bool) -> Compute:
+    if not optional:
+        return lambda state, env: getattr(state.__dict__[table][holder(state, env)], field)
+
     def compute(state: State, env: Env) -> Any:
         key = holder(state, env)
-        return None if key is None else getattr(getattr(state, table)[key], field)
+        return None if key is None else getattr(state.__dict__[table][key], field)
 
     return compute
 
@@ -237,8 +231,7 @@ class _Parser:
         self.depth += 1
         if self.depth > DEEPEST or self.at == len(self.tokens):
             raise self.compiler.fail(f"the formula {self.text!r} is not complete or too deep")
-        token = self.tokens[self.at]
-        path, number, unit, function, sign = token.groups()
+        path, number, unit, function, sign = self.tokens[self.at].groups()
         self.at += 1
         try:
             if path:
@@ -259,11 +252,15 @@ class _Parser:
         raise self.compiler.fail(f"{sign!r} is not expected in the formula {self.text!r}")
 
     def _number(self, number: str, unit: str | None) -> Formula:
+        size = float(number)
+        if size > (LONGEST_SPAN if unit else LARGEST):
+            raise self.compiler.fail(f"{number[:20]} is too large in a formula")
         if unit:
-            span = timedelta(**{UNITS[unit]: float(number)})
-            return Formula(DURATION, lambda state, env: span)
+            span = timedelta(**{UNITS[unit]: size})
+            return Formula(DURATION, lambda state, env: span, low=span.total_seconds())
         value: Any = money(number) if "." in number else int(number)
-        return Formula(MONEY if "." in number else NUMBER, lambda state, env: value)
+        type_ = MONEY if "." in number else NUMBER
+        return Formula(type_, lambda state, env: value, low=size)
 
     def _call(self, name: str) -> Formula:
         self._take("(")
@@ -274,42 +271,75 @@ class _Parser:
         self._take(")")
         first = given[0]
         kinds = {formula.type.kind for formula in given}
-        if name == "days" and kinds == {"duration"} and len(given) == 1:
-            return Formula(NUMBER, lambda state, env: first.compute(state, env).days)
-        if name == "date" and kinds == {"time"} and len(given) == 1:
-            return Formula(DAY, lambda state, env: first.compute(state, env).date())
-        if name == "abs" and kinds <= {"number", "money"} and len(given) == 1:
-            return Formula(first.type, lambda state, env: abs(first.compute(state, env)))
         if name in ("min", "max") and len(given) == 2:
-            pick = min if name == "min" else max
-            one, two = given
-            type_ = self._combine(one, "-", two).type
-            type_ = first.type if type_.kind == "duration" else type_
-            return Formula(type_, lambda s, env: pick(one.compute(s, env), two.compute(s, env)))
-        raise self.compiler.fail(
-            f"{name}({', '.join(sorted(kinds))}) is no function; there are days, date, min, max, abs"
-        )
+            return self._pick(name, first, given[1])
+        types = {
+            ("days", "duration"): NUMBER,
+            ("date", "time"): DAY,
+            ("abs", "number"): NUMBER,
+            ("abs", "money"): MONEY,
+        }
+        type_ = types.get((name, first.type.kind))
+        if type_ is None or len(given) != 1:
+            raise self.compiler.fail(
+                f"{name}({', '.join(sorted(kinds))}) is no function;"
+                " there are days, date, min, max and abs"
+            )
+        return _applied(arithmetic.FUNCTIONS[name], type_, first)
+
+    def _pick(self, name: str, one: Formula, two: Formula) -> Formula:
+        """The smaller or the larger of two values."""
+        difference = self._combine(one, "-", two).type
+        type_ = one.type._replace(optional=False) if difference.kind == "duration" else difference
+        lows = [formula.low for formula in (one, two) if formula.low is not None]
+        low = max(lows, default=None)
+        if name == "min":
+            low = min(lows) if len(lows) == 2 else None
+        return _applied(min if name == "min" else max, type_, one, two)._replace(low=low)
 
     def _combine(self, left: Formula, sign: str, right: Formula) -> Formula:
-        pair = (left.type.kind, sign, right.type.kind)
-        kind = RESULTS.get(pair)
+        kind = RESULTS.get((left.type.kind, sign, right.type.kind))
         if kind is None:
             raise self.compiler.fail(
                 f"{named(left.type)} {sign} {named(right.type)} makes no sense in {self.text!r}"
             )
-        one, two = left.compute, right.compute
-        if sign == "+":
-            return Formula(Type(kind), lambda s, env: one(s, env) + two(s, env))
-        if sign == "-":
-            return Formula(Type(kind), lambda s, env: one(s, env) - two(s, env))
-        if kind == "money":
-            return Formula(Type(kind), lambda s, env: money(one(s, env) * two(s, env)))
-        return Formula(Type(kind), lambda s, env: one(s, env) * two(s, env))
+        low = None
+        if left.low is not None and right.low is not None:
+            if sign == "+":
+                low = left.low + right.low
+            elif sign == "*" and min(left.low, right.low) >= 0:
+                low = left.low * right.low
+        made = _applied(arithmetic.OPERATIONS[sign, kind], Type(kind), left, right)
+        return made._replace(low=low)
 
 
+def _applied(function: Callable[..., Any], type_: Type, *given: Formula) -> Formula:
+    """A function of formulas; without a value, if one of them has none."""
+    optional = any(formula.type.optional for formula in given)
+    type_ = type_._replace(optional=optional)
+    if len(given) == 1:
+        only = given[0].compute
+        if not optional:
+            return Formula(type_, lambda state, env: function(only(state, env)))
+        return Formula(
+            type_, lambda state, env: None if (v := only(state, env)) is None else function(v)
+        )
+    one, two = (formula.compute for formula in given)
+    if not optional:
+        return Formula(type_, lambda state, env: function(one(state, env), two(state, env)))
+
+    def compute(state: State, env: Env) -> Any:
+        left, right = one(state, env), two(state, env)
+        return None if left is None or right is None else function(left, right)
+
+    return Formula(type_, compute)
+
+
+SAME = ("number", "money", "duration")
+MIXED = (("money", "number"), ("number", "money"))
 RESULTS = {
-    **{(a, sign, a): a for a in ("number", "money", "duration") for sign in "+-"},
-    **{(a, sign, b): "money" for a, b in (("money", "number"), ("number", "money")) for sign in "+-*"},
+    **{(kind, sign, kind): kind for kind in SAME for sign in "+-"},
+    **{(one, sign, two): "money" for one, two in MIXED for sign in "+-*"},
     **{(moment, sign, "duration"): moment for moment in ("time", "date") for sign in "+-"},
     ("number", "*", "number"): "number",
     ("number", "*", "duration"): "duration",
@@ -319,28 +349,9 @@ RESULTS = {
 }
 
 
-def fits(given: Type, wanted: Type) -> bool:
-    """Whether a value of one type can stand where another is wanted."""
-    if wanted.kind == "key":
-        return given.kind == "key" and given.entity == wanted.entity
-    if given.kind == "key":
-        return wanted.kind == "text"
-    return given.kind == wanted.kind or (given.kind, wanted.kind) == ("number", "money")
-
-
-def named(type_: Type) -> str:
-    """A type in words."""
-    if type_.kind == "key":
-        return f"the id of a {type_.entity}"
-    words = {"money": "an amount of money", "flag": "true or false", "duration": "a duration"}
-    return words.get(type_.kind, f"a {type_.kind}")
-
-
-def convert(value: Any, wanted: Type) -> Any:
-    """A computed value as it is stored: money is exact to the cent."""
-    if wanted.kind == "money" and isinstance(value, int | Decimal):
-        return money(value)
-    return value
+def is_formula(value: Value) -> bool:
+    """Whether a value is a formula, not a literal."""
+    return isinstance(value, str) and value[:1] in ("$", "=")
 
 
 def shown(value: Any) -> str:

@@ -8,12 +8,14 @@ import re
 from datetime import datetime, timedelta
 from decimal import Decimal
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from provegym.kernel import AnyServer, Seed, State, ToolError, money
 from provegym.servers import people
-from provegym.worlds.formula import Shapes
-from provegym.worlds.spec import Argument, Entity, Field, Past, Scalar, SpecError, WorldSpec
+from provegym.worlds.effects import start_value
+from provegym.worlds.formula import Compiler
+from provegym.worlds.shapes import LONGEST, NOW, TEXT, Shapes
+from provegym.worlds.spec import Argument, Entity, Field, Past, Scalar, WorldSpec
 
 BRACED = re.compile(r"\{(\w+)\}")
 TRIES = 60
@@ -26,10 +28,10 @@ MINUTES = (0, 15, 30, 45)
 
 def draw(spec: WorldSpec, server: AnyServer, state: State, seed: Seed) -> State:
     """Fill a new state with a world."""
-    return Drawer(spec, server, state, seed).draw()
+    return WorldDrawer(spec, server, state, seed).draw()
 
 
-class Drawer:
+class WorldDrawer:
     """Draws one world."""
 
     def __init__(self, spec: WorldSpec, server: AnyServer, state: Any, seed: Seed) -> None:
@@ -46,31 +48,48 @@ class Drawer:
     def draw(self) -> State:
         """Draw the records of each entity, then let the past happen."""
         state = self.state
-        state.now = self.start - timedelta(days=self.spec.days)
+        state.now = self._day(self.spec.days)
         for entity in self.spec.entities:
             self._draw_records(entity)
-        moments = sorted(
-            ((self.chance.random(), past) for past in self.spec.past for _ in range(past.times)),
-            key=lambda each: each[0],
-        )
-        length = self.spec.days * 24 * 60
-        for share, past in moments:
-            until = self.start - timedelta(days=self.spec.days) + timedelta(
-                minutes=int(share * length)
-            )
-            state.pass_time(max(0, int((until - state.now).total_seconds()) // 60))
+        calls = [past for past in self.spec.past for _ in range(past.times)]
+        moments = [(self._past_moment(), past) for past in calls]
+        for moment, past in sorted(moments, key=lambda each: each[0]):
+            self._wait_until(moment)
             self._live(past)
-        state.pass_time(max(0, int((self.start - state.now).total_seconds()) // 60))
-        state.now = self.start
-        return state  # type: ignore[no-any-return]
+        self._wait_until(self.start)
+        return cast("State", state)
+
+    def _day(self, days_ago: int) -> datetime:
+        """The midnight that many days before the day on which the world starts."""
+        day = self.start - timedelta(days=days_ago)
+        return day.replace(hour=0, minute=0, second=0, microsecond=0)
+
+    def _past_moment(self) -> datetime:
+        """A moment in office hours, on one of the days of the past."""
+        days = self.spec.days
+        if not days:
+            return self.start
+        day = self._day(self.chance.randint(1, days))
+        return day.replace(hour=self.chance.randrange(*HOURS), minute=self.chance.choice(MINUTES))
+
+    def _wait_until(self, moment: datetime) -> None:
+        self.state.pass_time(max(0, int((moment - self.state.now).total_seconds()) // 60))
 
     def _draw_records(self, entity: Entity) -> None:
         table = getattr(self.state, self.shapes.tables[entity.name])
         taken: dict[str, set[Any]] = {}
-        for _ in range(entity.count):
+        chosen = {
+            field.name: set(self.chance.sample(range(entity.count), field.exactly))
+            for field in entity.fields
+            if field.exactly is not None
+        }
+        for number in range(entity.count):
             values: dict[str, Any] = {}
             for field in entity.fields:
-                values[field.name] = self._field(entity, field, values, taken)
+                if field.name in chosen:
+                    values[field.name] = number in chosen[field.name]
+                else:
+                    values[field.name] = self._field(entity, field, values, taken)
             table.add(**values)
 
     def _field(
@@ -80,28 +99,40 @@ class Drawer:
             return self._copied(entity, field, values)
         if field.empty and self.chance.random() >= field.share:
             return None
-        if field.kind in ("name", "code"):
-            return self._unique(entity, field, taken.setdefault(field.name, set()))
-        return self._value(field)
+        if field.kind in ("name", "code") and field.words:
+            return self._unique(field, taken.setdefault(field.name, set()))
+        found = self._value(field)
+        return self._start(entity, field) if found is None else found
+
+    def _start(self, entity: Entity, field: Field) -> Any:
+        """The start of a field, or None if it has none."""
+        if field.start is None:
+            return None
+        type_ = self.shapes.type(entity.name, field.name, entity.name)
+        compiler = Compiler(self.shapes, {"now": NOW, "me": TEXT}, entity.name)
+        env = {"now": self.start, "me": self.state.me}
+        return start_value(compiler, field.start, type_)(self.state, env)
 
     def _copied(self, entity: Entity, field: Field, values: dict[str, Any]) -> Any:
         source, _, rest = field.to.partition(".")
         key = values[source]
         if key is None:
-            return None
+            return self._start(entity, field)
         target = self.shapes.field(entity.name, source, entity.name).to
         return getattr(getattr(self.state, self.shapes.tables[target])[key], rest)
 
-    def _unique(self, entity: Entity, field: Field, taken: set[Any]) -> str:
+    def _unique(self, field: Field, taken: set[Any]) -> str:
+        """A text that no other record has; if words run out, it gets a number."""
         for _ in range(TRIES):
             text = self._text(field.words, field.kind == "code", unique=True)
             if text not in taken:
-                taken.add(text)
-                return text
-        raise SpecError(
-            f"{entity.name}.{field.name}: its words make too few different names for"
-            f" {entity.count} records"
-        )
+                break
+        number, first = 1, text
+        while text in taken:
+            number += 1
+            text = f"{first[: LONGEST['name'] - 4]} {number}"
+        taken.add(text)
+        return text
 
     def _text(self, words: tuple[str, ...], is_code: bool, *, unique: bool = False) -> str:
         text = self.chance.choice(words)
@@ -124,25 +155,26 @@ class Drawer:
         return self.chance.choice(self.spec.lists[name])
 
     def _value(self, field: Field) -> Any:
+        """A random value of a field, or None if it cannot be drawn."""
         chance = self.chance
-        if field.kind == "text":
-            return self._text(field.words, False)
+        if field.kind in ("text", "name", "code"):
+            return self._text(field.words, False) if field.words else None
         if field.kind == "enum":
             return chance.choices(field.values, field.weights or None)[0]
         if field.kind == "flag":
             return chance.random() < field.share
         if field.kind == "reference":
-            table = getattr(self.state, self.shapes.tables[field.to])
-            return chance.choice(list(table.keys()))
+            keys = list(getattr(self.state, self.shapes.tables[field.to]).keys())
+            return chance.choice(keys) if keys else None
         if field.low is None or field.high is None:
-            return field.start
+            return None
         if field.kind in ("date", "time"):
             return self._moment(field.low, field.high, is_date=field.kind == "date")
         return self._number(field.low, field.high, field.step, is_money=field.kind == "money")
 
     def _number(self, low: float, high: float, step: float | None, *, is_money: bool) -> Any:
         size = step or (0.5 if is_money else 1)
-        number = low + size * self.chance.randint(0, int((high - low) / size))
+        number = low + size * self.chance.randint(0, int((high - low) / size + 1e-9))
         return money(str(round(number, 2))) if is_money else int(number)
 
     def _moment(self, low: float, high: float, *, is_date: bool) -> Any:
@@ -188,12 +220,14 @@ class Drawer:
             value = chance.choice(argument.make)
             text = self._text((value,), False) if isinstance(value, str) else value
             return self._converted(argument, text)
-        low = argument.low if argument.low is not None else 1
-        high = argument.high if argument.high is not None else 20
+        least = argument.low if argument.low is not None else 1
+        most = argument.high if argument.high is not None else 20
         if argument.kind in ("date", "time"):
             return self._soon(1, 14, is_date=argument.kind == "date")
         if argument.kind in ("number", "money"):
-            return self._number(low, min(high, low + 60), None, is_money=argument.kind == "money")
+            return self._number(
+                least, min(most, least + 60), None, is_money=argument.kind == "money"
+            )
         return self._text(("note",), False)
 
     def _soon(self, low: int, high: int, *, is_date: bool) -> Any:

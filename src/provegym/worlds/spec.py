@@ -2,15 +2,18 @@
 
 A spec is read from TOML or JSON. It has entities with fields and the way a seed draws them,
 operations with guards and effects, events of time, invariants, and the words of users and replies.
-Nothing in it is run as code: a value is a literal or a small formula (`formula.py`).
+Nothing in it is run as code: a value is a literal or a small formula (`formula.py`). `plain.py`
+says how large and how deep the data of a spec may be.
 """
 
-import tomllib
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+
+from provegym.worlds.plain import SpecError as SpecError
+from provegym.worlds.plain import check_plain, read_bytes, read_text
 
 Scalar = str | int | float | bool
 # A literal, or a formula: a text that starts with "$" or "=".
@@ -21,28 +24,34 @@ FieldKind = Literal[
     "name", "text", "code", "number", "money", "date", "time", "enum", "flag", "reference", "copy"
 ]
 OperationKind = Literal[
-    *("search", "get", "report", "create", "update", "remove", "transition", "transfer"),
-    *("reserve", "assign", "link", "post", "cancel"),
+    "search",
+    "get",
+    "report",
+    "create",
+    "update",
+    "remove",
+    "transition",
+    "transfer",
+    "reserve",
+    "assign",
+    "link",
+    "post",
+    "cancel",
 ]
 Rule = Literal[
     "status", "balance", "capacity", "quota", "owner", "window", "unique", "dependency", "different"
 ]
 READS = ("search", "get", "report")
 DESTRUCTIVE = ("remove", "cancel")
-MAX_BYTES = 400_000
 
 
-class SpecError(ValueError):
-    """A spec is wrong; the message is one sentence that says where and why."""
-
-
-class Part(
+class SpecPart(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
     """Base class of the parts of a spec."""
 
 
-class Field(Part, frozen=True, kw_only=True):
+class Field(SpecPart, frozen=True, kw_only=True):
     """A field of an entity, and how a seed draws it.
 
     - `name`: a text that no other record has, drawn from `words`
@@ -51,12 +60,13 @@ class Field(Part, frozen=True, kw_only=True):
     - `number`, `money`: from `low` to `high`
     - `date`, `time`: from `low` to `high` days after the start of the world
     - `enum`: one of `values`; `weights` say how often a seed draws each
-    - `flag`: true in `share` of the records
+    - `flag`: true in `share` of the records, or in exactly `exactly` of them
     - `reference`: the id of a record of the entity `to`
     - `copy`: a field of the record that a reference points to, such as `member_id.name`
 
     A field that may be `empty` has no value in `1 - share` of the seeded records. `start` is the
-    value of a new record if no effect sets one; a seed uses it too if nothing else can be drawn.
+    value of a new record if no effect sets one; a seed uses it too if nothing else can be drawn,
+    and a copy if its reference is empty.
     """
 
     name: str
@@ -68,20 +78,22 @@ class Field(Part, frozen=True, kw_only=True):
     high: float | None = None
     step: float | None = None
     share: float = 0.5
+    exactly: int | None = None
     to: str = ""
     empty: bool = False
     start: Value | None = None
 
 
-class Entity(Part, frozen=True, kw_only=True):
+class Entity(SpecPart, frozen=True, kw_only=True):
     """A kind of record: `count` of them are drawn; the others come from the world's history.
 
     `refer` are the names that users give a record, as in asks.toml: "the loan of {item_name}".
-    `call` is the word for one of them.
+    `call` is the word for one of them. `about` says what a record is; the model reads it.
     """
 
     name: str
     prefix: str
+    about: str = ""
     fields: tuple[Field, ...]
     count: int = 0
     most: int = 500
@@ -89,30 +101,7 @@ class Entity(Part, frozen=True, kw_only=True):
     call: str = ""
 
 
-class Argument(Part, frozen=True, kw_only=True):
-    """An argument of a tool: the id of a record `of` an entity, or a value of some kind.
-
-    In a search, `filter` is the field that it filters by; `test` is how: by default a text must
-    contain it, and any other value must be equal to it. An argument is required unless it filters,
-    is `optional`, or has a `default`. `make` are values that users make up.
-    """
-
-    name: str
-    about: str
-    of: str = ""
-    kind: Literal["name", "text", "number", "money", "date", "time", "enum", "flag", ""] = ""
-    values: tuple[str, ...] = ()
-    low: float | None = None
-    high: float | None = None
-    filter: str = ""
-    test: Literal["", "least", "most"] = ""
-    optional: bool = False
-    default: Scalar | None = None
-    sensitive: bool = False
-    make: tuple[Scalar, ...] | dict[str, tuple[int, ...]] = ()
-
-
-class Test(Part, frozen=True, kw_only=True):
+class Test(SpecPart, frozen=True, kw_only=True):
     """A condition on a value: a formula, the count of records, or the sum of a field over them.
 
     `count` names an entity and `sum` a field of one ("loan.days"); `where` chooses the records.
@@ -131,11 +120,56 @@ class Test(Part, frozen=True, kw_only=True):
     under: Value | None = None
 
 
-class Guard(Test, frozen=True, kw_only=True):
+class Let(SpecPart, frozen=True, kw_only=True):
+    """A named value of an operation or event, computed before its guards and effects.
+
+    It is a formula (`of`), the `first` record of an entity, the `count` of records or the `sum` of
+    a field over them; `where` chooses the records. If the tests of `when` do not all hold, it is
+    `otherwise`, by default nothing.
+    """
+
+    name: str
+    of: Value | None = None
+    first: str = ""
+    count: str = ""
+    sum: str = ""
+    where: Where = {}
+    when: tuple[Test, ...] = ()
+    otherwise: Value | None = None
+
+
+class Argument(SpecPart, frozen=True, kw_only=True):
+    """An argument of a tool: the id of a record `of` an entity, or a value of some kind.
+
+    In a search, `filter` is the field that it filters by; `test` is how: by default a text must
+    contain it, and any other value must be equal to it. A flag of a search has `tests` instead: if
+    it is true, only records are listed for which they hold; `$row` is the record. An argument is
+    required unless it filters, is `optional`, or has a `default`. `make` are values that users make
+    up.
+    """
+
+    name: str
+    about: str
+    of: str = ""
+    kind: Literal["name", "text", "number", "money", "date", "time", "enum", "flag", ""] = ""
+    values: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    filter: str = ""
+    test: Literal["", "least", "most"] = ""
+    tests: tuple[Test, ...] = ()
+    optional: bool = False
+    default: Scalar | None = None
+    sensitive: bool = False
+    make: tuple[Scalar, ...] | dict[str, tuple[int, ...]] = ()
+
+
+class OperationGuard(Test, frozen=True, kw_only=True):
     """A rule that refuses a call unless its test holds; `says` is the sentence of the refusal.
 
     The rule `owner` denies, the others reject. A guard with `when` counts only if all those tests
-    hold. In `says`, {item_id.name} is a value, {value} the tested one.
+    hold. In `says`, {item_id.name} is a value, {value} the tested one. A time is said to the
+    minute; {loan_id.due_at:full} has seconds and zone.
     """
 
     rule: Rule
@@ -144,7 +178,7 @@ class Guard(Test, frozen=True, kw_only=True):
     denies: bool = False
 
 
-class Effect(Part, frozen=True, kw_only=True):
+class Effect(SpecPart, frozen=True, kw_only=True):
     """A change: `add` a record, `change` or `remove` one, or change `each` record `where` …
 
     `set` gives the fields. A record that is added can be named later by its entity: `$loan`.
@@ -159,7 +193,7 @@ class Effect(Part, frozen=True, kw_only=True):
     when: tuple[Test, ...] = ()
 
 
-class Join(Part, frozen=True, kw_only=True):
+class Join(SpecPart, frozen=True, kw_only=True):
     """A list of other records in the result of `get`: those that point to the record by `by`."""
 
     name: str
@@ -168,7 +202,7 @@ class Join(Part, frozen=True, kw_only=True):
     where: Where = {}
 
 
-class Figure(Part, frozen=True, kw_only=True):
+class Figure(SpecPart, frozen=True, kw_only=True):
     """A figure of a report: the count of records, or the sum of a field over them."""
 
     name: str
@@ -177,7 +211,7 @@ class Figure(Part, frozen=True, kw_only=True):
     where: Where = {}
 
 
-class Operation(Part, frozen=True, kw_only=True):
+class Operation(SpecPart, frozen=True, kw_only=True):
     """A tool: what it does to which entity, its arguments, guards, effects and words.
 
     A search lists the records `where` …, in the order of a field (`-field` for the largest first)
@@ -194,7 +228,8 @@ class Operation(Part, frozen=True, kw_only=True):
     order: str = ""
     joins: tuple[Join, ...] = ()
     figures: tuple[Figure, ...] = ()
-    guards: tuple[Guard, ...] = ()
+    let: tuple[Let, ...] = ()
+    guards: tuple[OperationGuard, ...] = ()
     effects: tuple[Effect, ...] = ()
     returns: str = ""
     asks: tuple[str, ...] = ()
@@ -203,15 +238,18 @@ class Operation(Part, frozen=True, kw_only=True):
     told: dict[str, Any] = {}
 
 
-class Event(Part, frozen=True, kw_only=True):
+class Event(SpecPart, frozen=True, kw_only=True):
     """What happens to records by the passing of time: at the time in field `at`, if `where` holds.
 
     In its effects, `$row` is the record. They must change a field of it, so that it happens once.
+    Events of one entity that follow each other are tried in their order: of those that are due for
+    a record, only the first happens.
     """
 
     entity: str
     at: str
     where: Where = {}
+    let: tuple[Let, ...] = ()
     effects: tuple[Effect, ...]
 
 
@@ -222,7 +260,7 @@ class Invariant(Test, frozen=True, kw_only=True):
     only: Where = {}
 
 
-class Past(Part, frozen=True, kw_only=True):
+class Past(SpecPart, frozen=True, kw_only=True):
     """An operation that a seed carries out at random times in the past, if no rule refuses it.
 
     `given` restricts the values of arguments.
@@ -233,7 +271,7 @@ class Past(Part, frozen=True, kw_only=True):
     given: dict[str, tuple[Scalar, ...]] = {}
 
 
-class WorldSpec(Part, frozen=True, kw_only=True):
+class WorldSpec(SpecPart, frozen=True, kw_only=True):
     """A whole world as data.
 
     `days` is the length of its past. `lists` are word lists that `words` can name in braces.
@@ -271,23 +309,12 @@ class WorldSpec(Part, frozen=True, kw_only=True):
 
 def parse(text: str | bytes, where: str = "the spec") -> WorldSpec:
     """Read a spec from TOML or JSON text; raises SpecError with one sentence if it is wrong."""
-    raw = text.encode() if isinstance(text, str) else text
-    if len(raw) > MAX_BYTES:
-        raise SpecError(f"{where}: a spec has at most {MAX_BYTES} bytes, not {len(raw)}")
-    try:
-        if raw.lstrip()[:1] == b"{":
-            return msgspec.json.decode(raw, type=WorldSpec)
-        return convert(tomllib.loads(raw.decode()), where)
-    except msgspec.ValidationError as problem:
-        raise SpecError(f"{where}: {problem}") from None
-    except (msgspec.DecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise SpecError(f"{where} is neither TOML nor JSON: {problem}") from None
-    except RecursionError:
-        raise SpecError(f"{where} is nested too deeply") from None
+    return convert(read_text(text, where), where)
 
 
-def convert(data: dict[str, Any], where: str = "the spec") -> WorldSpec:
+def convert(data: Any, where: str = "the spec") -> WorldSpec:
     """A spec from plain data."""
+    check_plain(data, where)
     try:
         return msgspec.convert(data, WorldSpec)
     except msgspec.ValidationError as problem:
@@ -296,7 +323,4 @@ def convert(data: dict[str, Any], where: str = "the spec") -> WorldSpec:
 
 def read(file: Path) -> WorldSpec:
     """Read a spec from a file."""
-    try:
-        return parse(file.read_bytes(), file.name)
-    except OSError as problem:
-        raise SpecError(f"{file} cannot be read: {problem.strerror}") from None
+    return parse(read_bytes(file), file.name)
