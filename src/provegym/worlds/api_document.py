@@ -52,7 +52,8 @@ def _yaml(text: str) -> Any:
             " convert it to JSON"
         )
     deepest = max((len(line) - len(line.lstrip(" ")) for line in text.splitlines()), default=0)
-    if deepest > 4 * MAX_NESTING or re.search(r"[\[{]{%d}" % MAX_NESTING, re.sub(r"\s", "", text)):
+    opened = re.search(rf"[\[{{]{{{MAX_NESTING}}}", re.sub(r"\s", "", text))
+    if deepest > 4 * MAX_NESTING or opened:
         raise SpecError("the API description is nested too deeply")
     yaml = need("yaml")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -164,7 +165,8 @@ def _items(document: dict[str, Any], schema: Any) -> tuple[Any, bool]:
     lists = [
         value["items"]
         for value in (resolved(document, each) for each in inner.values())
-        if value.get("type") == "array" and resolved(document, value.get("items")).get("type", "object") == "object"
+        if value.get("type") == "array"
+        and resolved(document, value.get("items")).get("type", "object") == "object"
     ]
     if len(inner) <= 8 and len(lists) == 1 and "id" not in inner:
         return lists[0], True

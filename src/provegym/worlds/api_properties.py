@@ -23,13 +23,18 @@ def property_of(
     if target:
         return Property(name=word, kind="reference", to=target, empty=empty)
     values = plain.get("enum")
-    texts = tuple(str(v) for v in values if isinstance(v, str) and v) if isinstance(values, list) else ()
+    texts = (
+        tuple(str(v) for v in values if isinstance(v, str) and v)
+        if isinstance(values, list)
+        else ()
+    )
     default = plain.get("default")
     kind = _kind(word, plain)
-    if kind == "text" and 1 < len(set(texts)) == len(texts) <= MOST_VALUES:
-        if all(len(text) <= 40 for text in texts):
-            start = default if default in texts else None
-            return Property(name=word, kind="enum", values=texts, default=start, empty=_maybe(word, empty))
+    is_enum = kind == "text" and 1 < len(set(texts)) == len(texts) <= MOST_VALUES
+    if is_enum and all(len(text) <= 40 for text in texts):
+        start = default if default in texts else None
+        empty = _maybe(word, empty)
+        return Property(name=word, kind="enum", values=texts, default=start, empty=empty)
     low, high = _bound(plain, "minimum", 1), _bound(plain, "maximum", -1)
     return Property(name=word, kind=kind, low=low, high=high, empty=empty)
 
@@ -45,7 +50,9 @@ def _one(document: dict[str, Any], schema: Any) -> dict[str, Any]:
     for name in ("oneOf", "anyOf", "allOf"):
         parts = plain.get(name)
         if isinstance(parts, list) and parts and "type" not in plain:
-            inner = [api_document.resolved(document, part) for part in parts[: api_document.MAX_PARTS]]
+            inner = [
+                api_document.resolved(document, part) for part in parts[: api_document.MAX_PARTS]
+            ]
             some = [part for part in inner if part.get("type") != "null"]
             return some[0] if some else {}
     return plain
@@ -59,7 +66,9 @@ def _target(word: str, schema: Any, known: set[str]) -> str:
         whole = [noun for noun in known if base == noun or base.endswith(f"_{noun}")]
         return max(whole, key=len, default="")
     inner = nouns.singular(nouns.snake(api_document.reference_name(schema)))
-    return inner if inner in known and inner else word if word in known and _is_record(schema) else ""
+    return (
+        inner if inner in known and inner else word if word in known and _is_record(schema) else ""
+    )
 
 
 def _is_record(schema: Any) -> bool:

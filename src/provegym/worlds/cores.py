@@ -9,7 +9,17 @@ from provegym.worlds.sketch import Subject
 # Tables that serve the machine and not people.
 MACHINERY = (
     *("migration", "schema", "log", "audit", "session", "token", "version", "setting", "config"),
-    *("cache", "lock", "queue", "permission", "history", "sequence", "backup", "job_run", "metadata"),
+    *(
+        "cache",
+        "lock",
+        "queue",
+        "permission",
+        "history",
+        "sequence",
+        "backup",
+        "job_run",
+        "metadata",
+    ),
 )
 
 
@@ -79,4 +89,3 @@ def _needed(subject: Subject, known: dict[str, Subject]) -> set[str]:
         found.add(name)
         todo += [each.to for each in known[name].references if not each.empty]
     return found
-

@@ -37,13 +37,14 @@ def draft(sketch: Sketch, notes: list[str]) -> WorldSpec:
     children = _children(drafts)
     operations = _within_budget(_operations(drafts, children), notes)
     past = tuple(_past(drafts, operations))
+    by_noun = {each.noun: each for each in drafts}
     taken: set[str] = set()
     spec = WorldSpec(
         name=sketch.name,
         about=sketch.about,
         source=sketch.source,
         kin=_kin(drafts),
-        entities=tuple(entity(each, taken) for each in drafts),
+        entities=tuple(entity(each, by_noun, taken) for each in drafts),
         operations=tuple(operations),
         invariants=tuple(_invariants(drafts)),
         past=past,
@@ -186,10 +187,11 @@ def _invariants(drafts: Iterable[EntityDraft]) -> Iterable[Invariant]:
                 yield Invariant(entity=each.noun, of=f"$row.{name}", least=literal(prop.low))
         for check in each.subject.comparisons:
             left, right = each.kept.get(check.left, ""), each.kept.get(check.right, "")
-            if left in each.fields and right in each.fields and each.lived:
-                if not (each.fields[left].empty or each.fields[right].empty):
-                    tests: Any = {check.test: f"$row.{right}"}
-                    yield Invariant(entity=each.noun, of=f"$row.{left}", **tests)
+            if not each.lived or left not in each.fields or right not in each.fields:
+                continue
+            if not (each.fields[left].empty or each.fields[right].empty):
+                tests: Any = {check.test: f"$row.{right}"}
+                yield Invariant(entity=each.noun, of=f"$row.{left}", **tests)
 
 
 def _past(drafts: Sequence[EntityDraft], operations: Sequence[Operation]) -> Iterable[Past]:
@@ -227,7 +229,7 @@ def _kin(drafts: Iterable[EntityDraft]) -> tuple[str, ...]:
 
 
 def _words(drafts: Sequence[EntityDraft], operations: Sequence[Operation]) -> dict[str, Any]:
-    """Labels of arguments and fields, questions for what is missing, and what the world is about."""
+    """Labels of arguments and fields, questions for what is missing, and what replies offer."""
     by_noun = {each.noun: each for each in drafts}
     slots: dict[str, str] = {}
     question: dict[str, list[str]] = {}
@@ -239,11 +241,13 @@ def _words(drafts: Sequence[EntityDraft], operations: Sequence[Operation]) -> di
                 other = nouns.spaced(argument.of)
                 which = "Who" if by_noun[argument.of].person else f"Which {other}"
                 question.setdefault(
-                    argument.name, [f"Which {words} do you mean?", f"{which} should it be? I need the {words}."]
+                    argument.name,
+                    [f"Which {words} do you mean?", f"{which} should it be? I need the {words}."],
                 )
             else:
                 question.setdefault(
-                    argument.name, [f"What {words} should it have?", f"Which {words} should I put down?"]
+                    argument.name,
+                    [f"What {words} should it have?", f"Which {words} should I put down?"],
                 )
     helps = ", ".join(each.many for each in drafts[:5])
     fields = {

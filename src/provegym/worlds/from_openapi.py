@@ -21,7 +21,16 @@ VERBS = frozenset(
     (
         *("login", "logout", "signup", "search", "find", "upload", "download", "export", "import"),
         *("validate", "batch", "bulk", "purge", "status", "health", "ping", "me", "count", "token"),
-        *("upload_image", "image", "log", "exchange", "signature", "latest", "types", "unlink_repo"),
+        *(
+            "upload_image",
+            "image",
+            "log",
+            "exchange",
+            "signature",
+            "latest",
+            "types",
+            "unlink_repo",
+        ),
     )
 )
 PAGING = ("page", "limit", "offset", "per_page", "sort", "order", "cursor", "size", "fields", "q")
@@ -45,7 +54,8 @@ class Resource:
 def spec_of(text: str, name: str) -> tuple[WorldSpec, list[str]]:
     """The world of an API description, and notes on what was left out or changed."""
     notes: list[str] = []
-    return drafting.draft(sketch_of(text, name, notes), notes), notes
+    spec = drafting.draft(sketch_of(text, name, notes), notes)
+    return spec, [*dict.fromkeys(notes)]
 
 
 def sketch_of(text: str, name: str, notes: list[str]) -> Sketch:
@@ -61,10 +71,12 @@ def sketch_of(text: str, name: str, notes: list[str]) -> Sketch:
         subjects.append(_subject(document, each, known, notes))
     info = document.get("info")
     title = " ".join(str(info.get("title", "")).split()) if isinstance(info, dict) else ""
+    about = f"A world of {nouns.spaced(name)}, from an API description"
+    about += f": {title}." if title else "."
     version = "OpenAPI" if "openapi" in document else "Swagger"
     return Sketch(
         name=name,
-        about=f"A world of {nouns.spaced(name)}, from an API description{f': {title}' if title else ''}."[:200],
+        about=about[:200],
         source=f"{version} {document.get('openapi') or document.get('swagger')}",
         subjects=tuple(subjects),
     )
@@ -80,7 +92,14 @@ class _Paths:
 
     def read(self) -> dict[str, Resource]:
         paths = self.document["paths"]
-        ordered = sorted(paths, key=lambda path: (path.count("/"), list(paths).index(path)) if len(paths) <= MOST_PATHS else path.count("/"))
+        ordered = sorted(
+            paths,
+            key=lambda path: (
+                (path.count("/"), list(paths).index(path))
+                if len(paths) <= MOST_PATHS
+                else path.count("/")
+            ),
+        )
         left = 0
         for path in ordered:
             item = api_document.resolved(self.document, paths[path])
@@ -89,7 +108,9 @@ class _Paths:
                 if isinstance(operation, dict) and not operation.get("deprecated"):
                     left += not self._operation(path, method, operation)
         if left:
-            self.notes.append(f"left out: {left} operations whose paths are neither records nor verbs")
+            self.notes.append(
+                f"left out: {left} operations whose paths are neither records nor verbs"
+            )
         if not self.resources:
             raise SpecError("no path of the API description names a kind of record")
         return self.resources
@@ -115,7 +136,7 @@ class _Paths:
             chain = chain if chain and self._is_verb(chain) else []
         if not chain:
             return False
-        last, key = chain[-1]
+        key = chain[-1][1]
         if not key and self._is_verb(chain):
             return self._verb(chain, method)
         return self._record(chain, method, operation)
@@ -125,7 +146,11 @@ class _Paths:
 
     def _is_verb(self, chain: list[tuple[str, str]]) -> bool:
         word = chain[-1][0]
-        return not chain[-1][1] and (word.partition("_")[0] in lexicon.verbs() or word in VERBS or word.startswith(("find_by", "create_with", "update_", "get_")))
+        return not chain[-1][1] and (
+            word.partition("_")[0] in lexicon.verbs()
+            or word in VERBS
+            or word.startswith(("find_by", "create_with", "update_", "get_"))
+        )
 
     def _verb(self, chain: list[tuple[str, str]], method: str) -> bool:
         if len(chain) < 2 or not chain[-2][1] or method == "get":
@@ -182,9 +207,15 @@ def _subject(
     noun = resource.noun
     shown: dict[str, Any] = {}
     for schema in (resource.created, resource.updated, *resource.schemas[:2]):
-        shown = {**api_document.properties(document, schema), **shown} if schema is not None else shown
+        shown = (
+            {**api_document.properties(document, schema), **shown} if schema is not None else shown
+        )
     needed = api_document.required(document, resource.created)
-    needed |= set() if resource.created is not None else api_document.required(document, next(iter(resource.schemas), None))
+    needed |= (
+        set()
+        if resource.created is not None
+        else api_document.required(document, next(iter(resource.schemas), None))
+    )
     made: dict[str, Property] = {}
     for name, schema in list(shown.items())[:120]:
         each = property_of(document, name, schema, noun, known - {noun}, empty=name not in needed)
@@ -196,7 +227,9 @@ def _subject(
             del made[each.name]
         made[f"{parent}_id"] = Property(name=f"{parent}_id", kind="reference", to=parent)
     moves = _moves(resource, made, notes)
-    updates = tuple(nouns.snake(name) for name in api_document.properties(document, resource.updated))
+    updates = tuple(
+        nouns.snake(name) for name in api_document.properties(document, resource.updated)
+    )
     deeds = tuple(deed for deed in DEEDS if deed in resource.deeds)
     if "list" not in deeds and "get" in deeds:
         notes.append(f"changed: {noun} can be listed, since ids have to be found somewhere")
@@ -221,7 +254,9 @@ def _moves(resource: Resource, made: dict[str, Property], notes: list[str]) -> l
     moves = []
     if status is not None:
         for verb in verbs:
-            value = next((v for v in status.values if lexicon.folded(v) in lexicon.verbs()[verb]), "")
+            value = next(
+                (v for v in status.values if lexicon.folded(v) in lexicon.verbs()[verb]), ""
+            )
             if value:
                 moves.append(Move(verb=verb, property=status.name, value=value))
             else:

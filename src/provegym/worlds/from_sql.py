@@ -24,7 +24,8 @@ def spec_of(text: str, name: str, dialect: str = "") -> tuple[WorldSpec, list[st
     if dialect and dialect not in DIALECTS:
         raise SpecError(f"there is no dialect {dialect!r}: use {', '.join(DIALECTS)}")
     sketch = sketch_of(text, name, dialect or sql_text.guess_dialect(text), notes)
-    return drafting.draft(sketch, notes), notes
+    spec = drafting.draft(sketch, notes)
+    return spec, [*dict.fromkeys(notes)]
 
 
 def sketch_of(text: str, name: str, dialect: str, notes: list[str]) -> Sketch:

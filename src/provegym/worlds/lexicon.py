@@ -77,7 +77,8 @@ def of_field(name: str, noun: str) -> Manner | None:
         if entry.nouns and not _matches(noun, entry.nouns):
             continue
         for known in entry.names:
-            fits = known in (name, short) or name.endswith(f"_{known}")
+            is_end = name.endswith(f"_{known}") and known not in tables()["whole"]
+            fits = known in (name, short) or is_end
             rank = len(known) + (1 if entry.nouns else 0)
             if fits and rank > length:
                 best, length = entry, rank
@@ -87,6 +88,11 @@ def of_field(name: str, noun: str) -> Manner | None:
 def is_person(noun: str) -> bool:
     """Whether a noun means people."""
     return of_name(noun).person
+
+
+def is_named(noun: str) -> bool:
+    """Whether the lexicon has names for records of a noun."""
+    return of_name(noun) is not _entries("names")[-1]
 
 
 def is_fixed(noun: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from provegym.worlds import lexicon, wording
 from provegym.worlds.nouns import article, label
 from provegym.worlds.shaping import EntityDraft
-from provegym.worlds.spec import Argument, Effect, Field, Guard, Operation
+from provegym.worlds.spec import Argument, Effect, Field, Operation, OperationGuard
 from provegym.worlds.tooling import HELD, STOCKED, STORES, Toolmaker
 
 
@@ -18,26 +18,29 @@ class Mover(Toolmaker):
         known = lexicon.status_words("final")
         return tuple(value for value in status.values if lexicon.folded(value) in known)
 
-    def _not_over(self, status: Field, but: Sequence[str] = ()) -> Iterator[Guard]:
+    def _not_over(self, status: Field, but: Sequence[str] = ()) -> Iterator[OperationGuard]:
         final = tuple(value for value in self.final(status) if value not in but)
         if final and len(final) < len(status.values):
             of = f"${self.key}.{status.name}"
             says = f"{self.named()} is {{{self.key}.{status.name}}} already"
-            yield Guard(rule="status", of=of, is_not=final, says=says)
+            yield OperationGuard(rule="status", of=of, is_not=final, says=says)
 
     def statuses(self) -> Iterator[Operation]:
         """A tool that sets the status, one that cancels, and the verbs that a source has."""
         status = self.draft.status
         verbs = list(self._verbs())
         yield from verbs
-        if status is None or len(status.values) < 2:
+        if verbs or status is None or len(status.values) < 2:
             return
-        cancelled = [v for v in status.values if lexicon.folded(v) in lexicon.status_words("cancelled")]
-        if cancelled and not verbs and len(status.values) > 2:
+        cancelled = [
+            v for v in status.values if lexicon.folded(v) in lexicon.status_words("cancelled")
+        ]
+        if cancelled and len(status.values) > 2:
             yield self._verb("cancel", "cancel", status, cancelled[0])
             others = tuple(v for v in status.values if v not in cancelled)
         else:
             others = status.values
+        others = tuple(v for v in others if v != status.start) if len(others) > 2 else others
         if "update" in self.subject.deeds and len(others) > 1:
             yield self._set_status(status, others)
 
@@ -45,7 +48,7 @@ class Mover(Toolmaker):
         draft = self.draft
         words = label(status.name, draft.noun)
         given = Argument(name=status.name, about=f"The new {words}.", kind="enum", values=values)
-        different = Guard(
+        different = OperationGuard(
             rule="different",
             of=f"${self.key}.{status.name}",
             is_not=f"${status.name}",
@@ -82,7 +85,7 @@ class Mover(Toolmaker):
             arguments=(self.its_key(),),
             guards=(
                 *(() if back else self._not_over(status, (value,))),
-                Guard(
+                OperationGuard(
                     rule="status",
                     of=f"${self.key}.{status.name}",
                     is_not=value,
@@ -106,7 +109,7 @@ class Mover(Toolmaker):
                 continue
             name = target.name or target.marks[0]
             guards = [
-                Guard(
+                OperationGuard(
                     rule="different",
                     of=f"${self.key}.{each.name}",
                     is_not=f"${each.name}",
@@ -116,7 +119,9 @@ class Mover(Toolmaker):
             if each.to == draft.noun:
                 says = f"{self.named()} cannot be its own {words}"
                 guards.append(
-                    Guard(rule="different", of=f"${self.key}", is_not=f"${each.name}", says=says)
+                    OperationGuard(
+                        rule="different", of=f"${self.key}", is_not=f"${each.name}", says=says
+                    )
                 )
             yield self.operation(
                 f"assign_{draft.noun}_{base}",
@@ -146,14 +151,18 @@ class Mover(Toolmaker):
         values = {n: v for n, v in values.items() if n not in {a.name for a in rest}}
         by_name = {a.name: a for a in given}
         one, two = by_name[first.name], by_name[second.name]
-        says = f"{{{two.name}.{_called(self, two)}}} is in {{{one.name}.{_called(self, one)}}} already"
+        says = (
+            f"{{{two.name}.{_called(self, two)}}} is in {{{one.name}.{_called(self, one)}}} already"
+        )
         pair = {first.name: f"${one.name}", second.name: f"${two.name}"}
         return self.operation(
             f"add_{nouns[1].replace(' ', '_')}_to_{nouns[0].replace(' ', '_')}",
             "link",
             f"Put {article(nouns[1])} together with {article(nouns[0])}.",
             arguments=given,
-            guards=(Guard(rule="unique", count=draft.noun, where=dict(pair), is_=0, says=says),),
+            guards=(
+                OperationGuard(rule="unique", count=draft.noun, where=dict(pair), is_=0, says=says),
+            ),
             effects=(Effect(add=draft.noun, set=values), *self._triggered("create", values)),
             asks=wording.link_ways(one, two),
             short=wording.link_short(one, two, nouns),
@@ -161,9 +170,10 @@ class Mover(Toolmaker):
         )
 
     def transfer(self) -> Operation | None:
-        """A tool that moves a part of a balance, or of a stock of the same goods, to another record."""
+        """A tool that moves a part of a balance, or of a stock, to another record."""
         draft = self.draft
         held = [f for f in draft.of_kind("money", "number") if f.name.endswith(HELD)]
+        held.sort(key=lambda each: each.kind != "money")
         stocked = [f for f in draft.of_kind("number") if f.name in STOCKED]
         same: Field | None = None
         places = [f for f in draft.references if f.to.rpartition("_")[2] in STORES]
@@ -183,8 +193,13 @@ class Mover(Toolmaker):
             make=(5, 10, 20, 25, 40) if each.kind == "money" else (1, 2, 3, 5, 10),
         )
         guards = [
-            Guard(rule="different", of=f"${source}", is_not=f"${target}", says="both sides are the same"),
-            Guard(
+            OperationGuard(
+                rule="different",
+                of=f"${source}",
+                is_not=f"${target}",
+                says="both sides are the same",
+            ),
+            OperationGuard(
                 rule="balance",
                 of=f"${source}.{each.name}",
                 least="$amount",
@@ -194,7 +209,9 @@ class Mover(Toolmaker):
         if same is not None:
             says = f"the two hold different {label(same.name, draft.noun)}s"
             of = f"${source}.{same.name}"
-            guards.append(Guard(rule="dependency", of=of, is_=f"${target}.{same.name}", says=says))
+            guards.append(
+                OperationGuard(rule="dependency", of=of, is_=f"${target}.{same.name}", says=says)
+            )
         return self.operation(
             f"transfer_{draft.noun}_{each.name.removeprefix(f'{draft.noun}_')}",
             "transfer",
@@ -219,7 +236,7 @@ class Mover(Toolmaker):
         """A tool that removes a record that no other record points to."""
         draft = self.draft
         guards = [
-            Guard(
+            OperationGuard(
                 rule="dependency",
                 count=child.noun,
                 where={by.name: f"${self.key}"},

@@ -40,7 +40,7 @@ def singular(noun: str) -> str:
         last = IRREGULAR[last]
     elif last.endswith("ies") and len(last) > 4:
         last = f"{last[:-3]}y"
-    elif re.search(r"(ss|x|ch|sh|us)es$", last):
+    elif re.search(r"(ss|x|ch|sh|[^aeo]us)es$", last):
         last = last[:-2]
     elif last.endswith("s") and not last.endswith(UNCHANGED) and len(last) > 3:
         last = last[:-1]
@@ -84,10 +84,12 @@ def is_sayable(noun: str) -> bool:
 
 
 def label(name: str, noun: str = "") -> str:
-    """The words for a field: without the noun of its record, "_id", "_at" and underscores."""
+    """The words for a field without the noun of its record; "due_at" is the due date."""
     short = name.removeprefix(f"{noun}_") if noun else name
     short = re.sub(r"_(id|name)$", "", short) if short not in ("id", "name") else short
-    return re.sub(r"_(at|on)$", "", short).replace("_", " ")
+    if re.search(r".(_at|_on)$", short):
+        short = f"{short[:-3].removesuffix('_date')}_date"
+    return short.replace("_", " ")
 
 
 def spaced(name: str) -> str:

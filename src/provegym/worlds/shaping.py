@@ -7,12 +7,13 @@ is left out. Notes say what was left out and why.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
 from provegym.worlds import lexicon, nouns
+from provegym.worlds.drawing import NEVER_EMPTY, field_of, is_known_text
 from provegym.worlds.lexicon import Manner
+from provegym.worlds.ordering import ordered
 from provegym.worlds.sketch import NOW, Property, Subject
 from provegym.worlds.spec import Entity, Field
 
@@ -29,7 +30,7 @@ RECORD_BYTES = 370
 VALUE_BYTES = {"name": 20, "text": 26, "code": 9, "number": 5, "money": 8, "date": 13, "time": 23}
 VALUE_BYTES |= {"flag": 6, "reference": 11, "enum": 13, "copy": 20}
 MOST_REQUIRED = 5
-NEVER_EMPTY = 0.8
+NUMBERED = ("status", "type", "state", "flag", "code", "mode", "position")
 
 
 @dataclass
@@ -93,8 +94,7 @@ class EntityDraft:
 def shape(subjects: Iterable[Subject], notes: list[str]) -> list[EntityDraft]:
     """The drafts of the subjects in an order in which a seed can draw them."""
     drafts: dict[str, EntityDraft] = {}
-    waiting = _ordered(subjects, notes)
-    for subject in waiting:
+    for subject in ordered(subjects, notes):
         draft = _draft(subject, drafts, notes)
         if not draft.name and not draft.marks:
             notes.append(
@@ -104,40 +104,6 @@ def shape(subjects: Iterable[Subject], notes: list[str]) -> list[EntityDraft]:
             continue
         drafts[subject.name] = draft
     return list(drafts.values())
-
-
-def _ordered(subjects: Iterable[Subject], notes: list[str]) -> list[Subject]:
-    """Subjects after those they refer to; circles are cut where a reference may be empty."""
-    left = {subject.name: subject for subject in subjects}
-    done: list[Subject] = []
-    while left:
-        known = {subject.name for subject in done}
-        ready = [s for s in left.values() if not _awaited(s, left, known)]
-        if not ready:
-            ready = [min(left.values(), key=lambda s: len(_needed(s, left, known)))]
-        for subject in ready[:1]:
-            for name in _needed(subject, left, known):
-                notes.append(f"left out: {subject.name}.{name}, since references form a circle")
-            dropped = _needed(subject, left, known)
-            properties = tuple(p for p in subject.properties if p.name not in dropped)
-            done.append(_with(subject, properties))
-            del left[subject.name]
-    return done
-
-
-def _with(subject: Subject, properties: tuple[Property, ...]) -> Subject:
-    values = {name: getattr(subject, name) for name in subject.__struct_fields__}
-    return Subject(**{**values, "properties": properties})
-
-
-def _awaited(subject: Subject, left: Mapping[str, Subject], known: set[str]) -> list[str]:
-    """The references of a subject to others that are not yet done."""
-    return [p.name for p in subject.references if p.to in left and p.to != subject.name]
-
-
-def _needed(subject: Subject, left: Mapping[str, Subject], known: set[str]) -> set[str]:
-    """The references among them that cannot be empty, also to itself."""
-    return {p.name for p in subject.references if p.to in left and not p.empty}
 
 
 def _draft(subject: Subject, drafts: Mapping[str, EntityDraft], notes: list[str]) -> EntityDraft:
@@ -158,14 +124,19 @@ def _draft(subject: Subject, drafts: Mapping[str, EntityDraft], notes: list[str]
 
 
 def _tied(
-    draft: EntityDraft, properties: list[Property], drafts: Mapping[str, EntityDraft], notes: list[str]
+    draft: EntityDraft,
+    properties: list[Property],
+    drafts: Mapping[str, EntityDraft],
+    notes: list[str],
 ) -> list[Property]:
     """What has no name is named by what it belongs to, so it must belong to something."""
     known = [p for p in properties if p.kind == "reference" and p.to in drafts]
     if not known or any(not p.empty for p in known):
         return properties
     first = known[0]
-    notes.append(f"changed: {draft.noun}.{first.name} cannot be empty, since it tells which one is meant")
+    notes.append(
+        f"changed: {draft.noun}.{first.name} cannot be empty, since it tells which one is meant"
+    )
     tied = msgspec.structs.replace(first, empty=False)
     return [tied if p is first else p for p in properties]
 
@@ -200,25 +171,38 @@ def _name_field(draft: EntityDraft, properties: list[Property]) -> None:
     codes = [n for n in texts if (n in CODES or n.endswith(ends)) and not NO_CODE.search(n)]
     late = [n for n in NAMED_LATE if n in texts]
     itself = [n for n in (subject.name, last) if n in texts]
-    keys = [n for n, p in texts.items() if subject.key == (p.name,) and not KEY_ENDS.search(p.name) and p.name != "id"]
+    keys = [
+        n
+        for n, p in texts.items()
+        if subject.key == (p.name,) and not KEY_ENDS.search(p.name) and p.name != "id"
+    ]
     unique = [n for n, p in texts.items() if p.unique]
     for found in (named, itself, codes, keys, late, unique):
         if found:
             each = texts[found[0]]
             is_code = found is codes
             known = is_code or found is late or found[0] == "company_name"
+            known |= found is itself and not lexicon.is_named(subject.name)
             manner = lexicon.of_field(each.name, subject.name) if known else None
-            words = manner.words if manner and found[0] != "description" else lexicon.of_name(subject.name).words
-            name = nouns.plain(found[0], subject.name)
+            words = (
+                manner.words
+                if manner and found[0] != "description"
+                else lexicon.of_name(subject.name).words
+            )
+            name = "name" if found[0] == subject.name else nouns.plain(found[0], subject.name)
             _add_name(draft, name, words, code=is_code, person=False)
             draft.kept[each.name] = name
             return
 
 
-def _add_name(draft: EntityDraft, name: str, words: tuple[str, ...], *, code: bool = False, person: bool) -> None:
+def _add_name(
+    draft: EntityDraft, name: str, words: tuple[str, ...], *, code: bool = False, person: bool
+) -> None:
     draft.name = name
     draft.manners[name] = Manner(words=words, code=code, person=person)
-    draft.fields[name] = Field(name=name, kind="code" if code else "name", words=lexicon.drawn_words(words))
+    draft.fields[name] = Field(
+        name=name, kind="code" if code else "name", words=lexicon.drawn_words(words)
+    )
 
 
 def _reference(
@@ -229,9 +213,6 @@ def _reference(
     is_own = each.to == subject.name
     target = draft if is_own else drafts.get(each.to)
     if target is None:
-        if each.empty:
-            notes.append(f"left out: {subject.name}.{each.name}, since {each.to} is not in this world")
-            return
         notes.append(f"left out: {subject.name}.{each.name}, since {each.to} is not in this world")
         return
     base = KEY_ENDS.sub("", each.name) or each.to
@@ -242,7 +223,11 @@ def _reference(
         name = nouns.plain(f"{base}_{each.to}_id", subject.name)
     draft.kept[each.name] = name
     draft.fields[name] = Field(
-        name=name, kind="reference", to=each.to, empty=each.empty, share=0 if is_own else NEVER_EMPTY
+        name=name,
+        kind="reference",
+        to=each.to,
+        empty=each.empty,
+        share=0 if is_own else NEVER_EMPTY,
     )
     marks = [target.name] if target.name else target.marks[:2]
     for mark in marks:
@@ -256,7 +241,9 @@ def _by_importance(draft: EntityDraft, properties: list[Property]) -> list[Prope
     """Properties that rules speak of first, then required and known ones, in their order."""
     subject = draft.subject
     ruled = {n for c in subject.comparisons for n in (c.left, c.right)}
-    ruled |= {str(e.amount) for e in subject.effects} | {n for group in subject.unique for n in group}
+    ruled |= {str(e.amount) for e in subject.effects} | {
+        n for group in subject.unique for n in group
+    }
     ruled |= {move.property for move in subject.moves}
 
     def rank(at_each: tuple[int, Property]) -> tuple[int, int]:
@@ -285,11 +272,17 @@ def _plain(draft: EntityDraft, each: Property, notes: list[str]) -> None:
     if each.kind == "unknown":
         notes.append(f"{where}, since a world has no values of its type")
         return
+    if each.kind == "number" and each.name.endswith(NUMBERED) and not manner:
+        notes.append(f"{where}, since nothing says what its numbers mean")
+        return
     if manner is not None and manner.skip and each.kind != "enum":
         notes.append(f"{where}, since people do not ask for it")
         return
+    if each.kind == "text" and not each.unique and not is_known_text(each, manner, subject):
+        notes.append(f"{where}, since its name does not say what such a text looks like")
+        return
     name = nouns.plain(each.name, subject.name)
-    made = field_of(name, each, manner, draft)
+    made = field_of(name, each, manner, draft.noun)
     if name in draft.fields or _bytes([*draft.fields.values(), made]) > RECORD_BYTES:
         notes.append(f"{where}, since a record would be too long to list")
         return
@@ -299,53 +292,6 @@ def _plain(draft: EntityDraft, each: Property, notes: list[str]) -> None:
     is_now = each.default == NOW or (manner is not None and manner.now)
     if made.kind in ("date", "time") and is_now:
         draft.now.add(name)
-
-
-def field_of(name: str, each: Property, manner: Manner | None, draft: EntityDraft) -> Field:
-    """A field of a property, with the way to draw it."""
-    start = each.default if each.default != NOW else None
-    base: dict[str, Any] = {"name": name, "empty": each.empty, "share": NEVER_EMPTY, "start": start}
-    if each.kind == "enum":
-        if start not in each.values:
-            base["start"] = None
-        return Field(kind="enum", values=each.values, **base)
-    if each.kind == "flag":
-        return Field(name=name, kind="flag", share=0.5)
-    if each.kind == "text":
-        words = manner.words if manner and manner.words else lexicon.PLAIN_TEXT
-        kind = "code" if manner and manner.code or each.unique else "text"
-        if kind == "code" and not (manner and manner.words):
-            words = ("@@-####", "@##-###")
-        base["start"] = start if isinstance(start, str) and not start.startswith(("$", "=")) and start else None
-        return Field(kind=kind, words=lexicon.drawn_words(words), **base)
-    low, high, step = bounds(each, manner)
-    if manner is not None and manner.later:
-        base |= {"empty": True, "share": 0.4}
-    if each.kind in ("date", "time"):
-        base["start"] = None
-        return Field(kind=each.kind, low=low, high=high, **base)
-    if isinstance(start, bool) or not isinstance(start, int | float):
-        base["start"] = None
-    kind = "money" if each.kind == "money" else "number"
-    return Field(kind=kind, low=low, high=high, step=step, **base)
-
-
-def bounds(each: Property, manner: Manner | None) -> tuple[float, float, float | None]:
-    """From where to where a number, an amount or a day is drawn."""
-    if each.kind in ("date", "time"):
-        if manner is not None and manner.low is not None and manner.high is not None:
-            return manner.low, manner.high, None
-        return -30, -1, None
-    known = manner is not None and manner.low is not None and manner.high is not None
-    low, high = (manner.low, manner.high) if known and manner else (1, 60)
-    assert low is not None
-    assert high is not None
-    if each.low is not None and (low < each.low or each.high is None and high <= each.low):
-        low, high = each.low, max(high, each.low + (high - low))
-    if each.high is not None and high > each.high:
-        high = each.high
-        low = min(low, high) if each.low is None else max(each.low, min(low, high))
-    return low, high, manner.step if manner is not None else None
 
 
 def _mark(draft: EntityDraft) -> None:
@@ -386,20 +332,24 @@ def refer(draft: EntityDraft) -> tuple[str, ...]:
     return (*ways, base)
 
 
-def entity(draft: EntityDraft, taken: set[str]) -> Entity:
-    """The finished entity."""
+def entity(draft: EntityDraft, drafts: Mapping[str, EntityDraft], taken: set[str]) -> Entity:
+    """The finished entity; fields that a record may lack stand last."""
+    fields = sorted(draft.fields.values(), key=lambda each: _is_optional(draft, each, drafts))
     return Entity(
         name=draft.noun,
         prefix=nouns.prefix(draft.noun, taken),
-        fields=tuple(sorted(draft.fields.values(), key=lambda each: _is_optional(draft, each))),
+        fields=tuple(fields),
         count=draft.count,
         refer=refer(draft),
         call="entry" if draft.subject.is_link else draft.words,
     )
 
 
-def _is_optional(draft: EntityDraft, each: Field) -> bool:
-    """Whether a record may lack a field; such fields stand last."""
+def _is_optional(draft: EntityDraft, each: Field, drafts: Mapping[str, EntityDraft]) -> bool:
+    """Whether a record may lack a field, or has a default for it."""
     if each.kind == "copy":
-        return draft.fields[each.to.partition(".")[0]].empty
-    return each.empty or each.kind == "flag"
+        source, _, rest = each.to.partition(".")
+        holder = draft.fields[source]
+        target = drafts[holder.to]
+        return holder.empty or _is_optional(target, target.fields[rest], drafts)
+    return each.empty or each.kind == "flag" or each.start is not None

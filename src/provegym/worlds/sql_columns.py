@@ -72,19 +72,26 @@ class TableReader:
 
     def _parsed(self, statement: str) -> Any | None:
         """The syntax tree of a statement, or None with a note."""
+        statement = re.sub(r"\bSUB_TYPE\s+\w+", "", statement, flags=re.I)
         errors = (self.sqlglot.errors.SqlglotError, RecursionError)
-        try:
-            return self.sqlglot.parse_one(statement, read=self.dialect)
-        except errors:
-            head = " ".join(statement.split())[:60]
-            self.notes.append(f"left out: the statement {head!r}, since it cannot be read")
-            return None
+        for dialect in dict.fromkeys((self.dialect, "sqlite", "postgres", "mysql", "tsql")):
+            try:
+                return self.sqlglot.parse_one(statement, read=dialect)
+            except errors:
+                continue
+        head = " ".join(statement.split())[:60]
+        self.notes.append(f"left out: the statement {head!r}, since it cannot be read")
+        return None
 
     def read_table(self, statement: str) -> None:
         """Read a CREATE TABLE."""
         exp = self.exp
         tree = self._parsed(statement)
-        if tree is None or not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
+        if (
+            tree is None
+            or not isinstance(tree, exp.Create)
+            or not isinstance(tree.this, exp.Schema)
+        ):
             if tree is not None:
                 head = " ".join(statement.split())[:60]
                 self.notes.append(f"left out: the statement {head!r}, since it lists no columns")
@@ -108,7 +115,9 @@ class TableReader:
         if not re.search(r"\b(PRIMARY|FOREIGN|UNIQUE|CHECK)\b", statement, re.I):
             return
         tree = self._parsed(statement)
-        table = self.tables.get(tree.this.name.lower()) if isinstance(tree, self.exp.Alter) else None
+        table = (
+            self.tables.get(tree.this.name.lower()) if isinstance(tree, self.exp.Alter) else None
+        )
         if tree is None or table is None:
             return
         for action in tree.args.get("actions") or ():
@@ -119,7 +128,11 @@ class TableReader:
     def add_unique(self, table: str, columns: str, *, partial: bool) -> None:
         """Add the columns of a CREATE UNIQUE INDEX."""
         found = self.tables.get(sql_text.unquoted(table).lower())
-        names = tuple(sql_text.unquoted(each.strip().split()[0]) for each in columns.split(",") if each.strip())
+        names = tuple(
+            sql_text.unquoted(each.strip().split()[0])
+            for each in columns.split(",")
+            if each.strip()
+        )
         if found is None or not names:
             return
         if partial or any(name.lower() not in found.columns for name in names):
@@ -132,7 +145,7 @@ class TableReader:
         exp = self.exp
         kind, values, high = self._kind(part)
         column = Column(part.name, kind, values, high=high)
-        if kind == "number" and "U" == str(part.kind.this.name)[:1]:
+        if kind == "number" and str(part.kind.this.name)[:1] == "U":
             column.low = 0
         table.columns[part.name.lower()] = column
         checks = []
@@ -253,9 +266,13 @@ class TableReader:
     def _refer(self, table: Table, names: list[str], reference: Any) -> None:
         """Note a foreign key."""
         where = f"{table.name}.{', '.join(names)}"
-        target = reference.this.this if isinstance(reference.this, self.exp.Schema) else reference.this
-        if len(names) != 1 or names[0].lower() not in table.columns:
+        target = (
+            reference.this.this if isinstance(reference.this, self.exp.Schema) else reference.this
+        )
+        if len(names) != 1:
             self.notes.append(f"left out: the foreign key of {where}, since it has several columns")
+            return
+        if names[0].lower() not in table.columns:
             return
         column = table.columns[names[0].lower()]
         if column.target:

@@ -14,11 +14,14 @@ MAX_TABLES = 400
 MAX_STATEMENT = 60_000
 MAX_DEPTH = 24
 PIECE = re.compile(
-    r"--[^\n]*|^[ \t]*\#[^\n]*|/\*.*?\*/|'(?:[^'\\]|''|\\.)*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]\n]{1,80}\]"
+    r"--[^\n]*|^[ \t]*\#[^\n]*|/\*.*?\*/|'(?:[^'\\]|''|\\.)*'"
+    r"|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]\n]{1,80}\]"
     r"|\$(\w*)\$.*?\$\1\$|^DELIMITER[^\n]*$|;|//|\bBEGIN\b|\bEND\b|\bCREATE\b",
     re.IGNORECASE | re.DOTALL | re.MULTILINE,
 )
-TRIGGER = re.compile(r"CREATE\s+(?:OR\s+REPLACE\s+|DEFINER\s*=\s*\S+\s+|TEMP\s+|CONSTRAINT\s+)*TRIGGER\b", re.I)
+TRIGGER = re.compile(
+    r"CREATE\s+(?:OR\s+REPLACE\s+|DEFINER\s*=\s*\S+\s+|TEMP\s+|CONSTRAINT\s+)*TRIGGER\b", re.I
+)
 WANTED = re.compile(
     r"(CREATE\s+(OR\s+REPLACE\s+)?(GLOBAL\s+|LOCAL\s+|TEMP\w*\s+|UNLOGGED\s+)*"
     r"(TABLE|TYPE|DOMAIN|UNIQUE\s+INDEX|FUNCTION|TRIGGER|DEFINER|CONSTRAINT)|ALTER\s+TABLE)\b",
@@ -27,7 +30,8 @@ WANTED = re.compile(
 ENUM = re.compile(r"CREATE\s+TYPE\s+([\w.\"]+)\s+AS\s+ENUM\s*\((.*)\)", re.I | re.DOTALL)
 DOMAIN = re.compile(r"CREATE\s+DOMAIN\s+([\w.\"]+)\s+AS\s+(\w+)", re.I)
 INDEX = re.compile(
-    r"CREATE\s+UNIQUE\s+INDEX\s+.*?\bON\s+(?:ONLY\s+)?([\w.\"`\[\]]+)[^(]*\(([^()]*)\)\s*(WHERE)?", re.I | re.DOTALL
+    r"CREATE\s+UNIQUE\s+INDEX\s+.*?\bON\s+(?:ONLY\s+)?([\w.\"`\[\]]+)[^(]*\(([^()]*)\)\s*(WHERE)?",
+    re.I | re.DOTALL,
 )
 HEAD = re.compile(
     r"TRIGGER\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"`\[\]]+)\s+(BEFORE|AFTER)?\s*(INSERT|DELETE|UPDATE)"
@@ -117,7 +121,11 @@ def guess_dialect(text: str) -> str:
         return "mysql"
     if re.search(r"\[\w+\]|AUTOINCREMENT|WITHOUT\s+ROWID|PRAGMA\s", head, re.I):
         return "sqlite"
-    if re.search(r"\bSERIAL\b|::|character varying|\bAS ENUM\b|\bplpgsql\b|\bTIMESTAMPTZ\b|\bJSONB\b", head, re.I):
+    if re.search(
+        r"\bSERIAL\b|::|character varying|\bAS ENUM\b|\bplpgsql\b|\bTIMESTAMPTZ\b|\bJSONB\b",
+        head,
+        re.I,
+    ):
         return "postgres"
     return "sqlite"
 
@@ -127,14 +135,21 @@ def triggers(found: list[str], notes: list[str]) -> list[PlainTrigger]:
     bodies = {
         unquoted(match[1]).lower(): match[3]
         for each in found
-        if re.match(r"CREATE\s+(OR\s+REPLACE\s+)?FUNCTION", each, re.I) and (match := FUNCTION.search(each))
+        if re.match(r"CREATE\s+(OR\s+REPLACE\s+)?FUNCTION", each, re.I)
+        and (match := FUNCTION.search(each))
     }
     plain: list[PlainTrigger] = []
     for each in found:
         head = HEAD.search(each) if TRIGGER.match(each) else None
         if head is None:
             continue
-        name, event, more, table, body = unquoted(head[1]), head[3].upper(), head[4], head[5], head[6]
+        name, event, more, table, body = (
+            unquoted(head[1]),
+            head[3].upper(),
+            head[4],
+            head[5],
+            head[6],
+        )
         if runs := RUNS.search(body):
             body = bodies.get(unquoted(runs[1]).lower(), "?")
         known = _updates(body)

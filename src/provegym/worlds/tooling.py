@@ -1,22 +1,22 @@
 """Operations for the entities of a sketch: reads, and the writes that its constraints allow."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from provegym.worlds import lexicon, wording
-from provegym.worlds.nouns import article, label, plural, spaced
+from provegym.worlds.lookups import Finder
+from provegym.worlds.nouns import article, label
 from provegym.worlds.shaping import EntityDraft
-from provegym.worlds.sketch import Comparison, Property
+from provegym.worlds.sketch import Comparison
 from provegym.worlds.spec import (
     Argument,
     Effect,
     Field,
-    Figure,
-    Guard,
-    Join,
     Operation,
+    OperationGuard,
     Scalar,
     Value,
+    Where,
 )
 
 MOST_BOUND = 1_000_000
@@ -27,7 +27,6 @@ LONG_AGO = -19
 HELD = ("balance", "points", "credits", "funds", "credit", "miles")
 STOCKED = ("quantity", "stock", "on_hand", "qty", "units")
 STORES = ("store", "warehouse", "location", "depot", "room", "bin", "shelf", "branch", "site")
-Drafts = Mapping[str, EntityDraft]
 OPPOSITE = {"least": "at least", "most": "at most", "over": "more than", "under": "less than"}
 
 
@@ -38,133 +37,18 @@ def bound(value: float | None) -> float | None:
     return int(value) if value == int(value) else value
 
 
-class Toolmaker:
-    """Makes the operations of one entity."""
-
-    def __init__(self, draft: EntityDraft, drafts: Drafts) -> None:
-        self.draft = draft
-        self.drafts = drafts
-        self.subject = draft.subject
-        self.key = f"{draft.noun}_id"
-        self.properties = {
-            draft.kept[each.name]: each
-            for each in self.subject.properties
-            if each.name in draft.kept and draft.kept[each.name] in draft.fields
-        }
-
-    def operation(self, tool: str, kind: Any, about: str, **more: Any) -> Operation:
-        """An operation on this entity."""
-        return Operation(tool=tool[:64], kind=kind, about=about, entity=self.draft.noun, **more)
-
-    def its_key(self) -> Argument:
-        """The argument that is a record of this entity."""
-        return Argument(name=self.key, about=f"The {self.draft.words}.", of=self.draft.noun)
-
-    def named(self, path: str = "") -> str:
-        """A slot of a refusal that names the record of the key."""
-        name = self.draft.name or self.draft.marks[0]
-        return f"{{{path or self.key}.{name}}}"
-
-    # Reads
-
-    def search(self, at: int) -> Operation:
-        """The list of the records, with filters."""
-        draft = self.draft
-        arguments = self._filters()
-        order = "newest" if draft.now or draft.lived else ""
-        newest = ", newest first" if order else ""
-        return self.operation(
-            f"list_{plural(draft.noun)}",
-            "search",
-            f"List the {draft.many}{newest}.",
-            arguments=tuple(arguments),
-            order=order,
-            asks=wording.list_ways(draft, arguments, at),
-            told={"each": draft.words},
-        )
-
-    def _filters(self) -> list[Argument]:
-        draft, many = self.draft, self.draft.many
-        found = []
-        if draft.name:
-            words = label(draft.name, draft.noun)
-            about = f"Only {many} whose {words} contains this."
-            found.append(Argument(name=draft.name, about=about, filter=draft.name))
-        references = sorted(draft.references, key=lambda each: each.empty)
-        for each in [f for f in references if self._is_filter(f)][:3]:
-            words = label(each.name, draft.noun)
-            about = f"Only {many} with this {words}."
-            found.append(Argument(name=each.name, about=about, of=each.to, filter=each.name))
-        enums = [f for f in draft.of_kind("enum") if self._is_filter(f)]
-        for each in sorted(enums, key=lambda f: f != draft.status)[:2]:
-            about = f"Only {many} with this {label(each.name, draft.noun)}."
-            found.append(Argument(name=each.name, about=about, filter=each.name))
-        amounts = [f for f in draft.of_kind("money") if not f.empty and self._is_filter(f)]
-        if amounts and draft.name:
-            each = amounts[0]
-            about = f"Only {many} with at most this {label(each.name, draft.noun)}."
-            make = self._numbers(each)
-            found.append(
-                Argument(
-                    name=f"highest_{each.name}", about=about, filter=each.name, test="most", make=make
-                )
-            )
-        return found
-
-    def _is_filter(self, each: Field) -> bool:
-        names = {self.draft.kept.get(name, name) for name in self.subject.filters}
-        return not names or each.name in names or each.kind == "reference"
-
-    def get(self, children: Sequence[tuple[EntityDraft, Field]]) -> Operation | None:
-        """One record with those that belong to it, if they fit into a result."""
-        for child, by in children:
-            if child.name and child.count <= 60 and len(child.fields) <= 9:
-                name = plural(child.noun)
-                if name in self.draft.fields:
-                    continue
-                return self.operation(
-                    f"get_{self.draft.noun}",
-                    "get",
-                    f"Get {article(self.draft.words)} with its {child.many}.",
-                    arguments=(self.its_key(),),
-                    joins=(Join(name=name, entity=child.noun, by=by.name),),
-                    asks=wording.get_ways(self.draft, self.key, name, child.name),
-                )
-        return None
-
-    def report(self, children: Sequence[tuple[EntityDraft, Field]]) -> Operation | None:
-        """Figures over the records that point to a record of this entity."""
-        figures: list[Figure] = []
-        said: list[tuple[str, str, str]] = []
-        for child, by in children[:2]:
-            where: dict[str, Any] = {by.name: f"${self.key}"}
-            name = f"{child.noun}_count"
-            figures.append(Figure(name=name, count=child.noun, where=where))
-            said.append((name, child.noun, ""))
-            amounts = [f for f in child.of_kind("money") if not f.empty]
-            summable = [f for f in amounts if not f.name.endswith(("price", "rate", "price_each"))]
-            for each in summable[:1]:
-                name = f"{child.noun}_{each.name}"
-                figures.append(Figure(name=name, sum=f"{child.noun}.{each.name}", where=where))
-                said.append((name, child.noun, each.name))
-        if not figures or not self.draft.name:
-            return None
-        return self.operation(
-            f"summarize_{self.draft.noun}",
-            "report",
-            f"Count and sum up what belongs to {article(self.draft.words)}.",
-            arguments=(self.its_key(),),
-            figures=tuple(figures),
-            asks=wording.report_ways(self.draft, self.key, said),
-        )
-
-    # Writes
+class Toolmaker(Finder):
+    """Makes the writes of one entity that add records and change fields."""
 
     def create(self) -> Operation:
         """A new record."""
         draft = self.draft
         arguments, values = self._given()
-        guards = [*self._unique(values), *self._compared(values, ""), *self._stocked("create", values)]
+        guards = [
+            *self._unique(values),
+            *self._compared(values, ""),
+            *self._stocked("create", values),
+        ]
         effects = [Effect(add=draft.noun, set=values), *self._triggered("create", values)]
         return self.operation(
             f"add_{draft.noun}",
@@ -219,19 +103,19 @@ class Toolmaker:
         if each.kind == "reference":
             return Argument(name=name, about=about, of=each.to, optional=optional)
         if each.kind == "enum":
-            return Argument(name=name, about=about, kind="enum", values=each.values, optional=optional)
+            return Argument(
+                name=name, about=about, kind="enum", values=each.values, optional=optional
+            )
         base: dict[str, Any] = {"name": name, "about": about, "optional": optional}
         if each.kind in ("date", "time"):
-            manner = self.draft.manners.get(each.name)
             is_past = each.high is not None and each.high < -300
             days = (int(each.low or 1), int(each.high or 14)) if is_past else (1, 20)
             kind: Any = each.kind
-            del manner
             return Argument(kind=kind, make={"days": days}, **base)
         if each.kind in ("number", "money"):
             prop = self.properties[each.name]
             low, high = bound(prop.low), bound(prop.high)
-            made = self._numbers(each)
+            made = self.numbers(each)
             if high is None and each.kind == "number" and max(made) > 50_000:
                 high = MOST_BOUND
             return Argument(kind=each.kind, low=low, high=high, make=made, **base)
@@ -244,14 +128,7 @@ class Toolmaker:
         is_name = each.kind in ("name", "code") or len(max(make, key=len)) < 60
         return Argument(kind="name" if is_name else "text", make=make, **base)
 
-    def _numbers(self, each: Field) -> tuple[int | float, ...]:
-        low = each.low if each.low is not None else 1
-        high = each.high if each.high is not None else 20
-        step = each.step or (0.5 if each.kind == "money" and high - low < 100 else 1)
-        made = lexicon.steps(low, high, step)
-        return tuple(v for v in made if v > 0 or each.kind == "number") or (1,)
-
-    def _unique(self, values: Mapping[str, Value], key: str = "") -> Iterator[Guard]:
+    def _unique(self, values: Mapping[str, Value], key: str = "") -> Iterator[OperationGuard]:
         """Guards of UNIQUE, for the groups whose values are all given."""
         draft = self.draft
         single = [(each.name,) for each in self.subject.properties if each.unique]
@@ -260,14 +137,14 @@ class Toolmaker:
             names = [draft.kept[name] for name in group if name in draft.kept]
             if not group or len(names) < len(group) or not set(names) <= values.keys():
                 continue
-            given = {n: values[n] for n in names}
+            given: Where = {n: values[n] for n in names}
             if any(draft.fields[n].empty for n in names):
                 continue
             held = " and ".join(label(n, draft.noun) for n in dict.fromkeys(names))
             says = f"there is already {article(draft.words)} with this {held}"
-            yield Guard(rule="unique", count=draft.noun, where=given, is_=0, says=says)
+            yield OperationGuard(rule="unique", count=draft.noun, where=given, is_=0, says=says)
 
-    def _compared(self, values: Mapping[str, Value], key: str) -> Iterator[Guard]:
+    def _compared(self, values: Mapping[str, Value], key: str) -> Iterator[OperationGuard]:
         """Guards of CHECKs that compare two columns; with a key, for a change of one of them."""
         draft = self.draft
         for each in self.subject.comparisons:
@@ -281,7 +158,8 @@ class Toolmaker:
                 f"the {label(left, draft.noun)} must be {_in_words(each, draft.fields[left])}"
                 f" the {label(right, draft.noun)}"
             )
-            yield Guard(rule="window", of=one, says=says, **{each.test: two})
+            tests: Any = {each.test: two}
+            yield OperationGuard(rule="window", of=one, says=says, **tests)
 
     def _known(self, name: str, values: Mapping[str, Value], key: str) -> Value | None:
         """A field's value in a guard: as given, as it starts, or as the record has it."""
@@ -297,16 +175,21 @@ class Toolmaker:
         for path, target, amount, sign in self._follow_ups(on, values, key):
             yield Effect(change=path, set={target: f"={path}.{target} {sign} {amount}"})
 
-    def _stocked(self, on: str, values: Mapping[str, Value], key: str = "") -> Iterator[Guard]:
+    def _stocked(
+        self, on: str, values: Mapping[str, Value], key: str = ""
+    ) -> Iterator[OperationGuard]:
         """What a trigger takes away must be there, if a CHECK says so."""
         for path, target, amount, sign in self._follow_ups(on, values, key):
             other = self._target(path, key)
             prop = other.subject.get(_property_of(other, target))
             if sign == "-" and prop is not None and prop.low is not None and prop.low >= 0:
                 name = other.name or other.marks[0]
-                says = f"{{{path[1:]}.{name}}} has only {{{path[1:]}.{target}}} {label(target, other.noun)}"
+                holder, words = path[1:], label(target, other.noun)
+                says = f"{{{holder}.{name}}} has only {{{holder}.{target}}} {words}"
                 least = f"={amount} + {bound(prop.low)}" if prop.low else amount
-                yield Guard(rule="balance", of=f"{path}.{target}", least=_number(least), says=says)
+                yield OperationGuard(
+                    rule="balance", of=f"{path}.{target}", least=_number(least), says=says
+                )
 
     def _target(self, path: str, key: str) -> EntityDraft:
         return self.drafts[self.draft.fields[path.rpartition(".")[2].removeprefix("$")].to]
@@ -338,7 +221,7 @@ class Toolmaker:
             values: dict[str, Value] = {each.name: f"${each.name}"}
             words = label(each.name, draft.noun)
             guards = [
-                Guard(
+                OperationGuard(
                     rule="different",
                     of=f"${self.key}.{each.name}",
                     is_not=f"${each.name}",
@@ -397,13 +280,3 @@ def _in_words(each: Comparison, left: Field) -> str:
 def literal(value: float) -> Scalar:
     """A number as a spec writes it."""
     return int(value) if value == int(value) else value
-
-
-def spoken(draft: EntityDraft) -> str:
-    """The noun of an entity in words."""
-    return spaced(draft.noun)
-
-
-def bounded(each: Property) -> bool:
-    """Whether a number has a lower or an upper bound."""
-    return each.low is not None or each.high is not None
