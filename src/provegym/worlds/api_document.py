@@ -13,10 +13,12 @@ from provegym.worlds.spec import SpecError
 
 MAX_BYTES = 16_000_000
 MAX_YAML_BYTES = 400_000
-MAX_PATHS = 3_000
+MAX_PATHS = 1_500
 MAX_DEPTH = 6
 MAX_PARTS = 40
+MAX_SCHEMAS = 60
 MAX_NESTING = 60
+MAX_BRACKETS = 300
 
 
 def load(text: str) -> dict[str, Any]:
@@ -25,6 +27,8 @@ def load(text: str) -> dict[str, Any]:
         raise SpecError(f"an API description has at most {MAX_BYTES} characters, not {len(text)}")
     try:
         document = json.loads(text) if text.lstrip()[:1] == "{" else _yaml(text)
+    except SpecError:
+        raise
     except ValueError as problem:
         reason = str(problem).splitlines()[0]
         raise SpecError(f"the API description is neither JSON nor YAML: {reason}") from None
@@ -52,8 +56,7 @@ def _yaml(text: str) -> Any:
             " convert it to JSON"
         )
     deepest = max((len(line) - len(line.lstrip(" ")) for line in text.splitlines()), default=0)
-    opened = re.search(rf"[\[{{]{{{MAX_NESTING}}}", re.sub(r"\s", "", text))
-    if deepest > 4 * MAX_NESTING or opened:
+    if deepest > 4 * MAX_NESTING or _brackets(text) > MAX_BRACKETS:
         raise SpecError("the API description is nested too deeply")
     yaml = need("yaml")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -65,6 +68,20 @@ def _yaml(text: str) -> Any:
     except yaml.YAMLError as problem:
         reason = " ".join(str(problem).split())
         raise SpecError(f"the API description is neither JSON nor YAML: {reason}") from None
+
+
+def _brackets(text: str) -> int:
+    """How deep brackets are nested."""
+    depth = deepest = 0
+    for mark in re.findall(r"[\[{}\]]", text):
+        depth = depth + 1 if mark in "[{" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def listed(node: Any) -> list[Any]:
+    """A list as it is; anything else is an empty one."""
+    return node[:MAX_PARTS] if isinstance(node, list) else []
 
 
 def resolved(document: dict[str, Any], node: Any) -> dict[str, Any]:
@@ -96,29 +113,37 @@ def reference_name(node: Any) -> str:
     return reference.rpartition("/")[2] if isinstance(reference, str) else ""
 
 
-def properties(document: dict[str, Any], schema: Any, depth: int = 0) -> dict[str, Any]:
+def properties(document: dict[str, Any], schema: Any) -> dict[str, Any]:
     """The properties of a schema with those of its allOf; of oneOf and anyOf the first."""
-    schema = resolved(document, schema)
-    if depth > MAX_DEPTH:
-        return {}
     found: dict[str, Any] = {}
-    parts = schema.get("allOf") or ()
-    choices = schema.get("oneOf") or schema.get("anyOf") or ()
-    for part in [*parts, *choices[:1]][:MAX_PARTS]:
-        found |= properties(document, part, depth + 1)
-    own = schema.get("properties")
-    return {**found, **own} if isinstance(own, dict) else found
+    for part in _parts(document, schema):
+        own = part.get("properties")
+        found = {**own, **found} if isinstance(own, dict) else found
+    return found
 
 
-def required(document: dict[str, Any], schema: Any, depth: int = 0) -> set[str]:
+def required(document: dict[str, Any], schema: Any) -> set[str]:
     """The required properties of a schema with those of its allOf."""
-    schema = resolved(document, schema)
-    if depth > MAX_DEPTH:
-        return set()
-    names = schema.get("required")
-    found = {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
-    for part in (schema.get("allOf") or ())[:MAX_PARTS]:
-        found |= required(document, part, depth + 1)
+    names = [name for part in _parts(document, schema) for name in listed(part.get("required"))]
+    return {name for name in names if isinstance(name, str)}
+
+
+def _parts(document: dict[str, Any], schema: Any) -> list[dict[str, Any]]:
+    """A schema and what it is made of; what a `$ref` points to is entered once."""
+    found: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    todo = [schema]
+    while todo and len(found) < MAX_SCHEMAS:
+        node = todo.pop(0)
+        reference = node.get("$ref") if isinstance(node, dict) else None
+        if isinstance(reference, str):
+            if reference in seen:
+                continue
+            seen.add(reference)
+        part = resolved(document, node)
+        found.append(part)
+        choices = listed(part.get("oneOf")) or listed(part.get("anyOf"))
+        todo += [*listed(part.get("allOf")), *choices[:1]]
     return found
 
 
@@ -127,7 +152,7 @@ def body_schema(document: dict[str, Any], operation: dict[str, Any]) -> Any:
     body = resolved(document, operation.get("requestBody"))
     if content := body.get("content"):
         return _media(content)
-    for each in operation.get("parameters") or ():
+    for each in listed(operation.get("parameters")):
         parameter = resolved(document, each)
         if parameter.get("in") == "body":
             return parameter.get("schema")

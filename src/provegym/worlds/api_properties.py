@@ -32,7 +32,7 @@ def property_of(
     kind = _kind(word, plain)
     is_enum = kind == "text" and 1 < len(set(texts)) == len(texts) <= MOST_VALUES
     if is_enum and all(len(text) <= 40 for text in texts):
-        start = default if default in texts else None
+        start = default if isinstance(default, str) and default in texts else None
         empty = _maybe(word, empty)
         return Property(name=word, kind="enum", values=texts, default=start, empty=empty)
     low, high = _bound(plain, "minimum", 1), _bound(plain, "maximum", -1)

@@ -1,5 +1,6 @@
 """Chooses the connected core of a schema that is larger than a world may be."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from provegym.worlds import nouns
@@ -33,7 +34,8 @@ def core(subjects: Iterable[Subject], notes: list[str]) -> list[Subject]:
             known[subject.name] = subject
     if len(known) <= MOST["entities"]:
         return list(known.values())
-    ranks = {name: _rank(subject, known) for name, subject in known.items()}
+    incoming = Counter(each.to for subject in known.values() for each in subject.references)
+    ranks = {name: _rank(subject, incoming[name]) for name, subject in known.items()}
     first = max(known, key=lambda name: ranks[name])
     chosen = _needed(known[first], known)
     while len(chosen) < MOST["entities"]:
@@ -58,11 +60,8 @@ def core(subjects: Iterable[Subject], notes: list[str]) -> list[Subject]:
     return [subject for name, subject in known.items() if name in chosen]
 
 
-def _rank(subject: Subject, known: dict[str, Subject]) -> float:
+def _rank(subject: Subject, incoming: int) -> float:
     """How much a subject matters: who points to it, whether people name it, what can be done."""
-    incoming = sum(
-        1 for other in known.values() for each in other.references if each.to == subject.name
-    )
     names = {each.name.removeprefix(f"{subject.name}_") for each in subject.properties}
     named = bool(names & {"name", "title", "first_name", "number", "code", "username"})
     deeds = len(subject.deeds) + len(subject.moves)

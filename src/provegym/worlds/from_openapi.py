@@ -34,7 +34,6 @@ VERBS = frozenset(
     )
 )
 PAGING = ("page", "limit", "offset", "per_page", "sort", "order", "cursor", "size", "fields", "q")
-MOST_PATHS = 600
 
 
 @dataclass
@@ -92,14 +91,7 @@ class _Paths:
 
     def read(self) -> dict[str, Resource]:
         paths = self.document["paths"]
-        ordered = sorted(
-            paths,
-            key=lambda path: (
-                (path.count("/"), list(paths).index(path))
-                if len(paths) <= MOST_PATHS
-                else path.count("/")
-            ),
-        )
+        ordered = sorted(paths, key=lambda path: path.count("/"))
         left = 0
         for path in ordered:
             item = api_document.resolved(self.document, paths[path])
@@ -191,7 +183,7 @@ class _Paths:
 
     def _filters(self, operation: dict[str, Any]) -> list[str]:
         found = []
-        for each in operation.get("parameters") or ():
+        for each in api_document.listed(operation.get("parameters")):
             parameter = api_document.resolved(self.document, each)
             name = parameter.get("name")
             if parameter.get("in") == "query" and isinstance(name, str):

@@ -45,7 +45,7 @@ def sketch_of(text: str, name: str, dialect: str, notes: list[str]) -> Sketch:
     for each in found:
         if re.match(r"ALTER\s+TABLE", each, re.I):
             reader.read_alter(each)
-        elif match := sql_text.INDEX.match(each):
+        elif len(each) < sql_text.MAX_INDEX and (match := sql_text.INDEX.match(each)):
             reader.add_unique(match[1], match[2], partial=bool(match[3]))
     triggers = sql_text.triggers(found, notes)
     subjects = _subjects(reader.tables, triggers, notes)

@@ -47,12 +47,18 @@ class Finder:
         return self.operation(
             f"list_{plural(draft.noun)}",
             "search",
-            f"List the {draft.many}{newest}.",
+            f"List the {draft.many}{newest}, with {self._shown()}.",
             arguments=tuple(arguments),
             order=order,
             asks=asking.list_ways(draft, arguments, at),
             told={"each": draft.words},
         )
+
+    def _shown(self) -> str:
+        """The labels of the first fields, as the description of a list names them."""
+        fields = [each for each in self.draft.fields.values() if each.kind != "reference"]
+        words = list(dict.fromkeys(label(each.name, self.draft.noun) for each in fields))[:4]
+        return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
     def _filters(self) -> list[Argument]:
         draft, many = self.draft, self.draft.many

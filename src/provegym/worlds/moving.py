@@ -4,7 +4,7 @@ transfers and removals."""
 from collections.abc import Iterator, Sequence
 
 from provegym.worlds import lexicon, wording
-from provegym.worlds.nouns import article, label
+from provegym.worlds.nouns import article, label, spaced
 from provegym.worlds.shaping import EntityDraft
 from provegym.worlds.spec import Argument, Effect, Field, Operation, OperationGuard
 from provegym.worlds.tooling import HELD, STOCKED, STORES, Toolmaker
@@ -77,11 +77,12 @@ class Mover(Toolmaker):
 
     def _verb(self, verb: str, kind: str, status: Field, value: str) -> Operation:
         draft = self.draft
+        words = label(status.name, draft.noun)
         back = verb.startswith(("re", "un")) or verb in ("open", "enable", "activate")
         return self.operation(
             f"{verb}_{draft.noun}",
             kind,
-            f"{verb.replace('_', ' ').capitalize()} {article(draft.words)}.",
+            f"{spaced(verb).capitalize()} {article(draft.words)}: its {words} becomes {value}.",
             arguments=(self.its_key(),),
             guards=(
                 *(() if back else self._not_over(status, (value,))),
@@ -246,13 +247,16 @@ class Mover(Toolmaker):
             for child, by in children
         ]
         guards += self._stocked("remove", {}, self.key)
+        ends = ", if nothing belongs to it any more." if children else " from the records on file."
         removed = (*self._triggered("remove", {}, self.key), Effect(remove=f"${self.key}"))
         ways, short = wording.remove_ways(draft, self.key), wording.remove_short(draft, self.key)
         return self.operation(
             f"remove_{draft.noun}",
             "remove",
             f"Remove {article(draft.words)}"
-            + (", if nothing belongs to it any more." if children else "."),
+            + (
+                ", if nothing belongs to it any more." if children else " from the records on file."
+            ),
             arguments=(self.its_key(),),
             guards=tuple(guards),
             effects=removed,

@@ -9,16 +9,20 @@ from typing import NamedTuple
 
 from provegym.worlds.spec import SpecError
 
-MAX_BYTES = 6_000_000
-MAX_TABLES = 400
+MAX_BYTES = 3_000_000
+MAX_TABLES = 250
 MAX_STATEMENT = 60_000
+MAX_INDEX = 2_000
 MAX_DEPTH = 24
 PIECE = re.compile(
-    r"--[^\n]*|^[ \t]*\#[^\n]*|/\*.*?\*/|'(?:[^'\\]|''|\\.)*'"
-    r"|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]\n]{1,80}\]"
-    r"|\$(\w*)\$.*?\$\1\$|^DELIMITER[^\n]*$|;|//|\bBEGIN\b|\bEND\b|\bCREATE\b",
-    re.IGNORECASE | re.DOTALL | re.MULTILINE,
+    r"--|^[ \t]*\#|/\*|'|\"|`|\[[^\]\n]{1,80}\]|\$\w*\$|^DELIMITER\b"
+    r"|;|//|\bBEGIN\b|\bEND\b|\bCREATE\b",
+    re.IGNORECASE | re.MULTILINE,
 )
+# What ends a comment or a quoted text; other pieces have no inside.
+ENDS = {"--": "\n", "#": "\n", "/*": "*/", "'": "'", '"': '"', "`": "`", "DELIMITER": "\n"}
+ESCAPED = re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL)
+COMMENTS = ("--", "#", "/*", "DELIMITER")
 TRIGGER = re.compile(
     r"CREATE\s+(?:OR\s+REPLACE\s+|DEFINER\s*=\s*\S+\s+|TEMP\s+|CONSTRAINT\s+)*TRIGGER\b", re.I
 )
@@ -34,11 +38,12 @@ INDEX = re.compile(
     re.I | re.DOTALL,
 )
 HEAD = re.compile(
-    r"TRIGGER\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"`\[\]]+)\s+(BEFORE|AFTER)?\s*(INSERT|DELETE|UPDATE)"
+    r"CREATE\s+[^;]{0,80}?TRIGGER\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"`\[\]]+)\s+(BEFORE|AFTER)?\s*(INSERT|DELETE|UPDATE)"
     r"(.*?)\bON\s+([\w.\"`\[\]]+)(.*)",
     re.I | re.DOTALL,
 )
-FUNCTION = re.compile(r"FUNCTION\s+([\w.\"]+)\s*\(.*?\$(\w*)\$(.*)\$\2\$", re.I | re.DOTALL)
+FUNCTION = re.compile(r"CREATE\s+(?:OR\s+REPLACE\s+)?FUNCTION\s+([\w.\"]+)", re.I)
+DOLLARS = re.compile(r"\$\w*\$")
 RUNS = re.compile(r"EXECUTE\s+(?:FUNCTION|PROCEDURE)\s+([\w.\"]+)", re.I)
 UPDATE = re.compile(
     r"UPDATE\s+(?P<table>[\w.\"`\[\]]+)\s+SET\s+(?P<column>[\w\"`\[\]]+)\s*=\s*"
@@ -71,27 +76,40 @@ def statements(text: str) -> Iterator[str]:
     """The statements of a script that describe a schema; data and comments are skipped."""
     if len(text) > MAX_BYTES:
         raise SpecError(f"an SQL script has at most {MAX_BYTES} characters, not {len(text)}")
-    start, depth, parts = 0, 0, [""]
+    escapes = guess_dialect(text) == "mysql"
+    at, start, depth = 0, 0, 0
+    parts: list[str] = []
     in_trigger = False
-    for piece in PIECE.finditer(text):
-        token = piece[0]
-        word = token.upper()
-        if token.lstrip().startswith(("--", "/*", "#")) or word.startswith("DELIMITER"):
+    while piece := PIECE.search(text, at):
+        word = piece[0].strip().upper()
+        at = _end_of(text, word, piece.end(), escapes=escapes)
+        if word in COMMENTS:
             parts.append(text[start : piece.start()])
-            start = piece.end()
+            start = at
         elif word == "CREATE" and not in_trigger:
             in_trigger = bool(TRIGGER.match(text, piece.start()))
         elif word == "BEGIN" and in_trigger:
             depth += 1
         elif word == "END" and in_trigger:
-            after = text[piece.end() : piece.end() + 12].lstrip().upper()
+            after = text[at : at + 12].lstrip().upper()
             depth -= 0 if after.startswith(("IF", "CASE", "LOOP", "WHILE")) else 1
-        elif (token == ";" and depth <= 0) or token == "//":
-            parts.append(text[start : piece.start()])
-            start, depth, in_trigger = piece.end(), 0, False
-            yield from _wanted("".join(parts))
-            parts = []
+        elif (word == ";" and depth <= 0) or word == "//":
+            yield from _wanted("".join([*parts, text[start : piece.start()]]))
+            start, depth, in_trigger, parts = at, 0, False, []
     yield from _wanted("".join([*parts, text[start:]]))
+
+
+def _end_of(text: str, word: str, at: int, *, escapes: bool) -> int:
+    """Where a comment or a quoted text ends; the end of all if it is never closed."""
+    if word == "'" and escapes:
+        closed = ESCAPED.match(text, at)
+        return closed.end() if closed else len(text)
+    end = word if word.startswith("$") else ENDS.get(word, "")
+    if not end:
+        return at
+    # A tag of a dollar quote is compared as it is written, so its case is looked up again.
+    found = text.find(text[at - len(end) : at] if end == word and word != "'" else end, at)
+    return len(text) if found < 0 else found + len(end)
 
 
 def _wanted(statement: str) -> Iterator[str]:
@@ -132,15 +150,10 @@ def guess_dialect(text: str) -> str:
 
 def triggers(found: list[str], notes: list[str]) -> list[PlainTrigger]:
     """The plain triggers among statements; of the others a note says that they were left out."""
-    bodies = {
-        unquoted(match[1]).lower(): match[3]
-        for each in found
-        if re.match(r"CREATE\s+(OR\s+REPLACE\s+)?FUNCTION", each, re.I)
-        and (match := FUNCTION.search(each))
-    }
+    bodies = dict(known for each in found if (known := _body(each)) is not None)
     plain: list[PlainTrigger] = []
     for each in found:
-        head = HEAD.search(each) if TRIGGER.match(each) else None
+        head = HEAD.match(each) if TRIGGER.match(each) else None
         if head is None:
             continue
         name, event, more, table, body = (
@@ -152,8 +165,8 @@ def triggers(found: list[str], notes: list[str]) -> list[PlainTrigger]:
         )
         if runs := RUNS.search(body):
             body = bodies.get(unquoted(runs[1]).lower(), "?")
-        known = _updates(body)
-        if known is None or event == "UPDATE" or re.search(r"\bOR\b", more, re.I):
+        updates = _updates(body)
+        if updates is None or event == "UPDATE" or re.search(r"\bOR\b", more, re.I):
             notes.append(f"left out: the trigger {name}, since it is not a plain sum or count")
             continue
         plain += [
@@ -166,9 +179,17 @@ def triggers(found: list[str], notes: list[str]) -> list[PlainTrigger]:
                 unquoted(match["amount"]),
                 unquoted(match["by"]),
             )
-            for match in known
+            for match in updates
         ]
     return plain
+
+
+def _body(statement: str) -> tuple[str, str] | None:
+    """The name and the body of a function of Postgres."""
+    head, quote = FUNCTION.match(statement), DOLLARS.search(statement)
+    if head is None or quote is None:
+        return None
+    return unquoted(head[1]).lower(), statement[quote.end() :].partition(quote[0])[0]
 
 
 def _updates(body: str) -> list[re.Match[str]] | None:

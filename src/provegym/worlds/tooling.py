@@ -53,7 +53,7 @@ class Toolmaker(Finder):
         return self.operation(
             f"add_{draft.noun}",
             "create",
-            f"Add {article(draft.words)}.",
+            f"Add {article(f'new {draft.words}')} to the {draft.many} on file.",
             arguments=tuple(arguments),
             guards=tuple(guards),
             effects=tuple(effects),
