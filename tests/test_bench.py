@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from provegym.bench import pipeline, worlds
+from provegym.bench import pipeline, specs, worlds
 from provegym.toolbox import all_tools
 
 
@@ -16,6 +16,14 @@ def test_figures_that_no_clock_decides_are_right(monkeypatch: pytest.MonkeyPatch
     assert figures["session_bytes"] <= 20_000
     assert figures["sessions_isolated"] == figures["sessions_live"] == 200
     assert figures["oracle_reward"] == 1.3
+
+
+def test_a_spec_is_not_much_slower_than_a_server_by_hand() -> None:
+    """Bounds with air: a quiet machine measures 1.5 for calls, and 1.1 for forks and resets."""
+    figures = specs.measure_specs()
+    assert figures["spec_over_hand_call"] < 2.2
+    assert figures["spec_over_hand_fork"] < 2
+    assert figures["spec_over_hand_reset"] < 2
 
 
 @pytest.mark.long
@@ -28,6 +36,11 @@ def test_the_bench_prints_every_figure_as_one_document() -> None:
         "fork_us_p50",
         "reset_us_p50",
         "deepcopy_over_fork",
+        "spec_over_hand_call",
+        "spec_over_hand_call_most",
+        "spec_over_hand_fork",
+        "spec_over_hand_reset",
+        "spec_over_hand_advance",
         "fork_write_10k_us",
         "http_over_mcpserver",
         "stdio_over_inline",

@@ -24,6 +24,7 @@ from provegym import servers
 from provegym.bench.http import calls_per_second, peer_command, serve_command
 from provegym.bench.page import measure_view
 from provegym.bench.pipeline import measure_reward, measure_synthesis
+from provegym.bench.specs import measure_specs
 from provegym.fuzz import find_calls
 from provegym.hosts.mcp import own_sessions, sdk_server
 from provegym.kernel import AnyServer, Record, Seed, Session, State, Table, money, table
@@ -67,6 +68,7 @@ def measure(progress: Console) -> Figures:
         ("forks", measure_forks),
         ("drawing worlds", measure_worlds),
         ("a world of 10,000 records", measure_large_world),
+        ("worlds that are data", measure_specs),
         (f"{SESSIONS:,} sessions", measure_sessions),
         ("rewards and rollouts", measure_reward),
         ("synthesis", measure_synthesis),

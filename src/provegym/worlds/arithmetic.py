@@ -2,11 +2,9 @@
 
 import operator
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
-
-from provegym.kernel import money
 
 MOST = 10**15
 MOST_MONEY = Decimal(MOST)
@@ -58,8 +56,11 @@ def _product(one: int, two: int) -> int:
 
 
 def _price(one: Any, two: Any) -> Decimal:
-    """A number times an amount of money, in either order."""
-    return money(max(-MOST_MONEY, min(MOST_MONEY, one * two)))
+    """A number times an amount of money, in either order; it stays exact to the cent."""
+    product: Decimal = one * two
+    if -MOST_MONEY < product < MOST_MONEY:
+        return product
+    return MOST_MONEY if product > 0 else -MOST_MONEY
 
 
 OPERATIONS: dict[tuple[str, str], Callable[[Any, Any], Any]] = {
@@ -79,12 +80,8 @@ OPERATIONS: dict[tuple[str, str], Callable[[Any, Any], Any]] = {
 }
 
 
-def _days(span: timedelta) -> int:
-    return span.days
-
-
-def _date(moment: datetime) -> date:
-    return moment.date()
-
-
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {"days": _days, "date": _date, "abs": abs}
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "days": operator.attrgetter("days"),
+    "date": datetime.date,
+    "abs": abs,
+}

@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Any, Literal, Self, cast
 
 from provegym import servers
-from provegym.kernel import AnyServer, Record, Server, State, table
+from provegym.kernel import AnyServer, Record, Seed, Server, State, table
 from provegym.worlds import check, check_operations, check_words
-from provegym.worlds.conditions import Compared, Rows, compile_test, select
+from provegym.worlds.conditions import Act, Compared, Rows, compile_test, named_values, select
 from provegym.worlds.effects import start_value
 from provegym.worlds.events import CompiledEvent, compile_events, happening
 from provegym.worlds.formula import Compiler
@@ -33,7 +33,9 @@ PLAIN: dict[str, Any] = {
 class SpecState(State):
     """The state of a world that was built from a spec; `me` is the acting user's name."""
 
-    me: str = ""
+    def __init__(self, seed: Seed) -> None:
+        super().__init__(seed)
+        self.me = ""
 
     def fork(self) -> Self:
         """An independent copy-on-write copy."""
@@ -60,11 +62,14 @@ def build(spec: WorldSpec) -> AnyServer:
     )
     for operation in spec.operations:
         function, _ = tools[operation.tool]
+        if operation.hidden:
+            continue
         if operation.kind in READS:
             server.read(function)
         else:
             server.write(destructive=operation.kind in DESTRUCTIVE)(function)
-    server.seed(lambda seed: draw(spec, server, world(seed), seed))
+    functions = {tool: function for tool, (function, _) in tools.items()}
+    server.seed(lambda seed: draw(shapes, functions, world(seed), seed))
     return server
 
 
@@ -101,8 +106,8 @@ def _record(entity: Entity, shapes: Shapes) -> type[Record]:
         namespace["__doc__"] = entity.about or f"A {entity.name.replace('_', ' ')}."
         namespace.update(values)
 
-    name = class_name(entity.name)
-    return cast("type[Record]", pytypes.new_class(name, (Record,), {"frozen": True}, body))
+    name, config = class_name(entity.name), {"frozen": True, "kw_only": True}
+    return cast("type[Record]", pytypes.new_class(name, (Record,), config, body))
 
 
 def _default(field: Field, type_: Type, entity: Entity, shapes: Shapes) -> dict[str, Any]:
@@ -155,20 +160,25 @@ def _invariants(spec: WorldSpec, shapes: Shapes) -> Callable[..., None]:
                 key = getattr(row, field)
                 assert key is None or key in known, f"{row.id} points to {key}, which is gone"
         env: dict[str, Any] = {"now": self.now, "me": self.me}
-        for rows, test, says in compiled:
+        for rows, lets, test, says in compiled:
             for row in rows(self, env):
                 inside = {**env, "row": row}
+                for let in lets:
+                    let(self, inside)
                 assert test.holds(test.value(self, inside), self, inside), f"{says}: {row}"
 
     return check
 
 
-def _invariant(invariant: Invariant, shapes: Shapes, number: int) -> tuple[Rows, Compared, str]:
+def _invariant(
+    invariant: Invariant, shapes: Shapes, number: int
+) -> tuple[Rows, list[Act], Compared, str]:
     where = f"invariant {number} of {invariant.entity}"
     scope = {"now": NOW, "me": TEXT}
     rows = select(Compiler(shapes, scope, where), invariant.entity, invariant.only)
     row = {**scope, "row": Type("record", invariant.entity)}
-    return rows, compile_test(Compiler(shapes, row, where), invariant), where
+    lets, compiler = named_values(Compiler(shapes, row, where), invariant.let)
+    return rows, lets, compile_test(compiler, invariant), where
 
 
 def asks_of(spec: WorldSpec) -> dict[str, Any]:
@@ -181,17 +191,18 @@ def asks_of(spec: WorldSpec) -> dict[str, Any]:
         f"{op.tool}.{arg.name}": arg.make if isinstance(arg.make, dict) else list(arg.make)
         for op in spec.operations
         for arg in op.arguments
-        if arg.make
+        if arg.make and not op.hidden
     }
+    tools = [op for op in spec.operations if not op.hidden]
     lists = {f"_{name}": list(words) for name, words in spec.lists.items()}
     own: dict[str, dict[str, Any]] = {
         "refer": refer,
         "call": call,
         "new": {**new, **lists},
-        "asks": {op.tool: list(op.asks) for op in spec.operations},
-        "short": {op.tool: {k: list(v) for k, v in op.short.items()} for op in spec.operations},
-        "did": {op.tool: op.did for op in spec.operations if op.did},
-        "told": {op.tool: op.told for op in spec.operations if op.told},
+        "asks": {op.tool: list(op.asks) for op in tools},
+        "short": {op.tool: {k: list(v) for k, v in op.short.items()} for op in tools},
+        "did": {op.tool: op.did for op in tools if op.did},
+        "told": {op.tool: op.told for op in tools if op.told},
     }
     for name, entries in own.items():
         asks[name] = {**asks.get(name, {}), **entries}

@@ -39,8 +39,8 @@ def sizes(spec: WorldSpec) -> None:
         raise SpecError(
             f"{spec.name!r} is no name of a world: use a-z, 0-9 and _, from a letter on"
         )
-    if not spec.entities or not spec.operations:
-        raise SpecError("a spec has at least one entity and one operation")
+    if not spec.entities or all(operation.hidden for operation in spec.operations):
+        raise SpecError("a spec has at least one entity and one operation that is not hidden")
     for what in ("entities", "operations", "events", "invariants", "lists", "kin"):
         at_most("the spec", what, len(getattr(spec, what)))
     unique("the spec", (entity.name for entity in spec.entities))

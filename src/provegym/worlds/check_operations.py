@@ -20,6 +20,8 @@ def operations(spec: WorldSpec, shapes: Shapes) -> None:
         where = operation.tool
         if not TOOL.fullmatch(where):
             raise SpecError(f"{where!r} is no name of a tool: use a-z, 0-9 and _")
+        if operation.hidden and operation.kind in READS:
+            raise SpecError(f"{where}: an operation that reads is not hidden")
         shapes.entity(operation.entity, where)
         at_most(where, "arguments", len(operation.arguments))
         parts = (*operation.let, *operation.guards, *operation.effects)

@@ -177,10 +177,13 @@ def _comparison(
     if not comparable(wanted.type, type_):
         raise compiler.fail(f"{named(type_)} cannot be compared with {named(wanted.type)}")
     compare, compute = COMPARISONS[name], wanted.compute
-    if wanted.literal is not None and (name in ("is_", "is_not") or not type_.optional):
+    may_miss = type_.optional or wanted.type.optional
+    if wanted.literal is not None and (name in ("is_", "is_not") or not may_miss):
         literal = wanted.literal
+        if name == "is_":
+            return lambda value, state, env: bool(value == literal)
         return lambda value, state, env: compare(value, literal)
-    if name in ("is_", "is_not"):
+    if name in ("is_", "is_not") or not may_miss:
         return lambda value, state, env: compare(value, compute(state, env))
 
     def check(value: Any, state: State, env: Env) -> bool:
@@ -226,13 +229,18 @@ def guarded(compiler: Compiler, guard: OperationGuard) -> Act:
     error = Denied if guard.rule == "owner" or guard.denies else Rejected
 
     def act(state: State, env: Env) -> None:
-        if when is not None and not when(state, env):
-            return
         value = look(state, env)
         if not holds(value, state, env):
             raise error(says(state, {**env, "value": value}))
 
-    return act
+    if when is None:
+        return act
+
+    def conditional(state: State, env: Env) -> None:
+        if when(state, env):
+            act(state, env)
+
+    return conditional
 
 
 def named_values(compiler: Compiler, lets: Iterable[Let]) -> tuple[list[Act], Compiler]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from provegym.kernel import Rejected, State, ToolError, money
 from provegym.worlds.conditions import Act, all_of, select, table_of
-from provegym.worlds.formula import Compiler, Compute, Env, Formula
+from provegym.worlds.formula import Compiler, Compute, Env, Formula, is_formula
 from provegym.worlds.shapes import NOW, TEXT, Type, named
 from provegym.worlds.spec import Effect, SpecError, Value
 
@@ -18,6 +18,8 @@ LARGEST = 1_000_000_000
 LARGEST_MONEY = Decimal(LARGEST)
 # How many copies may follow from one change, and how often in a row.
 MOST_COPIES, DEEPEST_COPY = 6, 4
+# The name of the record that an effect changes; no name of a spec starts with _.
+CHANGED = "_changed"
 
 Fields = list[tuple[str, Compute]]
 Update = Callable[[State, str, dict[str, Any]], None]
@@ -122,6 +124,8 @@ def stored(compiler: Compiler, name: str, formula: Formula, type_: Type) -> Comp
         literal = money(formula.literal) if is_money else formula.literal
         return lambda state, env: literal
     longest = type_.longest
+    if is_sum and not (may_miss or too_long or is_money or given.optional):
+        return _bounded(compute, plain)
 
     def value(state: State, env: Env) -> Any:
         found = compute(state, env)
@@ -134,6 +138,18 @@ def stored(compiler: Compiler, name: str, formula: Formula, type_: Type) -> Comp
         if is_sum and not -LARGEST <= found <= LARGEST:
             raise Rejected(f"the {plain} would be too large")
         return money(found) if is_money else found
+
+    return value
+
+
+def _bounded(compute: Compute, plain: str) -> Compute:
+    """A number that is not too large."""
+
+    def value(state: State, env: Env) -> Any:
+        found = compute(state, env)
+        if -LARGEST <= found <= LARGEST:
+            return found
+        raise Rejected(f"the {plain} would be too large")
 
     return value
 
@@ -229,15 +245,26 @@ def _changes(compiler: Compiler, effect: Effect) -> Compiled:
     entity, target = _target(compiler, effect.change)
     if not effect.set:
         raise compiler.fail(f"the change of {effect.change} sets no field")
-    values = _values(compiler, _computed(compiler, entity, effect.set))
+    _computed(compiler, entity, effect.set)
+    # Most formulas read the record that they change, so it is looked up once.
+    inner = compiler.within(**{CHANGED: Type("record", entity)})
+    own = {name: _of_changed(value, effect.change) for name, value in effect.set.items()}
+    values = _values(compiler, _computed(inner, entity, own))
     update, key = updater(compiler, entity, effect.set), target.compute
+    table = compiler.shapes.tables[entity]
 
     def act(state: State, env: Env) -> None:
         found = key(state, env)
         if found is not None:
+            env[CHANGED] = state.__dict__[table][found]
             update(state, found, values(state, env))
 
     return act, {}
+
+
+def _of_changed(value: Value, path: str) -> Value:
+    """A formula in which the path of the changed record is replaced by a short name for it."""
+    return value.replace(f"{path}.", f"${CHANGED}.") if is_formula(value) else value
 
 
 def _removes(compiler: Compiler, effect: Effect) -> Compiled:

@@ -83,7 +83,6 @@ def _compile(event: Event, shapes: Shapes, where: str) -> CompiledEvent:
         raise SpecError(f"{where}: {event.at} is not a time")
     scope = {"now": NOW, "me": TEXT}
     compiler = Compiler(shapes, scope, where, forgiving=True)
-    compiler.work.add(event.entity)
     narrow = narrowing(compiler, event.entity, event.where)
     inner = compiler.within(row=Type("key", event.entity))
     lets, inner = named_values(inner, event.let)
@@ -195,18 +194,19 @@ def happening(
             groups[-1].append(each)
         else:
             groups.append([each])
-    timed = [(each.table, each.narrow, attrgetter(each.event.at)) for each in events]
+    timed: dict[tuple[str, str], list[Narrow]] = {}
+    for each in events:
+        timed.setdefault((each.table, each.event.at), []).append(each.narrow)
+    looks = [(table, attrgetter(at), narrows) for (table, at), narrows in timed.items()]
 
     def next_event(state: Any) -> datetime | None:
         """The time of the next event."""
         env = {"now": state.now, "me": state.me}
-        soonest: datetime | None = None
-        for table, narrow, at in timed:
-            for row in narrow(state.__dict__[table], state, env):
-                moment = at(row)
-                if moment is not None and (soonest is None or moment < soonest):
-                    soonest = moment
-        return soonest
+        times = []
+        for table, at, narrows in looks:
+            rows = [row for row in state.__dict__[table] if at(row) is not None]
+            times += [at(row) for narrow in narrows for row in narrow(rows, state, env)]
+        return min(times, default=None)
 
     def happen(state: Any) -> None:
         """Run the events that are due: for each record the first one that is."""
@@ -220,14 +220,16 @@ def happening(
 def _due(group: list[CompiledEvent], state: Any) -> list[tuple[str, CompiledEvent]]:
     """The records for which an event of a group is due, in the order of their table."""
     env = {"now": state.now, "me": state.me}
-    table = state.__dict__[group[0].table]
+    table, now = state.__dict__[group[0].table], state.now
     found: dict[str, CompiledEvent] = {}
+    due: dict[str, list[Any]] = {}
     for each in group:
-        at = each.event.at
-        for row in each.narrow(table, state, env):
-            moment = getattr(row, at)
-            if moment is not None and moment <= state.now:
-                found.setdefault(row.id, each)
+        name = each.event.at
+        if name not in due:
+            at = attrgetter(name)
+            due[name] = [row for row in table if (time := at(row)) is not None and time <= now]
+        for row in each.narrow(due[name], state, env) if due[name] else ():
+            found.setdefault(row.id, each)
     if len(found) < 2 or len(group) == 1:
         return list(found.items())
     return [(key, found[key]) for key in table.keys() if key in found]  # noqa: SIM118

@@ -9,7 +9,8 @@ Formulas have `+ - *`, brackets, the functions days, date, min, max and abs, and
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
-from typing import Any, NamedTuple
+from operator import add, sub
+from typing import Any, NamedTuple, TypeGuard
 
 from provegym.kernel import State, money
 from provegym.worlds import arithmetic
@@ -101,8 +102,7 @@ class Compiler:
 
     def value(self, value: Value, wanted: Type | None = None) -> Formula:
         """Compile a literal or a formula; with `wanted`, its type must fit."""
-        given = str(value) if is_formula(value) else ""
-        formula = self._formula(given) if given else self._literal(value, wanted)
+        formula = self._formula(value) if is_formula(value) else self._literal(value, wanted)
         if wanted is not None and not fits(formula.type, wanted):
             raise self.fail(f"{value!r} is {named(formula.type)}, where {named(wanted)} is needed")
         return formula
@@ -156,13 +156,18 @@ class Compiler:
             compute, type_ = _field_of_row(root, first), self._field(type_.entity, first)
         else:
             compute = _root(root)
-        for field in fields:
+        for number, field in enumerate(fields):
             if type_.kind != "key":
                 raise self.fail(f"{path!r}: only a record has fields, and this is {named(type_)}")
             holder = type_
             type_ = self._field(holder.entity, field)
             table = self.shapes.tables[holder.entity]
-            compute = _field_of_key(compute, table, field, optional=holder.optional)
+            is_direct = number == 0 and self.scope[root].kind == "key" and not holder.optional
+            compute = (
+                _field_of_argument(root, table, field)
+                if is_direct
+                else _field_of_key(compute, table, field, optional=holder.optional)
+            )
             type_ = type_._replace(optional=type_.optional or holder.optional)
         return Formula(type_, compute, plain=True, low=0.0 if path == "now" else None)
 
@@ -176,6 +181,11 @@ def _root(name: str) -> Compute:
 
 def _field_of_row(root: str, field: str) -> Compute:
     return lambda state, env: getattr(env[root], field)
+
+
+def _field_of_argument(root: str, table: str, field: str) -> Compute:
+    """The same as a path of a root and a field, with one call less."""
+    return lambda state, env: getattr(state.__dict__[table][env[root]], field)
 
 
 def _field_of_key(holder: Compute, table: str, field: str, *, optional: bool) -> Compute:
@@ -325,6 +335,10 @@ def _applied(function: Callable[..., Any], type_: Type, *given: Formula) -> Form
             type_, lambda state, env: None if (v := only(state, env)) is None else function(v)
         )
     one, two = (formula.compute for formula in given)
+    if not optional and function is add:
+        return Formula(type_, lambda state, env: one(state, env) + two(state, env))
+    if not optional and function is sub:
+        return Formula(type_, lambda state, env: one(state, env) - two(state, env))
     if not optional:
         return Formula(type_, lambda state, env: function(one(state, env), two(state, env)))
 
@@ -349,7 +363,7 @@ RESULTS = {
 }
 
 
-def is_formula(value: Value) -> bool:
+def is_formula(value: Value) -> TypeGuard[str]:
     """Whether a value is a formula, not a literal."""
     return isinstance(value, str) and value[:1] in ("$", "=")
 

@@ -132,14 +132,15 @@ def _looked_up(
     texts = [name for name, type_ in types.items() if type_.kind == "text" and not type_.values]
 
     def function(state: State, *values: Any) -> Any:
+        held = state.__dict__
         env: Env = dict(zip(names, values, strict=True))
-        env["now"], env["me"] = state.now, state.me  # type: ignore[attr-defined]
+        env["now"], env["me"] = held["now"], held["me"]
         for name, table, optional in keys:
             key = env[name]
             if optional and not key:
                 env[name] = None
             else:
-                state.__dict__[table][key]
+                held[table][key]
         for name in texts:
             text = env[name]
             if text is not None and not text.isprintable():
@@ -170,12 +171,17 @@ def _write(operation: Operation, compiler: Compiler, records: Records) -> Made:
     steps = [*lets, *guards, *acts]
 
     def run(state: State, env: Env) -> Any:
-        before = table_of(state, table)[key(state, env)] if removes else None
         for step in steps:
             step(state, env)
-        return before or state.__dict__[table][key(state, env)]
+        return state.__dict__[table][key(state, env)]
 
-    return run, records[formula.type.entity]
+    def run_and_remove(state: State, env: Env) -> Any:
+        before = table_of(state, table)[key(state, env)]
+        for step in steps:
+            step(state, env)
+        return before
+
+    return run_and_remove if removes else run, records[formula.type.entity]
 
 
 def _returned(operation: Operation, after: Compiler) -> str:

@@ -84,7 +84,7 @@ def _filter(argument: Argument, operation: Operation, compiler: Compiler) -> Nar
             row for row in rows if (v := held(row)) is not None and v <= env[name]
         ]
     if type_.kind == "text" and not (argument.values or type_.values):
-        return _containing(name, held)
+        return _containing(name, held, may_miss=type_.optional)
 
     def narrow(rows: Any, state: State, env: Env) -> list[Any]:
         wanted = env[name]
@@ -109,7 +109,15 @@ def _switched(name: str, holds: Holds) -> Narrow:
     return narrow
 
 
-def _containing(name: str, held: Callable[[Any], Any]) -> Narrow:
+def _containing(name: str, held: Callable[[Any], Any], *, may_miss: bool) -> Narrow:
+    if not may_miss:
+
+        def narrow_all(rows: Any, state: State, env: Env) -> list[Any]:
+            wanted = env[name].lower()
+            return [row for row in rows if wanted in held(row).lower()]
+
+        return narrow_all
+
     def narrow(rows: Any, state: State, env: Env) -> list[Any]:
         wanted = env[name].lower()
         return [row for row in rows if wanted in (held(row) or "").lower()]

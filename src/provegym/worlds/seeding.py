@@ -5,17 +5,18 @@ arguments. A call that a rule refuses changes nothing, so every drawn world obey
 """
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from random import Random
 from typing import Any, cast
 
-from provegym.kernel import AnyServer, Seed, State, ToolError, money
+from provegym.kernel import Seed, State, ToolError, money
 from provegym.servers import people
 from provegym.worlds.effects import start_value
-from provegym.worlds.formula import Compiler
+from provegym.worlds.formula import Compiler, Compute
 from provegym.worlds.shapes import LONGEST, NOW, TEXT, Shapes
-from provegym.worlds.spec import Argument, Entity, Field, Past, Scalar, WorldSpec
+from provegym.worlds.spec import Argument, Entity, Field, Past, Scalar
 
 BRACED = re.compile(r"\{(\w+)\}")
 TRIES = 60
@@ -26,19 +27,23 @@ HOURS = (9, 18)
 MINUTES = (0, 15, 30, 45)
 
 
-def draw(spec: WorldSpec, server: AnyServer, state: State, seed: Seed) -> State:
-    """Fill a new state with a world."""
-    return WorldDrawer(spec, server, state, seed).draw()
+Functions = Mapping[str, Callable[..., Any]]
+
+
+def draw(shapes: Shapes, functions: Functions, state: State, seed: Seed) -> State:
+    """Fill a new state with a world; `functions` are the operations by their name."""
+    return WorldDrawer(shapes, functions, state, seed).draw()
 
 
 class WorldDrawer:
     """Draws one world."""
 
-    def __init__(self, spec: WorldSpec, server: AnyServer, state: Any, seed: Seed) -> None:
-        self.spec = spec
-        self.server = server
+    def __init__(self, shapes: Shapes, functions: Functions, state: Any, seed: Seed) -> None:
+        self.spec = shapes.spec
+        self.functions = functions
         self.state = state
-        self.shapes = Shapes(spec)
+        self.shapes = shapes
+        self.starts: dict[tuple[str, str], Compute] = {}
         self.chance: Random = seed.random
         self.start: datetime = seed.now
         state.me = people.acting_user(seed).name
@@ -108,10 +113,12 @@ class WorldDrawer:
         """The start of a field, or None if it has none."""
         if field.start is None:
             return None
-        type_ = self.shapes.type(entity.name, field.name, entity.name)
-        compiler = Compiler(self.shapes, {"now": NOW, "me": TEXT}, entity.name)
-        env = {"now": self.start, "me": self.state.me}
-        return start_value(compiler, field.start, type_)(self.state, env)
+        place = entity.name, field.name
+        if place not in self.starts:
+            type_ = self.shapes.type(*place, entity.name)
+            compiler = Compiler(self.shapes, {"now": NOW, "me": TEXT}, entity.name)
+            self.starts[place] = start_value(compiler, field.start, type_)
+        return self.starts[place](self.state, {"now": self.start, "me": self.state.me})
 
     def _copied(self, entity: Entity, field: Field, values: dict[str, Any]) -> Any:
         source, _, rest = field.to.partition(".")
@@ -186,13 +193,13 @@ class WorldDrawer:
 
     def _live(self, past: Past) -> None:
         """Call an operation of the past until it works, at most a few times."""
-        tool = self.server.tools[past.tool]
+        function = self.functions[past.tool]
         operation = self.spec.operation(past.tool)
         for _ in range(PATIENCE):
             values = [self._argument(a, past.given.get(a.name, ())) for a in operation.arguments]
             self.state.undo.clear()
             try:
-                tool.function(self.state, *values)
+                function(self.state, *values)
             except ToolError:
                 self.state.rollback()
                 continue

@@ -216,13 +216,15 @@ class Operation(SpecPart, frozen=True, kw_only=True):
 
     A search lists the records `where` …, in the order of a field (`-field` for the largest first)
     or `newest` first. `returns` names the record that a write returns: an argument or an entity
-    that was added. `asks`, `short`, `did` and `told` are as in asks.toml.
+    that was added. `asks`, `short`, `did` and `told` are as in asks.toml. A `hidden` operation is
+    no tool: only the past calls it, for what other people did.
     """
 
     tool: str
     kind: OperationKind
     about: str
     entity: str
+    hidden: bool = False
     arguments: tuple[Argument, ...] = ()
     where: Where = {}
     order: str = ""
@@ -258,6 +260,7 @@ class Invariant(Test, frozen=True, kw_only=True):
 
     entity: str
     only: Where = {}
+    let: tuple[Let, ...] = ()
 
 
 class Past(SpecPart, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ def require_bounded(spec: WorldSpec, tools: dict[str, Work], events: list[Compil
                 f"{tool} may look at {rows:,} records in one call, more than {MOST_PER_CALL:,}:"
                 " make `most` of its entities smaller"
             )
-    moment = sum(full[each.event.entity] * each.work.rows(full) for each in events)
+    moment = sum(full[each.event.entity] * (1 + each.work.rows(full)) for each in events)
     if moment > MOST_PER_MOMENT:
         raise SpecError(
             f"events may look at {moment:,} records at once, more than {MOST_PER_MOMENT:,}:"
