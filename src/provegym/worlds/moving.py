@@ -253,10 +253,7 @@ class Mover(Toolmaker):
         return self.operation(
             f"remove_{draft.noun}",
             "remove",
-            f"Remove {article(draft.words)}"
-            + (
-                ", if nothing belongs to it any more." if children else " from the records on file."
-            ),
+            f"Remove {article(draft.words)}{ends}",
             arguments=(self.its_key(),),
             guards=tuple(guards),
             effects=removed,
