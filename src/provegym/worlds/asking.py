@@ -195,6 +195,18 @@ def get_ways(draft: EntityDraft, argument: str, joined: str, inner: str) -> Ways
     return tuple(ways)
 
 
+def report_told(draft: EntityDraft, figures: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
+    """What a reply says of figures: counts first, then sums."""
+    it = slot(f"{draft.noun}_name")
+    says = []
+    for name, counted, summed in figures:
+        many = plural(spaced(counted))
+        words = label(summed, counted)
+        way = f"the {words} of the {many} of {it} is {slot(name)} together"
+        says.append(way if summed else f"{it} has {slot(name)} {many}")
+    return {"says": says}
+
+
 def report_ways(draft: EntityDraft, argument: str, figures: Sequence[tuple[str, str, str]]) -> Ways:
     """Ways to ask for figures: (name, what is counted, the field that is summed up)."""
     it = slot(argument)

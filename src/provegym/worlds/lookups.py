@@ -137,6 +137,7 @@ class Finder:
             arguments=(self.its_key(),),
             figures=tuple(figures),
             asks=asking.report_ways(self.draft, self.key, said),
+            told=asking.report_told(self.draft, said),
         )
 
     def numbers(self, each: Field) -> tuple[int | float, ...]:
