@@ -17,12 +17,12 @@ SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
     {"kernel", "files", "templates"},
     {"servers", "trace"},
-    {"language", "toolbox", "rewards", "hosts", "fuzz", "workers", "worlds"},
+    {"aliases", "language", "toolbox", "rewards", "hosts", "fuzz", "workers", "worlds"},
     {"search", "models"},
     {"rollout", "players"},
     {"verify", "graph"},
     {"conversation"},
-    {"corpus", "teacher"},
+    {"corpus", "teacher", "admission"},
     {"train", "evals", "view", "adapters"},
     {"cli", "config", "play", "demo", "quickstart", "bench", "__main__", "__init__"},
 )

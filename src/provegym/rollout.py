@@ -104,7 +104,7 @@ class Player:
                 self.ended = "calls"
                 return False
             self.calls.append(self.run(call, turn))
-            content = self.calls[-1].result
+            content = self.shown(call, self.calls[-1])
             self.messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
         if self.tokens > self.caps.tokens:
             self.ended = "tokens"
@@ -112,20 +112,27 @@ class Player:
         return bool(calls)
 
     def run(self, asked: ToolCall, turn: int) -> Call:
-        """Check a call against the toolbox, run it, and record its result and changes."""
-        arguments = _read_arguments(asked.arguments)
-        made = Call(turn=turn, message=self.replies, tool=asked.name, arguments=arguments)
-        tool = self.toolbox.tools.get(asked.name)
+        """Check a call against the toolbox, run it, and record its result and changes.
+
+        The record is plain. Under an alias, a name that the model was not shown gets a mark, so
+        that it is never taken for a plain name.
+        """
+        view = self.toolbox.view
+        given = _read_arguments(asked.arguments)
+        name = view.read_tool(asked.name)
+        tool = self.toolbox.tools.get(name)
+        arguments = given if given is None or tool is None else view.read_arguments(name, given)
+        made = Call(turn=turn, message=self.replies, tool=name, arguments=arguments)
         made = msgspec.structs.replace(made, writes=tool is not None and tool.writes)
         if arguments is None or not asked.name:
             error = 'the call is not JSON of the form {"name": …, "arguments": {…}}'
             result = _error("malformed", f"{error}: {quote(asked.arguments)}")
             return msgspec.structs.replace(made, arguments=None, error="malformed", result=result)
         if tool is None:
-            hint = suggest(asked.name, list(self.toolbox.tools))
-            result = _error("not_found", f"unknown tool {quote(asked.name)}; {hint}")
+            hint = suggest(name, list(self.toolbox.tools))
+            result = _error("not_found", f"unknown tool {quote(name)}; {hint}")
             return msgspec.structs.replace(made, error="not_found", result=result)
-        fits = self.toolbox.fits(asked.name, arguments)
+        fits = self.toolbox.fits(name, arguments)
         outcome = self.session.call(tool.name, arguments)
         changes = tuple(self.session.changes(tool.name)) if outcome.ok and tool.writes else ()
         whose = self.session.tools.get(tool.name, ())[1:]  # none if the tool has only a schema
@@ -137,6 +144,10 @@ class Player:
             diff=changes,
             digest=self.session.digest(*whose),
         )
+
+    def shown(self, asked: ToolCall, made: Call) -> str:
+        """The result of a call, as the model sees it."""
+        return self.toolbox.view.show_result(asked, made, list(self.toolbox.tools))
 
     def rollout(self, name: str) -> Rollout:
         """The rollout so far, without a reward."""

@@ -3,6 +3,9 @@
 It is built from the example's spec: the tools of its server without the hidden ones, plus
 distractors of other servers, shuffled with the example's id as seed. Some enums are removed from
 the schemas. The model cannot call a tool that is not in the toolbox.
+
+`tools` and `schemas` have plain names. The `view` has the names that the model sees: under an alias
+they differ, and its calls are translated back.
 """
 
 import re
@@ -13,10 +16,15 @@ from functools import cache
 from random import Random
 from typing import Any, Protocol
 
-from provegym import servers
-from provegym.kernel import Session
-from provegym.trace import BadFile, Example, Json
+from msgspec.structs import replace as put
 
+from provegym import servers
+from provegym.aliases import AliasedView, PlainView, View, draw, view_of
+from provegym.kernel import Session
+from provegym.trace import Alias, BadFile, Example, Json
+
+PLAIN = PlainView()
+ALIAS_KNOB = "alias"
 MAX_NAME = 64
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 JSON_TYPES: dict[str, Callable[[Any], bool]] = {
@@ -68,16 +76,19 @@ class Shown:
 
 
 class Toolbox:
-    """Tools by the names that the model sees."""
+    """Tools by their plain names, and the view in which the model sees them."""
 
-    def __init__(self, tools: Iterable[ToolLike], stripped: Iterable[str] = ()) -> None:
+    def __init__(
+        self, tools: Iterable[ToolLike], stripped: Iterable[str] = (), view: View = PLAIN
+    ) -> None:
         self.tools = expose(list(tools))
-        cut: dict[str, set[str]] = {}
+        self.view = view
+        self._cut: dict[str, set[str]] = {}
         for mark in stripped:
             tool_name, _, argument = mark.partition(".")
-            cut.setdefault(tool_name, set()).add(argument)
+            self._cut.setdefault(tool_name, set()).add(argument)
         self.schemas = {
-            name: strip_enums(tool.input_schema, cut.get(tool.name, set()))
+            name: strip_enums(tool.input_schema, self._cut.get(tool.name, set()))
             for name, tool in self.tools.items()
         }
 
@@ -106,8 +117,8 @@ class Toolbox:
             rest = [tool for tool in own if tool.name not in gold]
             own = needed + rest[: max(0, spec.limit - len(needed) - len(others))]
         tools = [*own, *others]
-        Random(f"toolbox:{example.id}").shuffle(tools)
-        return cls(tools, spec.stripped)
+        Random(f"toolbox:{plain_id(example)}").shuffle(tools)
+        return cls(tools, spec.stripped, _view(example, tools))
 
     def session(self, seed: int) -> Session:
         """A new session over all servers that have a tool in this toolbox."""
@@ -123,20 +134,31 @@ class Toolbox:
         return [
             {
                 "type": "function",
-                "function": {
-                    "name": name,
-                    "description": tool.description,
-                    "parameters": self.schemas[name],
-                },
+                "function": {"name": name, "description": description, "parameters": schema},
             }
-            for name, tool in self.tools.items()
+            for name, description, schema in self.shown()
         ]
 
     def mcp(self) -> list[Json]:
         """The tools as an MCP tool list."""
         return [
-            {"name": name, "description": tool.description, "inputSchema": self.schemas[name]}
-            for name, tool in self.tools.items()
+            {"name": name, "description": description, "inputSchema": schema}
+            for name, description, schema in self.shown()
+        ]
+
+    def shown(self) -> list[tuple[str, str, Json]]:
+        """The name, description and schema of each tool, as the model sees them."""
+        view = self.view
+        if isinstance(view, PlainView):
+            return [(name, t.description, self.schemas[name]) for name, t in self.tools.items()]
+        rename = view.arguments.keys.show
+        return [
+            (
+                view.tools.show(name),
+                view.description(name),
+                strip_enums(view.schema(name), {rename(a) for a in self._cut.get(name, ())}),
+            )
+            for name in self.tools
         ]
 
 
@@ -144,6 +166,85 @@ class Toolbox:
 def all_tools() -> Mapping[str, ToolLike]:
     """Every tool of our servers, by its name."""
     return {name: tool for server in servers.load_all() for name, tool in server.tools.items()}
+
+
+def _view(example: Example, tools: Iterable[ToolLike]) -> View:
+    """The view of an example: plain, or that of its alias."""
+    alias = example.toolbox.alias
+    if alias is None:
+        return PLAIN
+    names = dict.fromkeys([example.server, *sorted({tool.server for tool in tools})])
+    if reason := why_no_alias(example):
+        raise BadFile(f"{example.id}: {reason}")
+    return view_of(tuple(servers.load(name) for name in names), alias)
+
+
+def example_view(example: Example) -> View:
+    """The view in which an example is played."""
+    return PLAIN if example.toolbox.alias is None else Toolbox.of(example).view
+
+
+def why_no_alias(example: Example) -> str:
+    """Why an example can have no alias, or nothing."""
+    if not example.server:
+        return "it has no server, so its tools cannot have other names"
+    if servers.is_known(example.server) and servers.load(example.server).foreign:
+        return f"{example.server} is a foreign server, and its tools keep their names"
+    return ""
+
+
+def aliased(example: Example, seed: int) -> Example:
+    """The aliased twin of a plain example: the same world and calls, under other names.
+
+    The user's texts say ids in their other form. Everything else in the example stays plain.
+    """
+    if reason := why_no_alias(example):
+        raise BadFile(f"{example.id}: {reason}")
+    return under(example, draw(seed))
+
+
+def under(example: Example, alias: Alias) -> Example:
+    """The twin of a plain example under a given alias."""
+    named = put(
+        example,
+        id=f"{example.id}{_suffix(alias)}",
+        toolbox=put(example.toolbox, alias=alias),
+        knobs=(*example.knobs, ALIAS_KNOB),
+    )
+    view = example_view(named)
+    if isinstance(view, AliasedView) and (said := example.provenance.transcript):
+        shown = put(example.provenance, transcript=tuple(view.show_messages(said)))
+        named = put(named, provenance=shown)
+    return _with_texts(named, view.show_text)
+
+
+def plain(example: Example) -> Example:
+    """An example without its alias: the same texts and tools under their own names.
+
+    A recorded transcript is left out; it can be played again.
+    """
+    if example.toolbox.alias is None:
+        return example
+    bare = _with_texts(example, example_view(example).read_text)
+    knobs = tuple(name for name in example.knobs if name != ALIAS_KNOB)
+    made = put(example.provenance, transcript=())
+    toolbox = put(example.toolbox, alias=None)
+    return put(bare, id=plain_id(example), toolbox=toolbox, knobs=knobs, provenance=made)
+
+
+def plain_id(example: Example) -> str:
+    """The id of an example without its alias. The order of the tools is drawn from it."""
+    alias = example.toolbox.alias
+    return example.id if alias is None else example.id.removesuffix(_suffix(alias))
+
+
+def _suffix(alias: Alias) -> str:
+    return f"-alias{alias.seed}"
+
+
+def _with_texts(example: Example, write: Callable[[str], str]) -> Example:
+    turns = tuple(put(turn, text=write(turn.text)) for turn in example.turns)
+    return put(example, system=write(example.system), turns=turns)
 
 
 def gold_tools(example: Example) -> set[str]:

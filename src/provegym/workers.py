@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, TypeVar
 
-from provegym import __version__
+from provegym import __version__, servers
 
 INSTALL = "pip install 'provegym[ray]'"
 OLDEST = (2, 60)
@@ -77,11 +77,14 @@ class Workers:
 HERE = Workers()
 
 
-def _prepare() -> None:
+def _prepare(worlds: Sequence[Path] = ()) -> None:
     """Set up a worker process: the parent handles an interrupt, garbage is collected less often.
 
-    Candidates make few reference cycles. The default thresholds cost a tenth of the CPU time.
+    Candidates make few reference cycles. The default thresholds cost a tenth of the CPU time. The
+    process finds the same worlds that are data as its parent.
     """
+    for folder in worlds:
+        servers.look_in(folder)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.set_threshold(100_000, 50, 50)
 
@@ -89,18 +92,19 @@ def _prepare() -> None:
 class Processes(Workers):
     """A process pool on this machine.
 
-    The processes are forked from a fork server that has imported the module `preload` once.
+    The processes are forked from a fork server that has imported the module `preload` once. After
+    `recycle` batches a process is replaced by a new one, which keeps memory flat.
     Windows has no fork server; there each process starts from nothing.
     """
 
-    def __init__(self, count: int, preload: str = "") -> None:
+    def __init__(self, count: int, preload: str = "", recycle: int | None = None) -> None:
         method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
         context = get_context(method)
         if method == "forkserver":
             context.set_forkserver_preload([preload] if preload else [])
         self.temporary = TemporaryDirectory(prefix="provegym-")
         self.folder = Path(self.temporary.name)
-        self.pool = context.Pool(count, _prepare)
+        self.pool = context.Pool(count, _prepare, (servers.folders(),), recycle)
         self.processes = count
 
     @property
@@ -124,9 +128,9 @@ class Processes(Workers):
         self.temporary.cleanup()
 
 
-def local(count: int, preload: str = "") -> Workers:
+def local(count: int, preload: str = "", recycle: int | None = None) -> Workers:
     """A pool of `count` processes, or this process if `count` is 1."""
-    return Processes(count, preload) if count > 1 else HERE
+    return Processes(count, preload, recycle) if count > 1 else HERE
 
 
 def cut(items: Sequence[A], size: int) -> list[Sequence[A]]:
@@ -178,14 +182,14 @@ class Cluster(Workers):
         for some in cut(items, batch):
             if len(running) >= AHEAD * self.count:
                 yield from self._result(running.popleft())
-            pickled = self.ray.cloudpickle.dumps((work, some))
+            pickled = self.ray.cloudpickle.dumps((work, some, servers.folders()))
             running.append(self.run.remote(__version__, pickled))
         while running:
             yield from self._result(running.popleft())
 
     def submit(self, work: Callable[[A], B], item: A) -> Promise[B]:
         """Begin one piece of work."""
-        pickled = self.ray.cloudpickle.dumps((partial(map, work), [item]))
+        pickled = self.ray.cloudpickle.dumps((partial(map, work), [item], servers.folders()))
         task = self.run.remote(__version__, pickled)
         return cache(lambda: self._result(task)[0])
 
@@ -232,7 +236,9 @@ def run_pickled(version: str, pickled: bytes) -> list[Any]:
             f"{_this_node()} has provegym {__version__}, but this machine has {version};"
             " install the same version on every node"
         )
-    work, batch = pickle.loads(pickled)
+    work, batch, worlds = pickle.loads(pickled)
+    for folder in worlds:
+        servers.look_in(folder)
     try:
         return do(work, batch)
     except OSError as problem:

@@ -14,7 +14,8 @@ import pytest
 from examples import pay_example
 from provegym.models.endpoint import Endpoint, EndpointConfig
 from provegym.rollout import play
-from provegym.trace import Rollout
+from provegym.toolbox import under
+from provegym.trace import Alias, Example, Rollout
 
 KEY = "sk-never-to-be-seen"
 
@@ -79,7 +80,7 @@ def native(name: str, arguments: str) -> dict[str, Any]:
     return {"content": None, "tool_calls": [call]}
 
 
-def roll(model: Model, *script: Any, **options: Any) -> Rollout:
+def roll(model: Model, *script: Any, example: Example | None = None, **options: Any) -> Rollout:
     """One rollout against the scripted model."""
 
     async def run() -> Rollout:
@@ -89,7 +90,7 @@ def roll(model: Model, *script: Any, **options: Any) -> Rollout:
         config = EndpointConfig(url=url, model="m", timeout=patience, retries=2, **options)
         endpoint = Endpoint(config, backoff=0.01)
         try:
-            return await play(pay_example(), endpoint, name="endpoint")
+            return await play(example or pay_example(), endpoint, name="endpoint")
         finally:
             await endpoint.aclose()
 
@@ -106,6 +107,29 @@ def test_native_calls_are_run_and_answered(model: Model) -> None:
     assert answer["tool_call_id"] == model.seen[1]["messages"][-2]["tool_calls"][0]["id"]
     assert rollout.tokens == 21
     assert model.keys[0] == f"Bearer {KEY}"
+
+
+def test_names_with_dots_have_none_on_the_wire(model: Model) -> None:
+    alias = Alias(
+        seed=1,
+        tools="dotted",
+        words="same",
+        names="camelCase",
+        enums="same",
+        ids="uuid",
+        results="bare",
+        descriptions="full",
+    )
+    asked = native("banking__payees__list", '{"name": "Harbour"}')
+    rollout = roll(model, asked, example=under(pay_example(), alias))
+    assert rollout.calls[0].tool == "list_payees"
+    assert rollout.calls[0].checks.ran
+    names = {tool["function"]["name"] for tool in model.seen[1]["tools"]}
+    again = model.seen[1]["messages"][-2]["tool_calls"][0]["function"]["name"]
+    assert again == "banking__payees__list"
+    assert again in names
+    said = rollout.messages[2]["tool_calls"][0]["function"]["name"]
+    assert said == "banking.payees.list"
 
 
 def test_calls_in_the_text_are_read_too(model: Model) -> None:

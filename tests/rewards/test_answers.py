@@ -146,6 +146,7 @@ def test_eight_times_are_no_crowd_of_numbers() -> None:
         ("Presumably these:\n- active\n- new", False),
         ('A message says "I think so", and it is active.', True),
         ('{"id": "a_1", "status": "active", "name": "x", "total": 1}', False),
+        ('{"status":"active"}', False),
     ],
 )
 def test_a_hedge_and_raw_json_are_no_answers(text: str, *, right: bool) -> None:

@@ -3,9 +3,10 @@
 import msgspec
 import pytest
 
+from conversation.talks import verified
 from examples import pay_example
 from provegym.players.scripted import SCRIPTS
-from provegym.rewards import rescore
+from provegym.rewards import HARDENED, rescore
 from provegym.rewards.deeds import Account, claims_too_much
 from provegym.rewards.success import judge, rates, verdict_of
 from provegym.rollout import play_script
@@ -121,3 +122,19 @@ def test_a_deed_is_not_told_of_another_record() -> None:
         reply = f"I've frozen the {name}."
         account = Account("banking", 0, reply, ["Freeze my card."], [read, write], [])
         assert claims_too_much(account) is not right
+
+
+def test_a_refusal_need_not_say_what_its_read_showed() -> None:
+    example = next(verified("multi_turn", lambda example: example.provenance.infeasible))
+    refused = example.provenance.infeasible.turn
+    played = play_script(example, SCRIPTS["oracle"])
+    messages, turn = [], -1
+    for message in played.messages:
+        turn += message["role"] == "user"
+        is_reply = message["role"] == "assistant" and not message.get("tool_calls")
+        if is_reply and turn == refused:
+            message = {**message, "content": "Unfortunately I can't do that."}
+        messages.append(message)
+    scored = rescore(replace(played, messages=tuple(messages)), HARDENED)
+    assert verdict_of(scored).success
+    assert scored.reward.total == pytest.approx(HARDENED.best)

@@ -1,9 +1,11 @@
 """The teacher with models that change what they are asked to say, and with honest ones.
 
-Two sets of texts. The first (rewrites.toml, hostile.toml) was written before the filters, its
+Three sets of texts. The first (rewrites.toml, hostile.toml) was written before the filters, its
 courtesies after them. The second (unseen.toml) was written later, before its author read the
 filters. It is split at random: the filters were improved with the first half, and the second half
 measures them. The same author wrote both and the filters, so this is no independent test.
+The third (pairs.toml) has turns with two requests, by somebody else, who then improved the checks
+with its first part.
 docs/teacher.md has a table of all figures, and a test compares it with what is measured.
 """
 
@@ -19,11 +21,12 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
+from provegym.kernel import Session
 from provegym.models.endpoint import Endpoint, EndpointConfig
 from provegym.servers import load
 from provegym.teacher.ask import Ask, wishes
 from provegym.teacher.teacher import LLM, tidy
-from provegym.teacher.wording import kept
+from provegym.teacher.wording import kept, references
 from provegym.trace import Example, read
 from provegym.verify.replay import replay
 from teacher.actors import answer, blocks, calls_of, role
@@ -33,10 +36,11 @@ HERE = Path(__file__).parent
 REWRITES = tomllib.loads((HERE / "rewrites.toml").read_text("utf-8"))
 HOSTILE = tomllib.loads((HERE / "hostile.toml").read_text("utf-8"))
 UNSEEN = tomllib.loads((HERE / "unseen.toml").read_text("utf-8"))
+PAIRS = tomllib.loads((HERE / "pairs.toml").read_text("utf-8"))
 DOCS = HERE.parents[1] / "docs" / "teacher.md"
 SEED = 2027
 LEAST = 40
-LEAST_UNSEEN = 20
+LEAST_UNSEEN = 19
 HALVES = ("built", "measured")
 # Where a clause of a text may be cut in two.
 JOINT = re.compile(r"(?<=[.!?,;:]) | (?=(?:and|from|to|for|in|on|with) )")
@@ -185,6 +189,32 @@ def unseen_honest(half: str) -> Iterator[Tried]:
         yield Tried(ask, text, calls_of(ask, text))
 
 
+@cache
+def pair_asks() -> dict[str, Ask]:
+    """The turns with two requests of the third set."""
+    found = {}
+    for example in read(HERE / "pairs.jsonl", Example):
+        world = Session([load(example.server)], example.seed)
+        found[example.id] = Ask(example, 0, rephrase=True, world=world)
+    return found
+
+
+def honest_pairs(half: str) -> Iterator[Tried]:
+    """Rewrites of the third set that make both requests."""
+    for key, texts in PAIRS[half].items():
+        ask = pair_asks()[key]
+        yield Tried(ask, texts["honest"], calls_of(ask, texts["honest"]))
+
+
+def half_pairs(half: str) -> Iterator[Tried]:
+    """Texts of the third set that make one request and only mention the other."""
+    for key, texts in PAIRS[half].items():
+        ask = pair_asks()[key]
+        for at, made in enumerate(("first", "second")):
+            for text in texts[made]:
+                yield Tried(ask, text, calls_of(ask, text)[at : at + 1])
+
+
 Texts = Callable[[], Iterator[Tried]]
 FIRST_SET: dict[str, Texts] = {
     "negated": partial(framed, "negated", nothing),
@@ -206,12 +236,17 @@ UNSEEN_SET: dict[str, Callable[[str], Iterator[Tried]]] = {
 HOSTILE_TEXTS: dict[str, Texts] = FIRST_SET | {
     f"{kind}, {half}": partial(texts, half) for kind, texts in UNSEEN_SET.items() for half in HALVES
 }
+HOSTILE_TEXTS |= {
+    f"half of two requests, third set, {half}": partial(half_pairs, half) for half in HALVES
+}
 HONEST_TEXTS: dict[str, Texts] = {"honest rewrites, with and without courtesies": honest} | {
     f"honest rewrites, {half}": partial(unseen_honest, half) for half in HALVES
 }
+HONEST_TEXTS |= {
+    f"honest rewrites of two requests, third set, {half}": partial(honest_pairs, half)
+    for half in HALVES
+}
 ALL_TEXTS = HONEST_TEXTS | HOSTILE_TEXTS
-# The offline checks alone keep more of these than 5 %.
-WEAK = {"half of two requests, measured": 0.15}
 
 
 class Figures(NamedTuple):
@@ -258,7 +293,7 @@ def share_kept(tried: list[Tried], *, reader_agrees: bool = False) -> float:
 @pytest.mark.parametrize("kind", HONEST_TEXTS)
 def test_honest_rewrites_are_kept(kind: str) -> None:
     found = figures(kind)
-    assert found.count >= LEAST
+    assert found.count >= (LEAST_UNSEEN if "third set" in kind else LEAST)
     assert found.read >= 0.9
     assert found.agrees >= 0.9
 
@@ -268,7 +303,14 @@ def test_texts_that_change_the_meaning_are_refused(kind: str) -> None:
     found = figures(kind)
     assert found.count >= (LEAST if kind in FIRST_SET else LEAST_UNSEEN)
     assert found.read <= 0.05
-    assert found.agrees <= WEAK.get(kind, 0.05)
+    assert found.agrees <= 0.05
+
+
+def test_texts_that_make_half_of_two_requests_say_every_phrase() -> None:
+    """Otherwise they would be refused for that alone."""
+    for half in HALVES:
+        for tried in half_pairs(half):
+            assert None not in references(tried.text, tried.ask).values(), tried.text
 
 
 @pytest.mark.parametrize("kind", ALL_TEXTS)

@@ -9,6 +9,7 @@ from examples import pay_example
 from provegym.players.scripted import SCRIPTS
 from provegym.rewards import BEST, HARDENED, PAPER, Scheme, score
 from provegym.rollout import play_script
+from provegym.toolbox import aliased
 from provegym.trace import Rollout
 from provegym.train.credit import TurnProver, credit, fit, per_token
 from provegym.verify.complete import complete
@@ -46,6 +47,15 @@ def test_a_mistake_lowers_what_can_be_reached() -> None:
     assert min(reach) < BEST
     assert wrong.reward is not None
     assert wrong.reward.total <= min(reach) + 1e-9
+
+
+@pytest.mark.parametrize("scheme", [PAPER, HARDENED])
+def test_potentials_are_the_same_under_other_names(scheme: Scheme) -> None:
+    example = complete(pay_example())
+    for name in ("oracle", "guesser"):
+        own, other = (play_script(e, SCRIPTS[name]) for e in (example, aliased(example, 3)))
+        found = [TurnProver(each.example, scheme, 0.5).potentials(each) for each in (own, other)]
+        assert found[0] == found[1]
 
 
 def test_equal_beginnings_are_proven_once(oracle: Rollout) -> None:

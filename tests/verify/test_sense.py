@@ -9,6 +9,9 @@ import pytest
 
 from provegym.kernel import Outcome, Session
 from provegym.language.things import survey
+from provegym.players.plan import Plan, tool_call
+from provegym.players.scripted import Script
+from provegym.rollout import play_script
 from provegym.servers import load
 from provegym.trace import Example, Path, Provenance, RelationClaim, Step, Turn
 from provegym.verify import proofs, sense, verify
@@ -26,14 +29,17 @@ def bank() -> Session:
 
 
 def talk(
-    *turns: str, steps: list[tuple[int, str, dict[str, Any], tuple[str, ...]]], **more: Any
+    *turns: str,
+    steps: list[tuple[int, str, dict[str, Any], tuple[str, ...]]],
+    server: str = "banking",
+    **more: Any,
 ) -> Example:
-    """A completed example on the bank."""
+    """A completed example, on the bank if nothing else is said."""
     made = tuple(Step(turn=t, tool=tool, arguments=a, answers=w) for t, tool, a, w in steps)
     example = Example(
         id="talk",
         kind="multi_turn",
-        server="banking",
+        server=server,
         server_version=0,
         seed=WORLD,
         digest="",
@@ -89,6 +95,39 @@ def test_a_question_does_not_say_its_answer() -> None:
     assert any("says itself" in each for each in proofs.answers(told, gold(told)))
     asked = talk("Which account comes first?", steps=[read])
     assert not list(proofs.answers(asked, gold(asked)))
+
+
+def test_nobody_asks_for_what_an_earlier_turn_has_shown() -> None:
+    account = bank().call("list_accounts", {}).value["items"][0]
+    listed = (0, "list_accounts", {}, ("/items/0/balance",))
+    again = (1, "get_account", {"account_id": account["id"]}, ("/account/balance",))
+    asked = talk("Which accounts do I have?", "What is on it?", steps=[listed, again])
+    assert list(sense.answers_are_news(gold(asked))) == ["step 1: turn 0 has shown the answer"]
+    other = (1, "list_cards", {}, ("/items/0/status",))
+    news = talk("Which accounts do I have?", "And cards?", steps=[listed, other])
+    assert not list(sense.answers_are_news(gold(news)))
+
+
+def test_what_is_near_one_place_is_no_answer_about_another() -> None:
+    """The result lists pharmacies and does not say near what; any place finds the same ones."""
+    city = Session([load("maps")], WORLD)
+    here, there = (each["id"] for each in city.call("search_places", {}).value["items"][:2])
+    pointers = ("/items/0/name", "/items/1/name")
+
+    def near(place: str) -> dict[str, Any]:
+        return {"place_id": place, "category": "pharmacy"}
+
+    example = talk(
+        "Which pharmacies are near?",
+        steps=[(0, "find_nearby_places", near(here), pointers)],
+        server="maps",
+    )
+    for place, is_right in ((here, True), (there, False)):
+        calls: Plan = [[[tool_call("find_nearby_places", near(place))]]]
+        policy = Script(example, calls, words="It is nice there.")
+        found = play_script(example, lambda _, policy=policy: policy)
+        assert found.verdict is not None
+        assert found.verdict.state == is_right
 
 
 def test_a_write_that_is_undone_later_leaves_no_trace() -> None:

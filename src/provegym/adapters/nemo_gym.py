@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from provegym.adapters.episode import Episode, SchemeName, check, success
+from provegym.aliases.shapes import structured
 from provegym.rewards import Scheme
 from provegym.rollout import Player, play_replies
 from provegym.toolbox import Toolbox
@@ -127,7 +128,9 @@ class GymServer(GymnasiumServer):
         """Run a tool in the session's world. Errors are results for the model."""
         player = self._session(request.session[SESSION_ID_KEY], Player)
         asked = ToolCall(name=tool, arguments=(await request.body()).decode())
-        return Response(player.run(asked, 0).result, media_type="application/json")
+        told = player.shown(asked, player.run(asked, 0))
+        kind = "text/plain" if structured(told) is None else "application/json"
+        return Response(told, media_type=kind)
 
     async def verify(self, request: Request, body: VerifyRequest) -> Paid:
         """Replay the model's messages in our own loop, and return the reward."""

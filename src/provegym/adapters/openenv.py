@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from provegym.adapters.episode import Episode, SchemeName, check, success
+from provegym.aliases.shapes import structured
 from provegym.kernel.errors import quote, suggest
 from provegym.rewards import PAPER, Scheme
 from provegym.trace import BadFile, Example, Json, Reply, ToolCall, read
@@ -177,7 +178,7 @@ class WorldTool(Tool):
     async def run(self, arguments: Json) -> ToolResult:
         """Call the tool. An error is a result as well."""
         text = self.world.call(self.name, arguments)
-        return ToolResult(content=text, structured_content=msgspec.json.decode(text))
+        return ToolResult(content=text, structured_content=structured(text))
 
 
 class Client(MCPToolClient):

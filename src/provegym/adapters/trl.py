@@ -139,8 +139,8 @@ def _name(example: Example) -> str:
 def _environment(example: Example) -> type[Environment]:
     toolbox = Toolbox.of(example)
     methods = {
-        name: _method(name, tool.description, msgspec.json.encode(toolbox.schemas[name]))
-        for name, tool in toolbox.tools.items()
+        name: _method(name, description, msgspec.json.encode(schema))
+        for name, description, schema in toolbox.shown()
     }
     return type(f"{example.server}Environment", (Environment,), methods)
 
@@ -150,7 +150,8 @@ def _method(name: str, description: str, schema: bytes) -> Callable[..., str]:
     """A method with the signature and docstring that TRL's schemas are built from."""
 
     def method(self: Environment, **arguments: Any) -> str:
-        return self._player.run(tool_call(name, arguments), 0).result
+        asked = tool_call(name, arguments)
+        return self._player.shown(asked, self._player.run(asked, 0))
 
     told = msgspec.json.decode(schema)
     parts = told["properties"]

@@ -80,7 +80,7 @@ class GymTask(vf.Task[GymData, GymState, GymTaskConfig]):
         made = player.run(asked, 0)
         if made.checks.shown:
             return None
-        answer.content = made.result
+        answer.content = player.shown(asked, made)
         return request
 
     @vf.stop
@@ -136,8 +136,9 @@ class GymToolset(vf.Toolset[vf.SharedToolsetConfig, GymState]):
     async def call_tool(self, name: str, arguments: Json, context: Any = None) -> CallToolResult:
         """Run a call in this rollout's world."""
         asked = ToolCall(name=name, arguments=msgspec.json.encode(arguments).decode())
-        made = self._player().run(asked, self.state.turn)
-        told = TextContent(type="text", text=made.result)
+        player = self._player()
+        made = player.run(asked, self.state.turn)
+        told = TextContent(type="text", text=player.shown(asked, made))
         return CallToolResult(content=[told], is_error=made.error is not None)
 
     def _player(self) -> Player:

@@ -13,6 +13,7 @@ from provegym.cli import (
     evaluation,
     graphs,
     rollouts,
+    specs,
     synthesis,
     training,
     viewing,
@@ -25,6 +26,7 @@ from provegym.hosts.inline import HostError
 from provegym.models.endpoint import EndpointError
 from provegym.teacher.teacher import TeacherError
 from provegym.trace import BadFile
+from provegym.worlds.spec import SpecError
 
 __all__ = [
     "app",
@@ -34,11 +36,17 @@ __all__ = [
     "graphs",
     "main",
     "rollouts",
+    "specs",
     "synthesis",
     "training",
     "viewing",
     "worlds",
 ]
+
+# Errors that a user can mend; the message says how.
+EXPECTED = (
+    *(HostError, BadFile, BadRecipe, TeacherError, BenchmarkError, EndpointError, SpecError),
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -59,7 +67,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except typer.TyperException as problem:
         fail(problem.format_message())
-    except (HostError, BadFile, BadRecipe, TeacherError, BenchmarkError, EndpointError) as problem:
+    except EXPECTED as problem:
         fail(str(problem))
     except (KeyboardInterrupt, typer.Abort):
         code = 130

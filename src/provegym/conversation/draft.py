@@ -17,7 +17,7 @@ from msgspec.structs import replace as put
 from provegym.conversation.ground import Scene
 from provegym.conversation.perturb import perturb
 from provegym.conversation.plan import Goal, Planner, borrower
-from provegym.conversation.recover import GiveUp
+from provegym.conversation.recover import GiveUp, Suits
 from provegym.fuzz.pool import snake
 from provegym.graph.chains import Chain
 from provegym.kernel import AnyServer, Seed, Session, Tool
@@ -44,7 +44,10 @@ CODE = re.compile(r"[A-Z0-9-]{4,}")
 
 
 class Cast(NamedTuple):
-    """The settings of a conversation, fixed before it begins."""
+    """The settings of a conversation, fixed before it begins.
+
+    `refuses` is a tool whose rules shall refuse the first request, with arguments that `suits`.
+    """
 
     level: str = "complete"
     knobs: tuple[str, ...] = ()
@@ -52,6 +55,8 @@ class Cast(NamedTuple):
     turns: tuple[int, int] = (2, 3)
     others: tuple[str, ...] = ()
     held_out: bool = False
+    refuses: str = ""
+    suits: Suits | None = None
 
 
 @dataclass(frozen=True)
@@ -349,6 +354,8 @@ def _due(cast: Cast, chance: Random) -> dict[str, int]:
         due["aside"] = chance.randrange(2)
     if cast.hidden:
         due["unserved"] = chance.randrange(cast.turns[0])
+    if cast.refuses:
+        due["refusal"] = 0
     return due
 
 

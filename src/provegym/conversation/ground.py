@@ -4,7 +4,7 @@ A scene is prepared once and shared by a handful of conversations; then comes an
 """
 
 from collections import defaultdict
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from provegym import servers
@@ -44,7 +44,7 @@ def _scene(server: AnyServer, world: int) -> Scene:
     return Scene(server, world, seen, pool, edges, *hub_of(server))
 
 
-@cache
+@lru_cache(maxsize=128)
 def hub_of(server: AnyServer) -> tuple[str, frozenset[str]]:
     """The hub of a server, the lookup that feeds most tools, and the tools that depend on it.
 

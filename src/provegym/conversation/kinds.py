@@ -38,7 +38,10 @@ class Shape(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a candidate is drawn: its server, world and number, and the other servers."""
+    """Where a candidate is drawn: its server, world and number, and the other servers.
+
+    `aliases` is the share of candidates that get other names.
+    """
 
     server: str
     world: int
@@ -46,6 +49,7 @@ class Place(NamedTuple):
     number: int
     others: tuple[str, ...]
     held_out: bool = False
+    aliases: float = 0.0
 
     @property
     def key(self) -> str:

@@ -42,6 +42,12 @@ def query(draft: Draft) -> tuple[Literal["turn", "aside", "unserved", "refusal",
         return "aside", draft.without_due("aside")
     if draft.is_due("unserved"):
         return "unserved", draft.without_due("unserved")
+    if draft.is_due("refusal"):
+        tool = draft.server.tools[draft.cast.refuses]
+        suits = draft.cast.suits
+        refused = draw_refused(draft.planner, draft.session, tool, draft.toolbox, suits)
+        draft = replace(draft.without_due("refusal"), refused=refused)
+        return ("dropped" if refused is None else "refusal"), draft
     if draft.chance.random() < REFUSED and (draft.has_asked or draft.level == "minimal"):
         tool = draft.chance.choice(draft.tools(writes=True))
         refused = draw_refused(draft.planner, draft.session, tool, draft.toolbox)

@@ -15,6 +15,7 @@ from provegym.trace import ToolboxSpec
 Turn = Callable[[ToolboxSpec, AnyServer, Sequence[str], Random], ToolboxSpec]
 KNOBS: dict[str, Turn] = {}
 SHARES = {"irrelevance": 0.05}
+ALIAS_SEEDS = 1_000_000
 
 
 def knob(share: float) -> Callable[[Turn], Turn]:
@@ -42,7 +43,9 @@ def distractors(
     spec: ToolboxSpec, server: AnyServer, others: Sequence[str], chance: Random
 ) -> ToolboxSpec:
     """Show three to eight working tools of other servers as well."""
-    tools = [tool for other in others for tool in servers.load(other).tools]
+    tools = [
+        tool for other in others for tool in servers.load(other).tools if tool not in server.tools
+    ]
     return put(spec, distractors=tuple(chance.sample(tools, chance.randint(3, 8))))
 
 
@@ -69,3 +72,13 @@ def perturb(
         if name in KNOBS:
             spec = KNOBS[name](spec, server, others, chance)
     return spec
+
+
+def alias_seed(key: str, share: float) -> int | None:
+    """The seed of a candidate's alias, for a share of the candidates; None for the others.
+
+    It is drawn apart from the knobs, so a share changes nothing else about a candidate. The paper
+    has no aliases.
+    """
+    chance = Random(f"aliases {key}")
+    return chance.randrange(ALIAS_SEEDS) if chance.random() < share else None

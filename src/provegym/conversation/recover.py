@@ -4,7 +4,7 @@ A failed call is part of the teacher's transcript and not of the reference calls
 assistant must give up, the reference call is a read that shows why the goal cannot be reached.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from provegym.conversation.plan import TRIES, Goal, Planner
@@ -73,14 +73,25 @@ class GiveUp(NamedTuple):
     answers: tuple[str, ...]
 
 
-def draw_refused(planner: Planner, session: Session, tool: Tool, toolbox: Toolbox) -> GiveUp | None:
-    """A request that a rule refuses for a reason that a lookup shows."""
+Suits = Callable[[Session, Json], bool]
+
+
+def draw_refused(
+    planner: Planner, session: Session, tool: Tool, toolbox: Toolbox, suits: Suits | None = None
+) -> GiveUp | None:
+    """A request that a rule refuses for a reason that a lookup shows.
+
+    With `suits`, the arguments must be such that this is true of them.
+    """
     sought = 0
-    for _ in range(TRIES):
+    for _ in range(TRIES if suits is None else 3 * TRIES):
         arguments = planner.arguments(tool, {}, spare=False)
         outcome = session.fork().call(tool.name, arguments)
         planner.fuzzer.learn(tool, arguments, outcome)
-        if outcome.error != "rejected":
+        if suits is None:
+            if outcome.error != "rejected":
+                continue
+        elif outcome.error not in ("rejected", "denied") or not suits(session, arguments):
             continue
         said = planner.voice.ask(tool, arguments)
         if said is None:
@@ -90,10 +101,13 @@ def draw_refused(planner: Planner, session: Session, tool: Tool, toolbox: Toolbo
             continue
         sought += 1
         goal = Goal(tool.name, arguments, said, unknown)
-        road = planner.lookups(session, [goal], toolbox, ())
-        shown = _reason(session, goal, road, outcome.value["message"]) if road else None
-        if road and len(road) == 1 and shown:
-            return GiveUp(goal, road, *shown)
+        message = outcome.value["message"]
+        # One of several things that the user names may explain the refusal alone.
+        for keys in (unknown,) if suits is None else ((key,) for key in unknown):
+            road = planner.lookups(session, [goal._replace(unknown=keys)], toolbox, ())
+            shown = _reason(session, goal, road, message) if road else None
+            if road and len(road) == 1 and shown:
+                return GiveUp(goal, road, *shown)
     return None
 
 

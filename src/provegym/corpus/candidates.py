@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 from provegym import servers
 from provegym.conversation.kinds import Place, Shape, candidate, shape
+from provegym.conversation.perturb import alias_seed
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import ALL_WORLDS, TRAIN_WORLDS
+from provegym.toolbox import aliased
 from provegym.trace import Example
 from provegym.verify.complete import complete_and_replay
-from provegym.verify.contract import problems
+from provegym.verify.contract import problems, view_problems
 
 # A job looks at so many shapes for wanted ones.
 SHAPES = 4_000
@@ -58,7 +60,7 @@ def aim(job: DrawJob) -> Aimed:
     aims: list[Aim] = []
     number = job.first
     while len(aims) < job.candidates and number < job.first + SHAPES:
-        place = Place(job.server, world, job.seed, number, others, held_out)
+        place = Place(job.server, world, job.seed, number, others, held_out, job.part.aliases)
         wanted = shape(place)
         number += 1
         if job.quotas.wants(job.server, wanted):
@@ -69,7 +71,17 @@ def aim(job: DrawJob) -> Aimed:
 def attempt(aim: Aim) -> Made:
     """Make one candidate and check it."""
     place, wanted = aim
-    return judge(wanted, candidate(place, wanted))
+    made = judge(wanted, candidate(place, wanted))
+    seed = alias_seed(place.key, place.aliases)
+    return made if seed is None or made.example is None else renamed(made, made.example, seed)
+
+
+def renamed(made: Made, example: Example, seed: int) -> Made:
+    """The aliased twin of a verified example, if it holds as well."""
+    twin = aliased(example, seed)
+    if next(view_problems(twin, example), None) is not None:
+        return Made(made.shape, None, "breaks the contract under other names")
+    return made._replace(example=twin)
 
 
 def attempt_all(aims: Sequence[Aim]) -> list[Made]:

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from shutil import copyfile
 
 import msgspec
 from rich.progress import Progress
@@ -24,9 +26,10 @@ from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import HELD_OUT
 from provegym.files import Append, appending, write_atomically
-from provegym.graph.dependency import cached
+from provegym.graph.dependency import admitted, cached
 from provegym.trace import BadFile, Example, line, read
 from provegym.workers import Workers, local
+from provegym.worlds.files import admitted as admitted_worlds
 
 # Candidates of one server in a round, at least and at most.
 LEAST, MOST = 2, 16
@@ -34,6 +37,8 @@ LEAST, MOST = 2, 16
 # one world per WIDE examples.
 WIDE = 20_000
 IDLE_ROUNDS = 25
+# A world that is data gives few examples; they are as different as among so many.
+OF_WORLD = 20
 SHARD = 4_000
 PRELOAD = "provegym.corpus.preload"
 MIXES = {"paper": SHARES, "multi_turn": {"multi_turn": 1}}
@@ -44,7 +49,11 @@ class Order:
     """The options of a corpus: its size, and its servers (all servers if none is named).
 
     `mix` is the paper's mix of kinds, or multi-turn conversations alone. With `split`, four servers
-    are held out. The held-out part is a tenth of the training part, on worlds of its own.
+    are held out. The held-out part is a tenth of the training part, on worlds of its own. `aliases`
+    is the share of examples under other names.
+
+    `worlds` is a folder of admitted worlds that are data; they get `worlds_share` of the examples.
+    With `split`, a tenth of them is held out.
     """
 
     size: int
@@ -54,14 +63,29 @@ class Order:
     workers: int = 1
     mix: str = "paper"
     split: str = ""
+    aliases: float = 0.0
+    worlds: Path | None = None
+    worlds_share: float = 0.5
+
+    @cached_property
+    def drawn(self) -> dict[str, str]:
+        """The hashes of the admitted worlds, by name."""
+        if self.worlds is None:
+            return {}
+        found = {world.spec.name: world.hash for world in admitted_worlds(self.worlds)}
+        if not found:
+            raise BadFile(f"{self.worlds} holds no admitted world; run `provegym worlds admit`")
+        return found
 
     @property
     def parts(self) -> tuple[CorpusPart, ...]:
         """The parts of the corpus, in the order they are made."""
         chosen = tuple(dict.fromkeys(self.servers)) or servers.names()
         mix = MIXES[self.mix]
+        drawn = tuple(self.drawn)
+        share = self.worlds_share if drawn else 0.0
         if not self.split:
-            return (CorpusPart("train", self.size, chosen, mix),)
+            return (CorpusPart("train", self.size, chosen, mix, (), self.aliases, drawn, share),)
         train = tuple(name for name in chosen if name not in HELD_OUT)
         apart = tuple(name for name in chosen if name in HELD_OUT)
         if not train or not apart:
@@ -71,9 +95,10 @@ class Order:
             )
         held_out = max(len(apart), self.size // 10)
         seen = tuple(name for name in servers.names() if name not in HELD_OUT)
+        known, unknown = drawn[: -len(drawn) // 10 or None], drawn[len(drawn) + -len(drawn) // 10 :]
         return (
-            CorpusPart("train", self.size, train, mix, seen),
-            CorpusPart("heldout", held_out, apart, mix),
+            CorpusPart("train", self.size, train, mix, seen, self.aliases, known, share),
+            CorpusPart("heldout", held_out, apart, mix, (), self.aliases, unknown, share),
         )
 
 
@@ -96,6 +121,8 @@ class Corpus:
 
     def __init__(self, order: Order) -> None:
         self.order = order
+        if order.worlds is not None:  # before workers start, so that they find them too
+            servers.look_in(order.worlds.resolve())
         self.state = order.out / "progress.json"
         self.keeper = Deduplicator()
         self.at = self.kept = 0
@@ -106,13 +133,15 @@ class Corpus:
         self.part = self.order.parts[self.at]
         self.quotas = Quotas(self.part)
         self.round = self.idle = self.kept = 0
-        self.next = dict.fromkeys(self.part.servers, 0)
+        self.next = dict.fromkeys(self.part.all_servers, 0)
 
     @property
     def asked(self) -> str:
         """The options that decide the bytes of the corpus, as JSON."""
         parts = [(part.name, part.size, part.servers, dict(part.mix)) for part in self.order.parts]
-        return msgspec.json.encode((self.order.seed, parts)).decode()
+        aliases = (self.order.aliases,) if self.order.aliases else ()
+        drawn = [(self.order.drawn, self.order.worlds_share)] if self.order.drawn else []
+        return msgspec.json.encode((self.order.seed, parts, *aliases, *drawn)).decode()
 
     def make(self, bar: Progress, workers: Workers | None = None) -> dict[str, Counter[str]]:
         """Make or resume the corpus; count, by part, candidates kept and dropped by reason."""
@@ -144,7 +173,7 @@ class Corpus:
 
     def _goes_on(self) -> bool:
         """Whether to run another round. After idle rounds, any server may fill another's quota."""
-        if self.idle == IDLE_ROUNDS and len(self.part.servers) > 1 and not self.quotas.free:
+        if self.idle == IDLE_ROUNDS and len(self.part.all_servers) > 1 and not self.quotas.free:
             self.quotas.free, self.idle = True, 0
         return self.kept < self.part.size and self.idle < IDLE_ROUNDS
 
@@ -153,7 +182,8 @@ class Corpus:
         if self.kept == self.part.size and self.at + 1 == len(self.order.parts):
             return ""
         left = self.quotas.left
-        short = [name for name in self.part.servers if any(left[name, kind] > 0 for kind in SHARES)]
+        names = self.part.all_servers
+        short = [name for name in names if any(left[name, kind] > 0 for kind in SHARES)][:20]
         return (
             f"{self.kept} of {self.part.size} {self.part.name} examples were found, then"
             f" {IDLE_ROUNDS} rounds gave no more ({self._reasons()}); too few came from"
@@ -168,12 +198,24 @@ class Corpus:
 
     def _prove(self, bar: Progress) -> None:
         """Build the dependency graphs before the workers need them."""
+        self._copy_worlds()
         names = dict.fromkeys(name for part in self.order.parts for name in part.servers)
         task = bar.add_task("proving edges", total=len(names))
         for name in names:
-            cached(servers.load(name))
+            if admitted(name) is None:
+                cached(servers.load(name))
             bar.advance(task)
         bar.remove_task(task)
+
+    def _copy_worlds(self) -> None:
+        """Copy the files of the worlds into the corpus, so that anybody can draw them again."""
+        if self.order.worlds is None:
+            return
+        folder = self.order.out / servers.BESIDE
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in self.order.drawn:
+            if not (folder / f"{name}.json").exists():
+                copyfile(self.order.worlds / f"{name}.json", folder / f"{name}.json")
 
     def _run(self, ahead: Lookahead) -> None:
         """Run one round: draw some candidates from every server whose quota is not full."""
@@ -199,7 +241,7 @@ class Corpus:
         at about the same time, and rounds stay large to the end.
         """
         wide = max(1, self.part.size // WIDE)
-        owed = {name: n for name in self.part.servers if (n := quotas.owed(name))}
+        owed = {name: n for name in self.part.all_servers if (n := quotas.owed(name))}
         usual = PER_ROUND * len(owed) / max(1, sum(owed.values()))
         return [
             DrawJob(
@@ -240,7 +282,10 @@ class Corpus:
             return made.reason
         if self.kept == self.part.size or not self.quotas.wants(server, made.shape):
             return "of a kind that was complete"
-        objection = self.keeper.objection(example, self.quotas.of_server[server])
+        of_server = self.quotas.of_server[server]
+        if server in self.order.drawn:
+            of_server = max(of_server, OF_WORLD)
+        objection = self.keeper.objection(example, of_server)
         if not objection:
             self.keeper.keep(example)
             self.quotas.take(server, made.shape)

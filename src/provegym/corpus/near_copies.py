@@ -25,7 +25,7 @@ class Deduplicator:
         self.holders: dict[str, list[int]] = defaultdict(list)
         self.texts: set[str] = set()
         self.sequences: Counter[tuple[str, ...]] = Counter()
-        self.tools: Counter[str] = Counter()
+        self.tools: Counter[tuple[str, str]] = Counter()
 
     def objection(self, example: Example, of_server: int) -> str:
         """Why an example is not kept; empty if it is. `of_server` is its server's quota."""
@@ -37,7 +37,7 @@ class Deduplicator:
         if self.sequences[_sequence(example)] >= max(1, int(MOST_SEQUENCE * of_server)):
             return "a common sequence of calls"
         most = max(1, int(MOST_TOOL * of_server))
-        if any(self.tools[tool] >= most for tool in {step.tool for step in steps}):
+        if any(self.tools[example.server, step.tool] >= most for step in steps):
             return "a tool that is called too often"
         return "a near copy" if self._is_near_copy(_calls(example)) else ""
 
@@ -62,7 +62,7 @@ class Deduplicator:
             self.holders[call].append(len(self.sets))
         self.sets.append(calls)
         self.sequences[_sequence(example)] += 1
-        self.tools.update({step.tool for step in example.paths[0].steps})
+        self.tools.update({(example.server, step.tool) for step in example.paths[0].steps})
 
     def next_part(self) -> None:
         """Reset the counts of sequences and tools. The kept examples stay known."""

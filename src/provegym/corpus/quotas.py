@@ -11,7 +11,7 @@ from provegym import servers
 from provegym.conversation.draft import LEVELS
 from provegym.conversation.kinds import SHARES, Shape
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
-from provegym.graph.dependency import cached
+from provegym.graph.dependency import Graph, admitted, cached
 
 SLACK = 0.002
 LEAST_WEIGHT, MOST_WEIGHT = 0.78, 1.4
@@ -21,7 +21,9 @@ SYNTHESISED = ("multi_turn", "clarification")
 class CorpusPart(NamedTuple):
     """One part of a corpus: how many examples, of which servers, in which mix.
 
-    `others` are the servers whose tools and topics may be used as distractors.
+    `others` are the servers whose tools and topics may be used as distractors. `aliases` is the
+    share of examples under other names. `worlds` are worlds that are data, and `share` is the share
+    of the examples that is made on them.
     """
 
     name: str
@@ -29,6 +31,14 @@ class CorpusPart(NamedTuple):
     servers: tuple[str, ...]
     mix: Mapping[str, int] = SHARES
     others: tuple[str, ...] = ()
+    aliases: float = 0.0
+    worlds: tuple[str, ...] = ()
+    share: float = 0.0
+
+    @property
+    def all_servers(self) -> tuple[str, ...]:
+        """The servers, then the worlds that are data."""
+        return (*self.servers, *self.worlds)
 
 
 class Quotas:
@@ -77,11 +87,18 @@ class Quotas:
 
 def spread(part: CorpusPart) -> list[str]:
     """The server of each example. A server with more proven edges gets up to twice as many."""
-    pairs = {name: len(cached(servers.load(name)).pairs()) or 1 for name in part.servers}
+    pairs = {name: len(_graph(name).pairs()) or 1 for name in part.servers}
     middle = median(pairs.values())
     weights = {n: min(MOST_WEIGHT, max(LEAST_WEIGHT, sqrt(p / middle))) for n, p in pairs.items()}
-    counts = share_out(part.size, weights)
-    return [name for name in part.servers for _ in range(counts[name])]
+    on_worlds = round(part.size * part.share) if part.worlds else 0
+    counts = share_out(part.size - on_worlds, weights)
+    counts |= share_out(on_worlds, dict.fromkeys(part.worlds, 1)) if part.worlds else {}
+    return [name for name in part.all_servers for _ in range(counts[name])]
+
+
+def _graph(name: str) -> Graph:
+    """The graph of a server; that of a world file is read without building its server."""
+    return admitted(name) or cached(servers.load(name))
 
 
 def labels(server: str, shape: Shape) -> Iterator[object]:

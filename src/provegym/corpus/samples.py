@@ -80,7 +80,10 @@ def called(told: Transcript, at: int) -> Iterator[str]:
         function = call["function"]
         mark = "" if told.learn[at] else "  (fails, and is not to be learnt)"
         yield from fold(f"{function['name']}({given(function['arguments'])}){mark}")
-        yield from fold(f"→ {shortened(results[call['id']])}", "  ")
+        first, *lines = shortened(results[call["id"]]).split("\n")
+        yield from fold(f"→ {first}", "  ")
+        for each in lines:
+            yield from fold(each, " " * 4)
 
 
 def given(arguments: str) -> str:
@@ -93,8 +96,11 @@ def given(arguments: str) -> str:
 
 
 def shortened(result: str) -> str:
-    """A result, cut after SHOWN characters."""
-    text = spaced(result.encode())
+    """A result, cut after SHOWN characters. Under an alias it may be a table, and stays one."""
+    try:
+        text = spaced(result.encode())
+    except msgspec.DecodeError:
+        text = result
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 

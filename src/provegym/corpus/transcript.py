@@ -7,8 +7,7 @@ loss: a model sees how to recover from an error and does not learn to make it.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
-
+from provegym.aliases.shapes import is_error
 from provegym.players.gold import CAPS, Gold
 from provegym.players.plan import with_attempts
 from provegym.rollout import Player, run_now
@@ -37,17 +36,9 @@ def play_gold(example: Example) -> list[Json]:
 
 def lessons(messages: Sequence[Json]) -> list[bool]:
     """The loss mask: true for the assistant's messages whose calls had no error."""
-    failed = {m["tool_call_id"] for m in messages if m["role"] == "tool" and _is_error(m)}
+    failed = {m["tool_call_id"] for m in messages if m["role"] == "tool" and is_error(m["content"])}
     return [
         message["role"] == "assistant"
         and failed.isdisjoint(call["id"] for call in message.get("tool_calls") or ())
         for message in messages
     ]
-
-
-def _is_error(message: Json) -> bool:
-    try:
-        result = msgspec.json.decode(message["content"])
-    except msgspec.DecodeError:
-        return False
-    return isinstance(result, dict) and result.keys() == {"error", "message"}

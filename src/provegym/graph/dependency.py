@@ -66,17 +66,17 @@ class Graph(msgspec.Struct, frozen=True):
         return {(e.source, e.target) for e in self.edges if kind in (None, e.kind)}
 
 
-def build(server: AnyServer, seed: int = 0) -> Graph:
+def build(server: AnyServer, seed: int = 0, effort: Effort | None = None) -> Graph:
     """Prove the edges of a server on two worlds, and on more while some write never worked.
 
     One world is enough for a large server. A foreign server has only one world.
     """
-    worlds = THRIFTY.worlds if server.foreign else Effort().worlds
+    worlds = (effort or (THRIFTY if server.foreign else Effort())).worlds
     found: dict[tuple[str, ...], Dependency] = {}
     idle = {name for name, tool in server.tools.items() if tool.writes}
     for number in range(1 if len(server.tools) > LARGE else worlds):
         if idle or number < ENOUGH:
-            edges, worked = prove_edges(server, seed + number)
+            edges, worked = prove_edges(server, seed + number, effort)
             idle -= worked
             for edge in edges:
                 found.setdefault((edge.kind, edge.source, edge.target, edge.argument), edge)
@@ -95,8 +95,32 @@ def cached(server: AnyServer, seed: int = 0, folder: Path | None = None) -> Grap
 
     If a cache folder is named, only that folder is used.
     """
-    ready = shipped(server, seed) if folder is None else None
+    ready = _given.get(server.name) or shipped(server, seed) if folder is None else None
+    ready = ready or (admitted(server.name) if folder is None else None)
     return ready or _kept(server, seed, folder or cache_folder() / "graphs")
+
+
+_given: dict[str, Graph] = {}
+
+
+@lru_cache(maxsize=GRAPHS_KEPT)
+def admitted(name: str) -> Graph | None:
+    """The graph in the file of a world, which was proven when the world was admitted."""
+    file = servers.world_file(name)
+    if file is None:
+        return None
+    return msgspec.json.decode(file.read_bytes(), type=_AdmittedWorld).graph
+
+
+class _AdmittedWorld(msgspec.Struct, frozen=True):
+    """The part of a world file that holds its graph."""
+
+    graph: Graph | None = None
+
+
+def give(graph: Graph) -> None:
+    """Use a graph that was proven before, such as that of an admitted world."""
+    _given[graph.server] = graph
 
 
 @lru_cache(maxsize=GRAPHS_KEPT)
@@ -148,8 +172,13 @@ def lasting(server: AnyServer) -> Graph:
     A foreign server has no state to compare, so its graph stays as it is.
     """
     graph = cached(server)
-    if server.foreign:
+    if server.foreign or server.name in _given or admitted(server.name) is not None:
         return graph
+    return without_undoing(server, graph)
+
+
+def without_undoing(server: AnyServer, graph: Graph) -> Graph:
+    """A graph without the pairs of writes of which the second undoes the first."""
     kept = {(edge.source, edge.target) for edge in graph.edges if not _undoes(server, edge)}
     edges = tuple(edge for edge in graph.edges if (edge.source, edge.target) in kept)
     return msgspec.structs.replace(graph, edges=edges)
@@ -169,9 +198,11 @@ def _undoes(server: AnyServer, edge: Dependency) -> bool:
     return whole.diff() == rest.diff()
 
 
-def prove_edges(server: AnyServer, seed: int) -> tuple[list[Dependency], set[str]]:
+def prove_edges(
+    server: AnyServer, seed: int, effort: Effort | None = None
+) -> tuple[list[Dependency], set[str]]:
     """Every edge that can be proven on one world of a server, and the tools that worked there."""
-    seen = Observer(server, seed).explore()
+    seen = Observer(server, seed, effort).explore()
     prover, lifts = Prover(seen), Unblocker(seen)
     lifts.backwards()
     proofs = list(prover.proofs(seen.tools))

@@ -146,6 +146,13 @@ class Session:
         twin._states = {name: state.fork() for name, state in self._states.items()}
         return twin
 
+    def on(self, server: AnyServer) -> "Session":
+        """A copy of this session with another server of the same name and type of state."""
+        twin = self.fork()
+        twin.servers = tuple(server if server.name == s.name else s for s in self.servers)
+        twin._tools = _tools(twin.servers)
+        return twin
+
     def reset(self) -> None:
         """Go back to the seeded state."""
         self._states = {}

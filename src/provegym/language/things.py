@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import MAXYEAR, datetime
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from string import Formatter
 from typing import Any, NamedTuple
 
@@ -64,7 +64,7 @@ class Kinds(NamedTuple):
     chosen: dict[str, list[str]]
 
 
-@cache
+@lru_cache(maxsize=128)
 def kinds(server: AnyServer) -> Kinds:
     """The kinds of things a server has: {"acc": "account"}, {"path": ["node"]}."""
     found = Kinds({}, defaultdict(list))

@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx2
 import msgspec
+from msgspec.structs import replace
 
 from provegym.models.dialects import openai, pick
 from provegym.trace import Example, Json, Reply
@@ -87,6 +88,9 @@ class Endpoint:
         }
         if self.config.native_tools and tools:
             body["tools"] = tools
+        names = {wire_name(tool["function"]["name"]): tool["function"]["name"] for tool in tools}
+        if any(short != name for short, name in names.items()):
+            body = _on_the_wire(body)
         answer = await self._ask(body, retries)
         try:
             message = {**answer["choices"][0]["message"]}
@@ -99,7 +103,8 @@ class Endpoint:
             ) from None
         if not reply.calls and not message.get("tool_calls"):
             reply = pick(self.config.model)(message["content"])
-        return Reply(text=reply.text, calls=reply.calls, tokens=spent)
+        calls = tuple(replace(call, name=names.get(call.name, call.name)) for call in reply.calls)
+        return Reply(text=reply.text, calls=calls, tokens=spent)
 
     async def _ask(self, body: Json, retries: int) -> Any:
         problem, status = "", 0
@@ -136,6 +141,28 @@ class Endpoint:
         now = monotonic()
         self._next = max(now, self._next) + 60 / self.config.per_minute
         await asyncio.sleep(max(0.0, self._next - 60 / self.config.per_minute - now))
+
+
+def wire_name(name: str) -> str:
+    """The name of a tool in a request: OpenAI allows no dot in it."""
+    return name.replace(".", "__")
+
+
+def _on_the_wire(body: Json) -> Json:
+    """A request in which the names of tools have no dots."""
+
+    def named(held: Json) -> Json:
+        function = held["function"]
+        return {**held, "function": {**function, "name": wire_name(function["name"])}}
+
+    messages = [
+        {**message, "tool_calls": [named(call) for call in message["tool_calls"]]}
+        if message.get("tool_calls")
+        else message
+        for message in body["messages"]
+    ]
+    told = {**body, "messages": messages}
+    return {**told, "tools": [named(tool) for tool in body["tools"]]} if "tools" in body else told
 
 
 def public(text: str) -> str:

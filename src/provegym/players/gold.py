@@ -1,7 +1,8 @@
 """The perfect assistant: makes the reference calls and says what a good assistant would say.
 
 It plays on a world of its own beside the rollout's. Both are drawn from the same seed, so it knows
-what its calls return, and why a rule refuses a request.
+what its calls return, and why a rule refuses a request. It thinks in plain names, and speaks in
+those of the example's view.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from provegym.language.replies import Done, TurnEnd, words
 from provegym.players.plan import Plan, tool_call
 from provegym.rewards.align import resolve
 from provegym.rollout import Caps
-from provegym.toolbox import Toolbox
+from provegym.toolbox import Toolbox, plain
 from provegym.trace import RAN, BadFile, Call, Example, Json, Reply, ToolCall
 
 # A transcript may have failed attempts, and so more messages than a rollout.
@@ -35,7 +36,7 @@ class Gold:
     """A policy that makes the calls of a plan and ends each turn with a true answer."""
 
     def __init__(self, example: Example, plan: Plan) -> None:
-        self.example = example
+        self.shown = example
         self.plan = [list(turn) for turn in plan]
         self.turn = -1
         self.calls: list[Call] = []
@@ -44,9 +45,14 @@ class Gold:
         self.results: list[object] = []
 
     @cached_property
+    def example(self) -> Example:
+        """The example in plain words; found on first use, because its server may be missing."""
+        return plain(self.shown)
+
+    @cached_property
     def toolbox(self) -> Toolbox:
-        """The toolbox of the example; made on first use, because its server may be missing."""
-        return Toolbox.of(self.example)
+        """The toolbox of the example, with the view that it is played in."""
+        return Toolbox.of(self.shown)
 
     @cached_property
     def session(self) -> Session:
@@ -61,8 +67,10 @@ class Gold:
             self.done = []
             self.session.advance(self.example.turns[self.turn].minutes)
         if self.plan[turn]:
-            return Reply(calls=tuple(self._call(item) for item in self.plan[turn].pop(0)))
-        return Reply(text=words(self._end(), self.toolbox))
+            said = Reply(calls=tuple(self._call(item) for item in self.plan[turn].pop(0)))
+        else:
+            said = Reply(text=words(self._end(), self.toolbox))
+        return self.toolbox.view.show_reply(said)
 
     def _call(self, item: int | ToolCall) -> ToolCall:
         """The call of a step, or a failing attempt; it is made on this side's world too."""

@@ -5,13 +5,15 @@ typical mistakes: extra calls, wrong order, wrong values, guessing instead of as
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
+from provegym.aliases import View
 from provegym.players.gold import Gold
 from provegym.players.plan import Plan, by_turn, in_turn, tool_call
 from provegym.rewards.align import resolve
 from provegym.rollout import Policy
-from provegym.toolbox import Toolbox
+from provegym.toolbox import Toolbox, example_view
 from provegym.trace import RAN, Call, Example, Json, Reply, Step, ToolCall, literals
 
 NOTHING = "I have not found out more."
@@ -30,6 +32,11 @@ class Script:
         self.plan = [list(turn) for turn in plan]
         self.sent: list[int | None] = []
 
+    @cached_property
+    def view(self) -> View:
+        """The view of the example. The plan has plain names, and is played in those of the view."""
+        return example_view(self.example)
+
     async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
         """The next message of the plan, or a text once the turn's calls are made."""
         turn = sum(message["role"] == "user" for message in messages) - 1
@@ -39,7 +46,8 @@ class Script:
         served = [self.sent.index(at) if at in self.sent else None for at in range(len(self.steps))]
         wanted = self.plan[turn].pop(0)
         self.sent += [item if isinstance(item, int) else None for item in wanted]
-        return Reply(calls=tuple(self._call(item, calls, served) for item in wanted))
+        plain = Reply(calls=tuple(self._call(item, calls, served) for item in wanted))
+        return self.view.show_reply(plain)
 
     def _words(self, turn: int) -> str:
         asks = self.example.turns[turn].asks
@@ -49,10 +57,16 @@ class Script:
 
     def _done(self, messages: Sequence[Json]) -> list[Call]:
         """Earlier calls with their results, from which references are resolved."""
-        results = [message["content"] for message in messages if message["role"] == "tool"]
+        called = {
+            call["id"]: self.view.read_tool(call["function"]["name"])
+            for message in messages
+            for call in message.get("tool_calls") or ()
+        }
         return [
             Call(turn=0, message=0, tool="", arguments={}, checks=RAN, result=text)
-            for text in results
+            for message in messages
+            if message["role"] == "tool"
+            for text in [self.view.read_result(called[message["tool_call_id"]], message["content"])]
         ]
 
     def _call(self, item: int | ToolCall, calls: list[Call], served: list[int | None]) -> ToolCall:

@@ -56,6 +56,7 @@ SPARE = 3
 RUN = re.compile(r"(?:\d+(?:\.\d+)?\W*(?:,|/|;|\bor\b|\band\b)\W*){4,}\d+(?:\.\d+)?")
 BREATH = re.compile(r"[.!?;:|](?=\s|$)|\s[|\u2013\u2014-]\s|\n")
 JSON_KEY = re.compile(r"\"\w+\":")
+JSON_OBJECT = re.compile(r"\{\s*\"\w+\":.*\}", re.DOTALL)
 COUNTED = re.compile(
     r"\b(?:there are|you(?:'ve| have)(?: got)?|found|i see|in all|a total of|(?:here|these) are)"
     rf" (?:the |only |just |about |around )*(\d[\d.,]*|{'|'.join(WORDS)}) (?!first\b)",
@@ -237,6 +238,8 @@ def _is_guessing(text: str, values: Sequence[Any]) -> bool:
     It is mostly numbers, or counts through more of them than were asked for, is raw JSON, or goes
     on and on without a full stop.
     """
+    if JSON_OBJECT.fullmatch(text.strip()):
+        return True
     words = text.split()
     found = sum(NUMERAL.fullmatch(word) is not None for word in words)
     if found > MOST_NUMBERS and 2 * found > len(words):

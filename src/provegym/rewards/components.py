@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from provegym.rewards.align import Alignment
 from provegym.rewards.outcome import agreement, fingerprints
-from provegym.rewards.success import Judged, has_asked, is_stated, seen_in, verdict
+from provegym.rewards.success import Judged, has_asked, is_stated, must_decline, seen_in, verdict
 from provegym.trace import Call, Step
 
 ALPHA = 0.5
@@ -128,9 +128,13 @@ def progress(case: Case) -> float:
 
 
 def _answered(judged: Judged, step: Step) -> float:
-    """Half for the evidence, half for stating the answer that it shows."""
+    """Half for the evidence, half for stating the answer that it shows.
+
+    Where the reply has to decline, the evidence is all: the read only shows why.
+    """
     seen = seen_in(judged, step) is not None
-    return (seen + (seen and is_stated(judged, step))) / 2
+    is_told = must_decline(judged.example, step.turn) or is_stated(judged, step)
+    return (seen + (seen and is_told)) / 2
 
 
 @component(weight=0, most=0.0)

@@ -21,7 +21,7 @@ from provegym.rewards.evidence import holds, shows
 from provegym.rewards.figures import figures, invents_figure
 from provegym.rewards.listing import invents_item, labels_of, names_of
 from provegym.rewards.outcome import same_outcome
-from provegym.toolbox import Toolbox
+from provegym.toolbox import Toolbox, example_view, plain
 from provegym.trace import Call, Example, Json, Rollout, Step, Verdict, point
 
 PARTS = ("state", "answer", "ended")
@@ -45,6 +45,7 @@ def judge(rollout: Rollout) -> Verdict:
     """Whether a rollout succeeded: state, answer and end."""
     if rollout.ended in ("policy_error", "server_bug"):
         return Verdict()
+    rollout = in_plain_words(rollout)
     reward = rollout.reward
     paths = rollout.example.paths
     steps = paths[reward.path if reward else 0].steps if paths else ()
@@ -90,6 +91,24 @@ def verdict(judged: Judged) -> Verdict:
         ),
         ended=judged.ended == "done" and whole,
     )
+
+
+def in_plain_words(rollout: Rollout) -> Rollout:
+    """A rollout whose user and model speak in plain names, as its calls are recorded.
+
+    Only an aliased example differs. Where its server is missing, the words stay as they are.
+    """
+    example = rollout.example
+    if example.toolbox.alias is None or not servers.is_known(example.server):
+        return rollout
+    read = example_view(example).read_reply
+    messages = tuple(
+        {**message, "content": read(message["content"])}
+        if message["role"] == "assistant" and isinstance(message.get("content"), str)
+        else message
+        for message in rollout.messages
+    )
+    return msgspec.structs.replace(rollout, example=plain(example), messages=messages)
 
 
 def last_words(messages: Iterable[Json]) -> list[str]:

@@ -9,7 +9,7 @@ import msgspec
 from provegym.kernel import Change
 from provegym.rewards.align import align
 from provegym.rewards.components import BETA, COMPONENTS, MOST, WEIGHTS, Case
-from provegym.rewards.success import Judged, judge, last_words, verdict
+from provegym.rewards.success import Judged, in_plain_words, judge, last_words, verdict
 from provegym.trace import Call, Example, Path, Reward, Rollout, Served
 
 
@@ -79,11 +79,12 @@ def score(
 
 
 def _score_nothing(example: Example, calls: Sequence[Call], scheme: Scheme, rest: Finish) -> Reward:
-    """The reward where no call is right: 1 for none; hardened, half of it if a reply is wrong."""
+    """The reward where no call is right: 1 for none; hardened, 0.34 if a reply is wrong."""
     if calls or scheme.scheme == "paper":
         return Reward(total=0.0 if calls else 1.0)
     judged = Judged(example, (), calls, (), rest.outcome, rest.replies, rest.ended)
-    return Reward(total=1.0 if verdict(judged).success else 0.5)
+    failed = HARDENED_WEIGHTS["progress"]
+    return Reward(total=1.0 if verdict(judged).success else failed)
 
 
 def paid(rollout: Rollout) -> float:
@@ -93,8 +94,9 @@ def paid(rollout: Rollout) -> float:
 
 def rescore(rollout: Rollout, scheme: Scheme = PAPER) -> Rollout:
     """The rollout with its reward and its verdict, computed from its recorded calls and replies."""
-    rest = Finish(rollout.outcome, last_words(rollout.messages), rollout.ended)
-    reward = score(rollout.example, rollout.calls, scheme, rest)
+    plain = in_plain_words(rollout)
+    rest = Finish(plain.outcome, last_words(plain.messages), plain.ended)
+    reward = score(plain.example, plain.calls, scheme, rest)
     scored = msgspec.structs.replace(rollout, reward=reward)
     return msgspec.structs.replace(scored, verdict=judge(scored))
 

@@ -16,8 +16,17 @@ FIRST_SLOT = 0xE001
 SLOT = re.compile("[\ue000-\uf8ff]")
 QUOTATION = re.compile(r'"([^"]*)"|“([^”]*)”|(?<!\w)\'([^\']* [^\']*)\'(?!\w)')
 SENTENCES = re.compile(r"(?<=[.!?;\n])\s*")
-CLAUSES = re.compile(r"[.!?;:,()\n]+|\s[-\u2013\u2014]+\s|\b(?:and|then|but|so|or|also)\b")
+CLAUSES = re.compile(
+    r"[.!?;:,()\n]+|\s[-\u2013\u2014]+\s|\b(?:and|then|but|so|or)\b|(?<!'d |ld |ll |an )\balso\b"
+)
 ENDINGS = ("ing", "ed", "ly")
+# A phrase of the plan that ends a sentence: its own full stop stands before a capital letter.
+LAST = re.compile(r"[.!?][\"'\u201d]?$")
+SUBJECT = re.compile(
+    "^\\W*(?:the |my |our )?[\ue000-\uf8ff]"
+    "(?: (?:with|from|of|at|in|on|for|by|and) (?:the )?[\ue000-\uf8ff])* ([a-z]{2,}\\b.*)"
+)
+NEXT = r"(?=\s+[A-Z@\ue000-\uf8ff])"
 
 
 def slot(number: int) -> str:
@@ -36,6 +45,8 @@ def masked(text: str, kept: Sequence[str]) -> str:
         if phrase:
             whole = rf"(?<!\w){re.escape(phrase)}(?!\w)"
             text = re.sub(whole, slot(number), text, flags=re.IGNORECASE)
+            if LAST.search(phrase):
+                text = re.sub(slot(number) + NEXT, slot(number) + ".", text)
     return QUOTATION.sub(_mask_quotation, text).casefold()
 
 
@@ -69,15 +80,43 @@ def imperative(clause: str) -> str:
 
     It is a verb of the list, or any word before an object: "water the plants".
     """
+    clause = pattern("places").sub(" ", clause)
     found = [word for word in words(clause) if word not in lists()["connectives"]]
     verb = found[0] if found else ""
     if verb in order_verbs() or verb in lists()["plain_verbs"]:
         return verb
     has_object = len(found) > 1 and found[1] in lists()["objects"]
     is_other = stem(verb) in function_words() or verb in lists()["no_verbs"]
-    return verb if has_object and not is_other and not verb.endswith(ENDINGS) else ""
+    # "Anna fills a gap" has a subject.
+    has_subject = bool(verb and SLOT.search(clause.partition(verb)[0]))
+    is_verb = has_object and not is_other and not has_subject
+    return verb if is_verb and not verb.endswith(ENDINGS) else ""
 
 
 def is_statement(clause: str) -> bool:
     """Whether a clause only says how things are: "it is off", "she agrees"."""
-    return not is_request(clause) and bool(pattern("statements").search(clause))
+    if is_request(clause):
+        return False
+    return bool(pattern("statements").search(clause)) or _has_predicate(clause)
+
+
+def _has_predicate(clause: str) -> bool:
+    """Whether a clause begins with a name and a verb: "Moss Loafers come in three colours"."""
+    found = SUBJECT.search(clause)
+    if found is None or words(found[1])[0] in lists()["no_predicates"]:
+        return False
+    return not pattern("wanted_predicates").search(found[1])
+
+
+def asking_clauses(sentence: str) -> list[str]:
+    """The clauses of a sentence that ask for something.
+
+    They are requests, and in a question everything from its question word on. A sentence without
+    a verb asks as a whole: "room Kestrel for it, and a reminder".
+    """
+    found = clauses(sentence)
+    starts = [at for at, clause in enumerate(found) if pattern("questions").search(clause)]
+    asked = found[starts[0] :] if starts and sentence.endswith("?") else []
+    if not asked and not any(map(is_statement, found)):
+        return found
+    return [clause for clause in found if clause in asked or is_request(clause)]

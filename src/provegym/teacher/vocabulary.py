@@ -40,6 +40,8 @@ def straight(text: str) -> str:
 def stem(word: str) -> str:
     """A word without its ending: "transfers", "transferred" and "transfer" have one stem."""
     word = word.removesuffix("'s")
+    if word.endswith(("ies", "ied")) and len(word) > SHORTEST + 1:
+        word = word[:-3] + "y"
     if word.endswith("s") and not word.endswith("ss") and len(word) > SHORTEST:
         word = word[:-1]
     for suffix in SUFFIXES:

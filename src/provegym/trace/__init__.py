@@ -4,6 +4,7 @@ from provegym.trace.files import BadFile, line, read, read_some, write
 from provegym.trace.records import (
     RAN,
     SCHEMA,
+    Alias,
     Alternative,
     Attempt,
     Call,
@@ -38,6 +39,7 @@ from provegym.trace.records import (
 __all__ = [
     "RAN",
     "SCHEMA",
+    "Alias",
     "Alternative",
     "Attempt",
     "BadFile",

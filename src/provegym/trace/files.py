@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from provegym import servers
 from provegym.files import atomic_path
 from provegym.trace.records import SCHEMA, Example, Rollout, Stored
 
@@ -27,7 +28,11 @@ OTHER: dict[type[Stored], tuple[type[Stored], str]] = {
 
 
 def read(path: File, kind: type[T]) -> Iterator[T]:
-    """The examples or rollouts of a JSONL file, or of all JSONL files in a folder."""
+    """The examples or rollouts of a JSONL file, or of all JSONL files in a folder.
+
+    Worlds that are data are found in the folder `worlds` beside them.
+    """
+    servers.look_beside(path)
     if path.is_dir():
         for part in sorted(path.glob("*.jsonl")):
             yield from read(part, kind)

@@ -115,11 +115,28 @@ class Turn(Stored, frozen=True):
     asks: str | None = None
 
 
+class Alias(Stored, frozen=True):
+    """Other names and forms for the same world. The names follow from the seed and the tools.
+
+    `tools` is the form of tool names, `words` their vocabulary, `names` the form of arguments and
+    of result fields. A name that is opaque has no meaning: descriptions tell it.
+    """
+
+    seed: int
+    tools: Literal["verb_noun", "nounVerb", "camelCase", "dotted", "opaque"]
+    words: Literal["same", "synonyms", "abbreviations"]
+    names: Literal["snake_case", "camelCase", "Pascal", "opaque"]
+    enums: Literal["same", "upper", "camelCase", "codes"]
+    ids: Literal["prefix", "uuid", "code", "number", "slug"]
+    results: Literal["bare", "envelope", "nested", "table"]
+    descriptions: Literal["full", "terse", "wordy", "none"]
+
+
 class ToolboxSpec(Stored, frozen=True):
     """The tools of an example: its server's without the hidden ones, plus distractors of others.
 
     An example without a server has only `schemas`: tools with name, description and parameters
-    that cannot be run.
+    that cannot be run. With an `alias`, the model sees everything under other names.
     """
 
     distractors: tuple[str, ...] = ()
@@ -127,6 +144,7 @@ class ToolboxSpec(Stored, frozen=True):
     stripped: tuple[str, ...] = ()
     limit: int | None = None
     schemas: tuple[Json, ...] = ()
+    alias: Alias | None = None
 
 
 class Attempt(Stored, frozen=True):

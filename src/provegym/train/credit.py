@@ -25,9 +25,9 @@ from provegym.kernel import Bug, Session
 from provegym.players.local import Trajectory
 from provegym.rewards import Scheme, score
 from provegym.rewards.align import resolve
-from provegym.rewards.success import last_words
+from provegym.rewards.success import in_plain_words, last_words
 from provegym.rewards.total import Finish
-from provegym.toolbox import Toolbox
+from provegym.toolbox import Toolbox, plain
 from provegym.trace import Call, Checks, Example, Json, Reward, Rollout
 from provegym.train.recipe import Grpo, Recipe
 
@@ -53,6 +53,7 @@ class TurnProver:
     known: dict[bytes, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.example = plain(self.example)
         self.toolbox = Toolbox.of(self.example)
         self.gold: list[str] | None = None
 
@@ -61,7 +62,7 @@ class TurnProver:
         if rollout.reward is None:
             return []
         try:
-            return self._along(rollout)
+            return self._along(in_plain_words(rollout))
         except Bug:
             return []
 

@@ -15,9 +15,9 @@ from provegym.players.scripted import eager, guesser, shuffler, spammer
 from provegym.rewards import BEST, score
 from provegym.rewards.equality import equal
 from provegym.rollout import MakePolicy, Player, run_now
-from provegym.toolbox import Toolbox, all_tools, gold_tools
+from provegym.toolbox import Toolbox, all_tools, gold_tools, plain, why_no_alias
 from provegym.trace import Call, Checks, Example, Ref, ToolboxSpec
-from provegym.verify import claims, proofs, sense
+from provegym.verify import claims, proofs, seen, sense
 from provegym.verify.evidence import evidence_holds
 from provegym.verify.replay import Played, Replay, made, replay
 from provegym.verify.roads import other_roads
@@ -38,6 +38,9 @@ def verify(example: Example, gold: Replay | None = None) -> list[str]:
 
 def problems(example: Example, gold: Replay | None = None) -> Iterator[str]:
     """The problems of an example one by one: who needs only one does not pay for all checks."""
+    if example.toolbox.alias is not None:
+        yield from _of_alias(example)
+        return
     wrong = list(shape(example)) or list(world(example))
     if wrong:
         yield from wrong
@@ -47,6 +50,24 @@ def problems(example: Example, gold: Replay | None = None) -> Iterator[str]:
         gold = gold or replay(example, example.paths[0])
         has_steps = any(path.steps for path in example.paths)
         yield from _of_calls(example, gold) if has_steps else _of_no_calls(example, gold)
+
+
+def _of_alias(example: Example) -> Iterator[str]:
+    """The problems of an aliased example: of its plain twin, of its view, and of playing in it."""
+    if not servers.is_known(example.server) or why_no_alias(example):
+        why = why_no_alias(example) or f"there is no server {example.server!r}"
+        yield f"its tools have other names, but {why}"
+        return
+    twin = plain(example)
+    wrong = list(problems(twin))
+    yield from wrong or view_problems(example, twin)
+
+
+def view_problems(example: Example, twin: Example) -> Iterator[str]:
+    """The problems of an alias, given the plain twin, which passes: of its view, and of playing."""
+    yield from seen.faithful(example, twin)
+    yield from sense.transcript_holds(example)
+    yield from seen.paid_alike(example, twin)
 
 
 def _of_no_calls(example: Example, gold: Replay) -> Iterator[str]:
@@ -65,6 +86,7 @@ def _of_calls(example: Example, gold: Replay) -> Iterator[str]:
             return
     yield from proofs.necessary(gold)
     yield from sense.answers_last(gold)
+    yield from sense.answers_are_news(gold)
     yield from sense.nothing_ends_at_once(gold)
     yield from sense.nothing_meets_itself(gold)
     yield from sense.nothing_is_foreseen(example, gold)

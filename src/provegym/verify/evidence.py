@@ -33,9 +33,19 @@ def evidence_of(gold: Replay, at: int, taken: Iterable[Scalar]) -> Evidence | No
     if played.step.writes or not (found or foreign):
         return None
     facts = {msgspec.json.encode(fact): fact for fact in found}
-    tied = foreign or not all(map(is_tied_to_thing, facts.values()))
+    tied = foreign or not all(map(is_tied_to_thing, facts.values())) or _hides_its_thing(played)
     defaults = _defaults(played) if tied else {}
     return Evidence(facts=tuple(facts.values()), tied=tied, defaults=defaults)
+
+
+def _hides_its_thing(played: Played) -> bool:
+    """Whether an answer does not show what was asked about: "near this place" lists other places.
+
+    Then the same records may be the result of the same question about another thing.
+    """
+    server, shown_text = _server_of(played), played.outcome.text
+    keys = [leaf for leaf in leaves(played.arguments) if noun_of(server, leaf)]
+    return bool(played.step.answers) and any(f'"{key}"' not in shown_text for key in keys)
 
 
 def _defaults(played: Played) -> Json:

@@ -82,6 +82,24 @@ def answers_last(gold: Replay) -> Iterator[str]:
             yield f"step {at}: a later call of its turn changes the answer"
 
 
+def answers_are_news(gold: Replay) -> Iterator[str]:
+    """No question asks for what a read of an earlier turn has shown.
+
+    It can be answered without a call, so the step that answers it would not be necessary.
+    """
+    for at, played in enumerate(gold.played):
+        evidence = played.step.evidence
+        if not played.step.answers or evidence is None or not evidence.facts:
+            continue
+        for earlier in gold.played[:at]:
+            is_read = not earlier.step.writes and earlier.step.turn < played.step.turn
+            is_same = (earlier.step.tool, earlier.arguments) == (played.step.tool, played.arguments)
+            could = is_read and (is_same or not evidence.tied)
+            if could and holds(earlier.outcome.text, evidence.facts):
+                yield f"step {at}: turn {earlier.step.turn} has shown the answer"
+                break
+
+
 def _after(played: Played) -> Session:
     world = played.before.fork()
     world.call(played.step.tool, played.arguments)

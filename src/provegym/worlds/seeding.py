@@ -21,7 +21,7 @@ from provegym.worlds.spec import Argument, Entity, Field, Past, Scalar
 BRACED = re.compile(r"\{(\w+)\}")
 TRIES = 60
 # How many tries an operation of the past has, per time it shall work.
-PATIENCE = 3
+PATIENCE = 6
 FEW_PEOPLE = 60
 HOURS = (9, 18)
 MINUTES = (0, 15, 30, 45)
@@ -130,8 +130,10 @@ class WorldDrawer:
 
     def _unique(self, field: Field, taken: set[Any]) -> str:
         """A text that no other record has; if words run out, it gets a number."""
+        plain = field.kind == "name" and not any("{" in word for word in field.words)
+        left = tuple(word for word in field.words if word not in taken) if plain else ()
         for _ in range(TRIES):
-            text = self._text(field.words, field.kind == "code", unique=True)
+            text = self._text(left or field.words, field.kind == "code", unique=True)
             if text not in taken:
                 break
         number, first = 1, text

@@ -1,0 +1,152 @@
+"""Admission of a world: the contract by fuzzing, its graph, examples for every tool, mutants.
+
+A world is admitted if its server keeps the contract, at least 40 % of its tools write, at least
+three rules refuse, chains of three tools depend on each other, every tool is in a verified example,
+and the examples notice enough of the mutants.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+import msgspec
+
+from provegym import servers
+from provegym.admission.examples import Maker, cover
+from provegym.admission.mutants import Audit, further
+from provegym.fuzz import Fuzzer
+from provegym.graph.dependency import Dependency, Graph, build, give, without_undoing
+from provegym.graph.observe import BRISK
+from provegym.kernel import AnyServer, Bug, Session
+from provegym.verify.server_contract import faults
+from provegym.worlds.build import install
+from provegym.worlds.files import Admission, WorldFile
+from provegym.worlds.spec import SpecError, WorldSpec
+
+METHOD = 1
+LEAST_WRITES = 0.4
+LEAST_RULES = 3
+LEAST_CHAIN = 3
+LEAST_NOTICED = 0.5
+CALLS = 240
+
+
+class Refused(Exception):
+    """A world is not admitted: the kind of reason, and a sentence with details."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+def admit(world: WorldFile) -> WorldFile:
+    """The world with its admission, admitted or refused."""
+    figures: dict[str, float] = {}
+    graph = None
+    try:
+        graph = _prove(world.spec, figures)
+        admission = Admission(method=METHOD, admitted=True, figures=figures)
+    except Refused as problem:
+        admission = Admission(
+            method=METHOD,
+            admitted=False,
+            reasons=(problem.reason,),
+            details=(str(problem),),
+            figures=figures,
+        )
+    finally:
+        servers.forget(world.spec.name)
+    bare = None if graph is None else msgspec.to_builtins(graph)
+    return msgspec.structs.replace(world, admission=admission, graph=bare)
+
+
+def _prove(spec: WorldSpec, figures: dict[str, float]) -> Graph:
+    """Check everything; raises Refused at the first reason."""
+    try:
+        server = install(spec)
+        broken = faults(server, CALLS)
+    except SpecError as problem:
+        raise Refused("the spec is wrong", str(problem)) from None
+    except ValueError as problem:
+        raise Refused("its name is taken", str(problem)) from None
+    if broken:
+        raise Refused("it breaks the contract", broken[0])
+    writes = [tool.name for tool in server.tools.values() if tool.writes]
+    figures |= {"tools": len(server.tools), "writes": len(writes)}
+    if len(writes) < LEAST_WRITES * len(server.tools):
+        raise Refused("too few writes", f"{len(writes)} of {len(server.tools)} tools write")
+    graph = _graph(server, figures)
+    maker = Maker(server)
+    examples = cover(maker)
+    figures |= {"candidates": maker.tried, "examples": len(examples)}
+    used = {step.tool for example in examples for step in example.paths[0].steps}
+    if unused := sorted(server.tools.keys() - used):
+        raise Refused("a tool is in no verified example", ", ".join(unused))
+    audit = Audit(spec, server)
+    for example in examples:
+        audit.look(example)
+    examples += further(maker, audit)
+    figures |= {"candidates": maker.tried, "examples": len(examples)}
+    count, missed = len(audit.mutants), len(audit.missed)
+    figures |= {"mutants": count, "noticed": count - missed}
+    effects = [mutant for mutant in audit.missed if mutant.part == "effect"]
+    if effects or count - missed < LEAST_NOTICED * count:
+        one = [*effects, *audit.missed][0]
+        detail = f"{missed} of {count}, such as {one.part} {one.number + 1} of {one.tool}"
+        raise Refused("mutants go unnoticed", detail)
+    return graph
+
+
+def _graph(server: AnyServer, figures: dict[str, float]) -> Graph:
+    try:
+        graph = without_undoing(server, build(server, effort=BRISK))
+    except Bug as problem:
+        raise Refused("it breaks the contract", str(problem)) from None
+    figures |= {"edges": len(graph.edges), "chain": longest_chain(graph.edges)}
+    graph = msgspec.structs.replace(graph, edges=tuple(map(_bare, graph.edges)))
+    give(graph)
+    refusing = _refusing(server)
+    figures["rules"] = len(refusing)
+    if len(refusing) < LEAST_RULES:
+        raise Refused("too few rules refuse", f"{len(refusing)} rules refused a random call")
+    if figures["chain"] < LEAST_CHAIN:
+        raise Refused("no chain of three", f"the longest chain has {figures['chain']:.0f} tools")
+    return graph
+
+
+def _bare(edge: Dependency) -> Dependency:
+    """An edge with its last proving call alone; the whole evidence is large."""
+    call = msgspec.structs.replace(edge.with_source[-1], result="")
+    source = [trial for trial in edge.with_source if trial.tool == edge.source][-1:]
+    bare = [msgspec.structs.replace(trial, result="") for trial in source]
+    return msgspec.structs.replace(edge, with_source=(*bare, call), without=())
+
+
+def _refusing(server: AnyServer) -> set[str]:
+    """The rules that refused some of many random calls: the tool, and the words of the refusal."""
+    fuzzer = Fuzzer(server, f"rules {server.name}")
+    session = Session([server], 0)
+    fuzzer.look(session.state(server))
+    found: set[str] = set()
+    for tool in server.tools.values():
+        for _ in range(12 if tool.writes else 0):
+            outcome = session.fork().call(tool.name, fuzzer.arguments(tool))
+            if outcome.error in ("rejected", "denied"):
+                words = re.sub(r"\b[A-Z0-9][\w'.:-]*", "", str(outcome.value["message"]))
+                found.add(f"{tool.name}: {' '.join(words.split())}")
+    return found
+
+
+def longest_chain(edges: Iterable[Dependency], most: int = 5) -> int:
+    """The tools on the longest path of a graph that visits no tool twice, at most `most`."""
+    onward: dict[str, set[str]] = defaultdict(set)
+    for edge in edges:
+        onward[edge.source].add(edge.target)
+
+    def walk(path: tuple[str, ...]) -> int:
+        if len(path) >= most:
+            return len(path)
+        ways = [walk((*path, to)) for to in sorted(onward[path[-1]]) if to not in path]
+        return max(ways, default=len(path))
+
+    return max((walk((start,)) for start in sorted(onward)), default=0)

@@ -1,0 +1,104 @@
+"""World files: a spec, its hash and its admission in one JSON file, and folders of them.
+
+A corpus names its worlds by name. With the file, anybody can draw the same world again.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from provegym import servers
+from provegym.files import write_atomically
+from provegym.kernel import AnyServer
+from provegym.worlds.build import install
+from provegym.worlds.plain import MAX_BYTES
+from provegym.worlds.spec import SpecError, SpecPart, WorldSpec, parse
+
+SUFFIXES = (".json", ".toml")
+MAX_FILE = 4 * MAX_BYTES
+INSTALLED = 48
+
+
+class Admission(SpecPart, frozen=True, kw_only=True):
+    """The result of the admission of a world: why it was refused, and what was measured.
+
+    `method` is the version of the checks. `reasons` are kinds of refusal, `details` sentences.
+    """
+
+    method: int
+    admitted: bool
+    reasons: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+    figures: dict[str, float] = msgspec.field(default_factory=dict)
+
+
+class WorldFile(SpecPart, frozen=True, kw_only=True):
+    """A world as it is stored: its spec with a hash, its admission and its dependency graph."""
+
+    hash: str
+    spec: WorldSpec
+    admission: Admission | None = None
+    graph: dict[str, Any] | None = None
+
+
+def new_file(spec: WorldSpec) -> WorldFile:
+    """The file of a spec that was not admitted yet."""
+    return WorldFile(hash=spec.hash(), spec=spec)
+
+
+def read_world(file: Path) -> WorldFile:
+    """Read a world file, or a plain spec in TOML or JSON."""
+    try:
+        if file.stat().st_size > MAX_FILE:
+            raise SpecError(f"{file.name} has more than {MAX_FILE} bytes, too many for a world")
+        raw = file.read_bytes()
+    except OSError as problem:
+        raise SpecError(f"{file} cannot be read: {problem.strerror}") from None
+    if not raw.lstrip().startswith(b'{"hash"'):
+        return new_file(parse(raw, file.name))
+    try:
+        world = msgspec.json.decode(raw, type=WorldFile)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise SpecError(f"{file.name}: {problem}") from None
+    if world.hash != world.spec.hash():
+        raise SpecError(f"{file.name}: its spec was changed; admit it again as a plain spec")
+    return world
+
+
+def write_world(folder: Path, world: WorldFile) -> Path:
+    """Write a world file into a folder."""
+    file = folder / f"{world.spec.name}.json"
+    write_atomically(file, msgspec.json.encode(world))
+    return file
+
+
+def world_files(folder: Path) -> list[Path]:
+    """The world files of a folder, by name."""
+    if not folder.is_dir():
+        raise SpecError(f"there is no folder {folder}")
+    return sorted(f for f in folder.iterdir() if f.suffix in SUFFIXES and f.name[:1] != ".")
+
+
+def admitted(folder: Path) -> Iterator[WorldFile]:
+    """The admitted worlds of a folder."""
+    for file in world_files(folder):
+        world = read_world(file)
+        if world.admission is not None and world.admission.admitted:
+            yield world
+
+
+def install_file(file: Path) -> AnyServer:
+    """Install the world of a file; of the worlds installed so, only the last ones are kept."""
+    world = read_world(file)
+    if world.spec.name != file.stem:
+        raise SpecError(f"{file} holds the world {world.spec.name!r}; rename it")
+    server = install(world.spec)
+    _installed.append(server.name)
+    if len(_installed) > INSTALLED:
+        servers.forget(_installed.pop(0))
+    return server
+
+
+_installed: list[str] = []

@@ -1,0 +1,254 @@
+"""Draws specs from a grammar: the words of a domain, crossed with patterns that combine.
+
+A domain (`domains/*.toml`) has nouns and names of one kind of life or work. A pattern
+(`patterns/*.toml.jinja`) is a template for a part of a spec: booking with capacity, ledger,
+workflow, stock, lending, rota, catalogue, thread, queue, route. A seed chooses the domain, two to
+four of its patterns, their options and the names of tools.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from random import Random
+from typing import Any
+
+from provegym import templates
+from provegym.language.vocabulary import past, plural
+from provegym.worlds.spec import SpecError, WorldSpec, convert
+
+# How often a world has two or three patterns.
+PATTERN_COUNTS = {2: 2, 3: 1}
+TRIES = 6
+PEOPLE = {"party": (12, 18), "staff": (7, 11)}
+LISTS = {
+    "offer": "offers",
+    "account": "accounts",
+    "job": "jobs",
+    "supply": "supplies",
+    "asset": "assets",
+    "shift": "shifts",
+    "article": "articles",
+    "topic": "topics",
+    "desk": "desks",
+    "round": "rounds",
+    "parcel": "parcels",
+    "place": "places",
+}
+# Words before which "an" stands although no vowel does, and the other way round.
+AN, A = re.compile(r"h(?:our|eir|onest)"), re.compile(r"uni|us[aeu]|eu|one")
+TABLES = ("operations", "events", "invariants", "past")
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Noun:
+    """A noun of a domain in all the forms that a template needs."""
+
+    word: str
+    prefix: str
+
+    def __str__(self) -> str:
+        return self.word
+
+    @property
+    def s(self) -> str:
+        """In snake case: the name of an entity."""
+        return self.word.replace(" ", "_")
+
+    @property
+    def id(self) -> str:
+        """The name of an argument that is its key."""
+        return f"{self.s}_id"
+
+    @property
+    def many(self) -> str:
+        """The plural."""
+        return plural(self.word)
+
+    @property
+    def many_s(self) -> str:
+        """The plural in snake case."""
+        return self.many.replace(" ", "_")
+
+    @property
+    def a(self) -> str:
+        """With the indefinite article."""
+        vowel = self.word[0] in "aeiou" and not A.match(self.word)
+        return f"{'an' if vowel or AN.match(self.word) else 'a'} {self.word}"
+
+    @property
+    def the(self) -> str:
+        """With the definite article."""
+        return f"the {self.word}"
+
+
+@cache
+def domains() -> dict[str, Json]:
+    """All domains by name."""
+    found: dict[str, Json] = {}
+    for file in sorted(files(__package__).joinpath("domains").iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".toml"):
+            found |= tomllib.loads(file.read_text("utf-8"))
+    return found
+
+
+@cache
+def patterns() -> dict[str, Json]:
+    """All patterns by name: what each needs, its verbs, options and kin."""
+    return _table("index.toml")
+
+
+@cache
+def _table(name: str) -> Json:
+    return tomllib.loads(files(__package__).joinpath("patterns", name).read_text("utf-8"))
+
+
+def draw_specs(seed: int) -> Iterator[WorldSpec]:
+    """Specs without end; the same seed gives the same ones in the same order."""
+    names = sorted(domains())
+    number = 0
+    while True:
+        chance = Random(f"worlds {seed} {number // len(names)}")
+        order = chance.sample(names, len(names))
+        yield draw_spec(order[number % len(names)], seed, number)
+        number += 1
+
+
+def draw_spec(domain: str, seed: int, number: int) -> WorldSpec:
+    """The spec of one world of a domain."""
+    chance = Random(f"world {seed} {number} {domain}")
+    words = domains()[domain]
+    known = [name for name in patterns() if name in words]
+    count = chance.choices(list(PATTERN_COUNTS), list(PATTERN_COUNTS.values()))[0]
+    chosen = sorted(chance.sample(known, count))
+    for _ in range(TRIES):
+        context = _context(chance, words, chosen)
+        merged = _merged([_rendered(name, context) for name in ("people", *chosen)])
+        tools = [operation["tool"] for operation in merged["operations"]]
+        if len(set(tools)) == len(tools):  # else other verbs are drawn
+            break
+    kin = sorted({kin for name in chosen for kin in patterns()[name]["kin"]})
+    return convert(
+        {
+            "name": f"{domain}_{seed}_{number}",
+            "about": f"The desk of {words['about']}: {_listed(context, chosen)}.",
+            "category": words["category"],
+            "source": f"drawn {seed} {number}: {domain}, {', '.join(chosen)}",
+            "kin": kin,
+            "words": {"reply": {"helps": f"the {_listed(context, chosen)} of {words['about']}"}},
+            **merged,
+        },
+        f"{domain} {seed} {number}",
+    )
+
+
+def _context(chance: Random, words: Json, chosen: list[str]) -> Json:
+    """The values that the templates of a world see."""
+    style = {name: chance.choice(values) for name, values in _table("style.toml").items()}
+    uses = {role: any(role in patterns()[n]["uses"] for n in chosen) for role in (*PEOPLE, "place")}
+    verbs: Json = {"list": style["list"]}
+    options: Json = {}
+    for name in chosen:
+        verbs |= {verb: chance.choice(v) for verb, v in patterns()[name]["verbs"].items()}
+        options |= {key: chance.choice(v) for key, v in patterns()[name]["options"].items()}
+    options["quota"] = "lending" in chosen
+    options["hours"] = "rota" in chosen
+    takes_people = any(name in chosen for name in ("booking", "lending"))
+    options["standing"] = takes_people and chance.random() < 0.6
+    options["since"] = chance.random() < 0.4
+    style["active"], style["barred"], verbs["bar"] = style.pop("standing")
+    flat: Json = {role: word for role, word in words.items() if isinstance(word, str | list)}
+    for name in chosen:
+        flat |= words[name]
+    spare: Json = {f"new_{many}": _new(chance, flat[many]) for many in flat if many in NEW}
+    nouns = _nouns(flat, style.pop("delivery"))
+    return {
+        **flat,
+        **nouns,
+        **spare,
+        "style": style,
+        "verb": verbs,
+        "option": options,
+        "uses": uses,
+        "count": {role: chance.randint(*span) for role, span in PEOPLE.items()},
+        "past": past,
+    }
+
+
+NEW = ("jobs", "articles", "topics")
+
+
+def _new(chance: Random, names: list[str]) -> list[str]:
+    """Names that users make up for new records."""
+    before = _table("style.toml")["new"]
+    return [f"{chance.choice(before)} {name}" for name in chance.sample(names, min(10, len(names)))]
+
+
+def _nouns(flat: Json, delivery: str) -> Json:
+    """The nouns of a world, each with a prefix of its own."""
+    roles = [r for r in ("party", "staff", "place", *ROLES) if r in flat]
+    taken: set[str] = set()
+    found: Json = {}
+    others = {flat[role] for role in roles}
+    flat = {**flat, "delivery": delivery if delivery not in others else "incoming lot"}
+    for role in (*roles, "delivery"):
+        found[role] = Noun(flat[role], _prefix(flat[role], taken))
+    if "unit" in flat:
+        found["unit"] = Noun(flat["unit"], "")
+    return found
+
+
+ROLES = (
+    *("offer", "booking", "account", "entry", "job", "supply", "asset", "loan", "shift"),
+    *("article", "topic", "post", "desk", "ticket", "round", "parcel"),
+)
+
+
+def _prefix(word: str, taken: set[str]) -> str:
+    """Three letters of a noun that no other noun of this world has."""
+    letters = word.replace(" ", "")
+    consonants = letters[0] + re.sub("[aeiou]", "", letters[1:])
+    options = [consonants[:3], letters[:3], letters[:4], consonants[:4]]
+    options += [f"{letters[:2]}{letter}" for letter in "xyzwvqkjhgfdsab"]
+    chosen = next(o for o in options if 3 <= len(o) <= 4 and o not in taken)
+    taken.add(chosen)
+    return chosen
+
+
+def _rendered(pattern: str, context: Json) -> Json:
+    text = templates.fill(f"worlds/patterns/{pattern}.toml.jinja", **context)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise SpecError(f"the pattern {pattern} makes no TOML: {problem}") from None
+
+
+def _merged(parts: list[Json]) -> Json:
+    """One spec from the parts of all patterns, in their order."""
+    return {
+        "entities": [each for part in parts for each in part.get("entities", ())],
+        **{name: [each for part in parts for each in part.get(name, ())] for name in TABLES},
+    }
+
+
+def _listed(context: Json, chosen: list[str]) -> str:
+    """What a world is about, in a few words."""
+    mains = [context[MAIN[name]].many for name in chosen]
+    return f"{', '.join(mains[:-1])} and {mains[-1]}"
+
+
+MAIN = {
+    "booking": "offer",
+    "ledger": "account",
+    "workflow": "job",
+    "stock": "supply",
+    "lending": "asset",
+    "rota": "shift",
+    "catalogue": "article",
+    "thread": "topic",
+    "queue": "desk",
+    "route": "round",
+}
