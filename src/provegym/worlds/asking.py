@@ -225,6 +225,7 @@ def report_ways(draft: EntityDraft, argument: str, figures: Sequence[tuple[str, 
                 f"How many {many} does {it} have (in all|altogether|by now)? => {name}",
                 f"What is the number of {many} of {it}? => {name}",
                 f"Count the {many} of {it}. => {name}",
+                f"(Tell me|I need) the number of {many} (of|for) {it}. => {name}",
             ]
             last = last or f"I'd like to know how many {many} {it} has. => {name}"
     return (*ways, last or f"Give me the figures of {it}. => {figures[0][0]}")
