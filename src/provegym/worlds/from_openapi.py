@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from provegym.worlds import api_document, drafting, lexicon, nouns
-from provegym.worlds.api_properties import property_of, status_of
-from provegym.worlds.sketch import DEEDS, Deed, Move, Property, Sketch, Subject
+from provegym.worlds.schemas import api_document, drafting, lexicon, nouns
+from provegym.worlds.schemas.api_properties import property_of, status_of
+from provegym.worlds.schemas.sketch import DEEDS, Deed, Move, Property, Sketch, Subject
 from provegym.worlds.spec import SpecError, WorldSpec
 
 METHODS = ("get", "post", "put", "patch", "delete")

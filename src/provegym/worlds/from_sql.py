@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from provegym.worlds import drafting, nouns, sql_text
-from provegym.worlds.packages import need
-from provegym.worlds.sketch import Property, Sketch, Subject, TriggerEffect
+from provegym.worlds.schemas import drafting, nouns, sql_text
+from provegym.worlds.schemas.packages import need
+from provegym.worlds.schemas.sketch import Property, Sketch, Subject, TriggerEffect
+from provegym.worlds.schemas.sql_checks import SqlColumn, SqlTable
+from provegym.worlds.schemas.sql_columns import TableReader
 from provegym.worlds.spec import SpecError, WorldSpec
-from provegym.worlds.sql_checks import SqlColumn, SqlTable
-from provegym.worlds.sql_columns import TableReader
 
 DIALECTS = ("sqlite", "postgres", "mysql")
 

@@ -6,9 +6,9 @@ A question ends with the fields it asks for. The last way is kept for held-out w
 from collections.abc import Sequence
 from typing import Any
 
-from provegym.worlds import lexicon
-from provegym.worlds.nouns import article, label, plural, spaced
-from provegym.worlds.shaping import EntityDraft
+from provegym.worlds.schemas import lexicon
+from provegym.worlds.schemas.nouns import article, label, plural, spaced
+from provegym.worlds.schemas.shaping import EntityDraft
 from provegym.worlds.spec import Argument, Field
 
 PLACES = ("city", "country", "region", "state", "town", "office", "store", "warehouse", "room")

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from provegym.worlds import asking, lexicon
-from provegym.worlds.nouns import article, label, plural
-from provegym.worlds.shaping import EntityDraft
+from provegym.worlds.schemas import asking, lexicon
+from provegym.worlds.schemas.nouns import article, label, plural
+from provegym.worlds.schemas.shaping import EntityDraft
 from provegym.worlds.spec import Argument, Field, Figure, Join, Operation
 
 Drafts = Mapping[str, EntityDraft]

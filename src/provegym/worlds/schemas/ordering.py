@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from provegym.worlds.sketch import Subject
+from provegym.worlds.schemas.sketch import Subject
 
 
 def ordered(subjects: Iterable[Subject], notes: list[str]) -> list[Subject]:

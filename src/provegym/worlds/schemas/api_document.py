@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any
 
-from provegym.worlds.packages import need
+from provegym.worlds.schemas.packages import need
 from provegym.worlds.spec import SpecError
 
 MAX_BYTES = 16_000_000

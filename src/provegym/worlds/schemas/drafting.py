@@ -4,15 +4,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from provegym import servers
-from provegym.worlds import lexicon, nouns
 from provegym.worlds.build import build
 from provegym.worlds.check import MOST
-from provegym.worlds.cores import core
-from provegym.worlds.moving import Mover
-from provegym.worlds.shaping import EntityDraft, entity, shape
-from provegym.worlds.sketch import Sketch
+from provegym.worlds.schemas import lexicon, nouns
+from provegym.worlds.schemas.cores import core
+from provegym.worlds.schemas.moving import Mover
+from provegym.worlds.schemas.shaping import EntityDraft, entity, shape
+from provegym.worlds.schemas.sketch import Sketch
+from provegym.worlds.schemas.tooling import literal
 from provegym.worlds.spec import Field, Invariant, Operation, Past, SpecError, WorldSpec
-from provegym.worlds.tooling import literal
 
 FEW, SOME, MANY = 9, 14, 26
 MOST_DRAWN, MOST_LIVED = 380, 380

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from provegym.worlds import nouns
 from provegym.worlds.check import MOST
-from provegym.worlds.sketch import Subject
+from provegym.worlds.schemas import nouns
+from provegym.worlds.schemas.sketch import Subject
 
 # Tables that serve the machine and not people.
 MACHINERY = (

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from provegym.worlds import lexicon
-from provegym.worlds.lexicon import Manner
-from provegym.worlds.sketch import NOW, Property, Subject
+from provegym.worlds.schemas import lexicon
+from provegym.worlds.schemas.lexicon import Manner
+from provegym.worlds.schemas.sketch import NOW, Property, Subject
 from provegym.worlds.spec import Field
 
 # How often a field that may be empty has a value.

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from provegym.worlds import lexicon, wording
-from provegym.worlds.lookups import Finder
-from provegym.worlds.nouns import article, label
-from provegym.worlds.shaping import EntityDraft
-from provegym.worlds.sketch import Comparison
+from provegym.worlds.schemas import lexicon, wording
+from provegym.worlds.schemas.lookups import Finder
+from provegym.worlds.schemas.nouns import article, label
+from provegym.worlds.schemas.shaping import EntityDraft
+from provegym.worlds.schemas.sketch import Comparison
 from provegym.worlds.spec import (
     Argument,
     Effect,

@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from provegym.worlds import api_document, lexicon, nouns
-from provegym.worlds.sketch import Property, PropertyKind
+from provegym.worlds.schemas import api_document, lexicon, nouns
+from provegym.worlds.schemas.sketch import Property, PropertyKind
 
 MOST_VALUES = 24
 MOST_NUMBER = 1e9

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from provegym.worlds import nouns
-from provegym.worlds.sketch import Comparison, PropertyKind
+from provegym.worlds.schemas import nouns
+from provegym.worlds.schemas.sketch import Comparison, PropertyKind
 from provegym.worlds.spec import Scalar
 
 MOST_VALUES = 24

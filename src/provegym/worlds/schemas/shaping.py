@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from provegym.worlds import lexicon, nouns
-from provegym.worlds.drawing import NEVER_EMPTY, field_of, is_known_text
-from provegym.worlds.lexicon import Manner
-from provegym.worlds.ordering import ordered
-from provegym.worlds.sketch import NOW, Property, Subject
+from provegym.worlds.schemas import lexicon, nouns
+from provegym.worlds.schemas.drawing import NEVER_EMPTY, field_of, is_known_text
+from provegym.worlds.schemas.lexicon import Manner
+from provegym.worlds.schemas.ordering import ordered
+from provegym.worlds.schemas.sketch import NOW, Property, Subject
 from provegym.worlds.spec import Entity, Field
 
 NAMED = ("name", "title", "full_name", "display_name", "company_name", "label", "subject")

@@ -5,10 +5,10 @@ The last way of each tool is kept for held-out worlds.
 
 from collections.abc import Sequence
 
-from provegym.worlds import lexicon
-from provegym.worlds.asking import Ways, slot
-from provegym.worlds.nouns import article, label, plural, spaced
-from provegym.worlds.shaping import EntityDraft
+from provegym.worlds.schemas import lexicon
+from provegym.worlds.schemas.asking import Ways, slot
+from provegym.worlds.schemas.nouns import article, label, plural, spaced
+from provegym.worlds.schemas.shaping import EntityDraft
 from provegym.worlds.spec import Argument
 
 

@@ -4,11 +4,11 @@ transfers and removals."""
 from collections.abc import Iterator, Sequence
 
 from provegym.language.vocabulary import past
-from provegym.worlds import lexicon, wording
-from provegym.worlds.nouns import article, label, plural, spaced
-from provegym.worlds.shaping import EntityDraft
+from provegym.worlds.schemas import lexicon, wording
+from provegym.worlds.schemas.nouns import article, label, plural, spaced
+from provegym.worlds.schemas.shaping import EntityDraft
+from provegym.worlds.schemas.tooling import HELD, STOCKED, STORES, Toolmaker
 from provegym.worlds.spec import Argument, Effect, Field, Operation, OperationGuard
-from provegym.worlds.tooling import HELD, STOCKED, STORES, Toolmaker
 
 
 class Mover(Toolmaker):

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from provegym.worlds import lexicon, nouns, sql_text
-from provegym.worlds.sketch import NOW, PropertyKind
+from provegym.worlds.schemas import lexicon, nouns, sql_text
+from provegym.worlds.schemas.sketch import NOW, PropertyKind
+from provegym.worlds.schemas.sql_checks import CheckReader, SqlColumn, SqlTable
 from provegym.worlds.spec import Scalar, SpecError
-from provegym.worlds.sql_checks import CheckReader, SqlColumn, SqlTable
 
 WHOLE = {"INT", "BIGINT", "SMALLINT", "TINYINT", "MEDIUMINT", "SERIAL", "BIGSERIAL", "SMALLSERIAL"}
 WHOLE |= {"UINT", "UBIGINT", "USMALLINT", "UTINYINT", "UMEDIUMINT", "YEAR", "INT128"}
