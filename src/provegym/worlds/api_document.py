@@ -59,7 +59,7 @@ def _yaml(text: str) -> Any:
     if deepest > 4 * MAX_NESTING or _brackets(text) > MAX_BRACKETS:
         raise SpecError("the API description is nested too deeply")
     yaml = need("yaml")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
     try:
         for event in yaml.parse(text, Loader=loader):
             if isinstance(event, yaml.AliasEvent):

@@ -4,6 +4,7 @@ A question ends with the fields it asks for. The last way is kept for held-out w
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from provegym.worlds import lexicon
 from provegym.worlds.nouns import article, label, plural, spaced
@@ -39,12 +40,42 @@ def list_ways(draft: EntityDraft, arguments: Sequence[Argument], at: int) -> Way
             ways += _of_value(draft, each)
     ways.append(f"How many {many} are there in total? => count")
     if draft.name:
-        ways.append(f"(Which|What) {many} do we have (on file|in the system)? => {tell}")
+        ways += [
+            f"(Which|What) {many} do we have (on file|in the system)? => {tell}",
+            f"(Name|List) the {many} (we have|on file). => {tell}",
+            f"I (need|want) (to see|a list of) all {many}. => {tell}",
+        ]
+    else:
+        ways.append(f"(Count|Tell me the number of) the {many} (we have|on file). => count")
     last = (
         f"Give me an overview of all the {many}. => {tell}",
         f"I'd like to go through the {many} we have. => {tell}",
     )
     return _with_held_out(ways, arguments, draft, last[at % 2])
+
+
+def list_told(draft: EntityDraft) -> dict[str, Any]:
+    """What a reply says of each record of a list; without a name, the plain words do."""
+    told: dict[str, Any] = {"each": draft.words}
+    if not draft.name:
+        return told
+    it = slot(draft.name)
+    figures = [each for each in draft.of_kind("money", "number") if not each.empty]
+    others = [each for each in draft.of_kind("copy") if not _holder(draft, each).empty]
+    if draft.status is not None:
+        clause = f"{it} is {slot(draft.status.name)}"
+    elif figures:
+        clause = f"{it} has the {label(figures[0].name, draft.noun)} {slot(figures[0].name)}"
+    elif others:
+        clause = f"{it} goes with {slot(others[0].name)}"
+    else:
+        clause = it if len(draft.fields) == 1 else f"{it} is on file"
+    return {**told, "says": [clause]}
+
+
+def _holder(draft: EntityDraft, each: Field) -> Field:
+    """The reference that a copy comes from."""
+    return draft.fields[each.to.partition(".")[0]]
 
 
 def _with_held_out(
@@ -96,7 +127,7 @@ def question(draft: EntityDraft, each: Field, it: str) -> str:
 
 def _about_other(draft: EntityDraft, each: Field, it: str) -> str:
     """A question about the record that a reference points to."""
-    holder = draft.fields[each.to.partition(".")[0]]
+    holder = _holder(draft, each)
     words = label(holder.name, draft.noun)
     if holder.to == draft.noun or lexicon.is_person(holder.to):
         return f"Who is (the|down as the) {words} (of|for) {it}?"
@@ -164,6 +195,18 @@ def get_ways(draft: EntityDraft, argument: str, joined: str, inner: str) -> Ways
     return tuple(ways)
 
 
+def report_told(draft: EntityDraft, figures: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
+    """What a reply says of figures: counts first, then sums."""
+    it = slot(f"{draft.noun}_name")
+    says = []
+    for name, counted, summed in figures:
+        many = plural(spaced(counted))
+        words = label(summed, counted)
+        way = f"the {words} of the {many} of {it} is {slot(name)} together"
+        says.append(way if summed else f"{it} has {slot(name)} {many}")
+    return {"says": says}
+
+
 def report_ways(draft: EntityDraft, argument: str, figures: Sequence[tuple[str, str, str]]) -> Ways:
     """Ways to ask for figures: (name, what is counted, the field that is summed up)."""
     it = slot(argument)
@@ -182,6 +225,7 @@ def report_ways(draft: EntityDraft, argument: str, figures: Sequence[tuple[str, 
                 f"How many {many} does {it} have (in all|altogether|by now)? => {name}",
                 f"What is the number of {many} of {it}? => {name}",
                 f"Count the {many} of {it}. => {name}",
+                f"(Tell me|I need) the number of {many} (of|for) {it}. => {name}",
             ]
             last = last or f"I'd like to know how many {many} {it} has. => {name}"
     return (*ways, last or f"Give me the figures of {it}. => {figures[0][0]}")

@@ -230,7 +230,6 @@ def _kin(drafts: Iterable[EntityDraft]) -> tuple[str, ...]:
 
 def _words(drafts: Sequence[EntityDraft], operations: Sequence[Operation]) -> dict[str, Any]:
     """Labels of arguments and fields, questions for what is missing, and what replies offer."""
-    by_noun = {each.noun: each for each in drafts}
     slots: dict[str, str] = {}
     question: dict[str, list[str]] = {}
     for operation in operations:
@@ -238,17 +237,10 @@ def _words(drafts: Sequence[EntityDraft], operations: Sequence[Operation]) -> di
             words = nouns.label(argument.name, operation.entity)
             slots.setdefault(argument.name, words)
             if argument.of:
-                other = nouns.spaced(argument.of)
-                which = "Who" if by_noun[argument.of].person else f"Which {other}"
-                question.setdefault(
-                    argument.name,
-                    [f"Which {words} do you mean?", f"{which} should it be? I need the {words}."],
-                )
+                ways = [f"Which {words} do you mean?", f"Which {words} is it?"]
             else:
-                question.setdefault(
-                    argument.name,
-                    [f"What {words} should it have?", f"Which {words} should I put down?"],
-                )
+                ways = [f"What {words} should it have?", f"Which {words} should I put down?"]
+            question.setdefault(argument.name, ways)
     helps = ", ".join(each.many for each in drafts[:5])
     fields = {
         name: nouns.label(name, each.noun) for each in drafts for name in each.fields if "_" in name

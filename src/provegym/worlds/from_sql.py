@@ -13,7 +13,8 @@ from provegym.worlds import drafting, nouns, sql_text
 from provegym.worlds.packages import need
 from provegym.worlds.sketch import Property, Sketch, Subject, TriggerEffect
 from provegym.worlds.spec import SpecError, WorldSpec
-from provegym.worlds.sql_columns import Column, Table, TableReader
+from provegym.worlds.sql_checks import SqlColumn, SqlTable
+from provegym.worlds.sql_columns import TableReader
 
 DIALECTS = ("sqlite", "postgres", "mysql")
 
@@ -59,7 +60,7 @@ def sketch_of(text: str, name: str, dialect: str, notes: list[str]) -> Sketch:
 
 
 def _subjects(
-    tables: dict[str, Table], triggers: list[sql_text.PlainTrigger], notes: list[str]
+    tables: dict[str, SqlTable], triggers: list[sql_text.PlainTrigger], notes: list[str]
 ) -> list[Subject]:
     named = _nouns(tables.values())
     subjects = []
@@ -86,7 +87,7 @@ def _subjects(
     return subjects
 
 
-def _nouns(tables: Iterable[Table]) -> dict[str, str]:
+def _nouns(tables: Iterable[SqlTable]) -> dict[str, str]:
     """The noun of each table, by its key; no two have the same."""
     found: dict[str, str] = {}
     for table in tables:
@@ -100,7 +101,11 @@ def _nouns(tables: Iterable[Table]) -> dict[str, str]:
 
 
 def _property(
-    column: Column, table: Table, tables: dict[str, Table], named: dict[str, str], notes: list[str]
+    column: SqlColumn,
+    table: SqlTable,
+    tables: dict[str, SqlTable],
+    named: dict[str, str],
+    notes: list[str],
 ) -> Property:
     values: dict[str, Any] = {
         "name": nouns.snake(column.name),
@@ -126,8 +131,8 @@ def _property(
 
 def _effects(
     key: str,
-    table: Table,
-    tables: dict[str, Table],
+    table: SqlTable,
+    tables: dict[str, SqlTable],
     triggers: list[sql_text.PlainTrigger],
     notes: list[str],
 ) -> list[TriggerEffect]:

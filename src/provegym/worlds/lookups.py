@@ -51,7 +51,7 @@ class Finder:
             arguments=tuple(arguments),
             order=order,
             asks=asking.list_ways(draft, arguments, at),
-            told={"each": draft.words},
+            told=asking.list_told(draft),
         )
 
     def _shown(self) -> str:
@@ -66,7 +66,7 @@ class Finder:
         if draft.name:
             words = label(draft.name, draft.noun)
             about = f"Only {many} whose {words} contains this."
-            found.append(Argument(name=draft.name, about=about, filter=draft.name))
+            found.append(Argument(name=draft.name_argument, about=about, filter=draft.name))
         references = sorted(draft.references, key=lambda each: each.empty)
         for each in [f for f in references if self._is_filter(f)][:3]:
             words = label(each.name, draft.noun)
@@ -137,6 +137,7 @@ class Finder:
             arguments=(self.its_key(),),
             figures=tuple(figures),
             asks=asking.report_ways(self.draft, self.key, said),
+            told=asking.report_told(self.draft, said),
         )
 
     def numbers(self, each: Field) -> tuple[int | float, ...]:

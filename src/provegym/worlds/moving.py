@@ -3,8 +3,9 @@ transfers and removals."""
 
 from collections.abc import Iterator, Sequence
 
+from provegym.language.vocabulary import past
 from provegym.worlds import lexicon, wording
-from provegym.worlds.nouns import article, label, spaced
+from provegym.worlds.nouns import article, label, plural, spaced
 from provegym.worlds.shaping import EntityDraft
 from provegym.worlds.spec import Argument, Effect, Field, Operation, OperationGuard
 from provegym.worlds.tooling import HELD, STOCKED, STORES, Toolmaker
@@ -96,6 +97,7 @@ class Mover(Toolmaker):
             effects=(Effect(change=f"${self.key}", set={status.name: value}),),
             asks=wording.verb_ways(draft, self.key, verb),
             short=wording.verb_short(draft, self.key, verb),
+            did=f"{past(spaced(verb))} {{{self.key}}}",
         )
 
     def assigns(self) -> Iterator[Operation]:
@@ -173,46 +175,11 @@ class Mover(Toolmaker):
     def transfer(self) -> Operation | None:
         """A tool that moves a part of a balance, or of a stock, to another record."""
         draft = self.draft
-        held = [f for f in draft.of_kind("money", "number") if f.name.endswith(HELD)]
-        held.sort(key=lambda each: each.kind != "money")
-        stocked = [f for f in draft.of_kind("number") if f.name in STOCKED]
-        same: Field | None = None
-        places = [f for f in draft.references if f.to.rpartition("_")[2] in STORES]
-        goods = [f for f in draft.references if f not in places]
-        if not held and stocked and len(places) == len(goods) == 1 and not draft.name:
-            held, same = stocked, goods[0]
-        if not held or held[0].empty:
+        each, same = self._held()
+        if each is None or each.empty:
             return None
-        each = held[0]
         words = label(each.name, draft.noun)
         source, target = f"from_{draft.noun}_id", f"to_{draft.noun}_id"
-        amount = Argument(
-            name="amount",
-            about=f"How much of the {words}.",
-            kind="money" if each.kind == "money" else "number",
-            low=1 if each.kind == "number" else None,
-            make=(5, 10, 20, 25, 40) if each.kind == "money" else (1, 2, 3, 5, 10),
-        )
-        guards = [
-            OperationGuard(
-                rule="different",
-                of=f"${source}",
-                is_not=f"${target}",
-                says="both sides are the same",
-            ),
-            OperationGuard(
-                rule="balance",
-                of=f"${source}.{each.name}",
-                least="$amount",
-                says=f"{self.named(source)} has only {{{source}.{each.name}}}",
-            ),
-        ]
-        if same is not None:
-            says = f"the two hold different {label(same.name, draft.noun)}s"
-            of = f"${source}.{same.name}"
-            guards.append(
-                OperationGuard(rule="dependency", of=of, is_=f"${target}.{same.name}", says=says)
-            )
         return self.operation(
             f"transfer_{draft.noun}_{each.name.removeprefix(f'{draft.noun}_')}",
             "transfer",
@@ -220,9 +187,15 @@ class Mover(Toolmaker):
             arguments=(
                 Argument(name=source, about=f"The {draft.words} it comes from.", of=draft.noun),
                 Argument(name=target, about=f"The {draft.words} it goes to.", of=draft.noun),
-                amount,
+                Argument(
+                    name="amount",
+                    about=f"How much of the {words}.",
+                    kind="money" if each.kind == "money" else "number",
+                    low=1 if each.kind == "number" else None,
+                    make=(5, 10, 20, 25, 40) if each.kind == "money" else (1, 2, 3, 5, 10),
+                ),
             ),
-            guards=tuple(guards),
+            guards=tuple(self._transferable(each, same, source, target)),
             effects=(
                 Effect(change=f"${source}", set={each.name: f"${source}.{each.name} - $amount"}),
                 Effect(change=f"${target}", set={each.name: f"${target}.{each.name} + $amount"}),
@@ -232,6 +205,33 @@ class Mover(Toolmaker):
             short=wording.transfer_short("amount", source, target, words),
             did=f"moved {{amount}} of the {words} from {{{source}}} to {{{target}}}",
         )
+
+    def _held(self) -> tuple[Field | None, Field | None]:
+        """The field that is moved; of a stock per place, also the reference to the goods."""
+        draft = self.draft
+        held = [f for f in draft.of_kind("money", "number") if f.name.endswith(HELD)]
+        if held:
+            return min(held, key=lambda each: each.kind != "money"), None
+        stocked = [f for f in draft.of_kind("number") if f.name in STOCKED]
+        places = [f for f in draft.references if f.to.rpartition("_")[2] in STORES]
+        goods = [f for f in draft.references if f not in places]
+        if stocked and len(places) == len(goods) == 1 and not draft.name:
+            return stocked[0], goods[0]
+        return None, None
+
+    def _transferable(
+        self, each: Field, same: Field | None, source: str, target: str
+    ) -> Iterator[OperationGuard]:
+        """The two sides differ, the source has enough, and both hold the same goods."""
+        says = "both sides are the same"
+        yield OperationGuard(rule="different", of=f"${source}", is_not=f"${target}", says=says)
+        says = f"{self.named(source)} has only {{{source}.{each.name}}}"
+        of = f"${source}.{each.name}"
+        yield OperationGuard(rule="balance", of=of, least="$amount", says=says)
+        if same is not None:
+            says = f"the two hold different {plural(label(same.name, self.draft.noun))}"
+            of, other = f"${source}.{same.name}", f"${target}.{same.name}"
+            yield OperationGuard(rule="dependency", of=of, is_=other, says=says)
 
     def remove(self, children: Sequence[tuple[EntityDraft, Field]]) -> Operation:
         """A tool that removes a record that no other record points to."""
@@ -253,10 +253,7 @@ class Mover(Toolmaker):
         return self.operation(
             f"remove_{draft.noun}",
             "remove",
-            f"Remove {article(draft.words)}"
-            + (
-                ", if nothing belongs to it any more." if children else " from the records on file."
-            ),
+            f"Remove {article(draft.words)}{ends}",
             arguments=(self.its_key(),),
             guards=tuple(guards),
             effects=removed,

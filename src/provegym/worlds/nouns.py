@@ -85,6 +85,8 @@ def is_sayable(noun: str) -> bool:
 
 def label(name: str, noun: str = "") -> str:
     """The words for a field without the noun of its record; "due_at" is the due date."""
+    if noun and name == f"{noun}_id":
+        return spaced(noun)
     short = name.removeprefix(f"{noun}_") if noun else name
     short = re.sub(r"_(id|name)$", "", short) if short not in ("id", "name") else short
     if re.search(r".(_at|_on)$", short):

@@ -73,6 +73,12 @@ class EntityDraft:
         return manner is not None and manner.words == ("{person}",)
 
     @property
+    def name_argument(self) -> str:
+        """The argument that gives a name: "pet_name", so that it is not taken for another name."""
+        own = self.name.startswith(self.noun) or not self.name
+        return self.name if own else f"{self.noun}_{self.name}"[: nouns.LONGEST]
+
+    @property
     def references(self) -> list[Field]:
         """The references that were kept."""
         return [each for each in self.fields.values() if each.kind == "reference"]

@@ -1,12 +1,12 @@
-"""Reads columns, keys and CHECKs from the syntax trees of sqlglot."""
+"""Reads columns and keys from the syntax trees of sqlglot."""
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 from provegym.worlds import lexicon, nouns, sql_text
-from provegym.worlds.sketch import NOW, Comparison, PropertyKind
+from provegym.worlds.sketch import NOW, PropertyKind
 from provegym.worlds.spec import Scalar, SpecError
+from provegym.worlds.sql_checks import CheckReader, SqlColumn, SqlTable
 
 WHOLE = {"INT", "BIGINT", "SMALLINT", "TINYINT", "MEDIUMINT", "SERIAL", "BIGSERIAL", "SMALLSERIAL"}
 WHOLE |= {"UINT", "UBIGINT", "USMALLINT", "UTINYINT", "UMEDIUMINT", "YEAR", "INT128"}
@@ -19,45 +19,14 @@ FLAG_NAMES = ("is_", "has_", "can_")
 FLAG_WORDS = {"discontinued", "active", "enabled", "deleted", "archived", "verified", "published"}
 FLAG_WORDS |= {"locked", "completed", "approved", "confirmed", "visible", "featured", "activebool"}
 MOST_COLUMNS = 200
-MOST_VALUES = 24
-TESTS = {"GTE": "least", "LTE": "most", "GT": "over", "LT": "under"}
-MIRRORED = {"least": "most", "most": "least", "over": "under", "under": "over"}
 
 
-@dataclass
-class Column:
-    """A column of a table; `target` is the table that it refers to, in lower case."""
-
-    name: str
-    kind: PropertyKind
-    values: tuple[str, ...] = ()
-    low: float | None = None
-    high: float | None = None
-    default: Scalar | None = None
-    required: bool = False
-    target: str = ""
-
-
-@dataclass
-class Table:
-    """A table with its keys and checks; columns by their names in lower case."""
-
-    name: str
-    columns: dict[str, Column] = field(default_factory=dict)
-    key: tuple[str, ...] = ()
-    unique: list[tuple[str, ...]] = field(default_factory=list)
-    comparisons: list[Comparison] = field(default_factory=list)
-
-
-class TableReader:
+class TableReader(CheckReader):
     """Reads the statements of a script into tables."""
 
     def __init__(self, sqlglot: Any, dialect: str, notes: list[str]) -> None:
-        self.sqlglot = sqlglot
-        self.exp = sqlglot.exp
-        self.dialect = dialect
-        self.notes = notes
-        self.tables: dict[str, Table] = {}
+        super().__init__(sqlglot, dialect, notes)
+        self.tables: dict[str, SqlTable] = {}
         self.enums: dict[str, tuple[str, ...]] = {}
         self.domains: dict[str, str] = {}
 
@@ -96,7 +65,7 @@ class TableReader:
                 head = " ".join(statement.split())[:60]
                 self.notes.append(f"left out: the statement {head!r}, since it lists no columns")
             return
-        table = Table(tree.this.this.name)
+        table = SqlTable(tree.this.this.name)
         if len(tree.this.expressions) > MOST_COLUMNS:
             raise SpecError(f"{table.name} has more than {MOST_COLUMNS} columns")
         checks: list[Any] = []
@@ -107,7 +76,7 @@ class TableReader:
             if not isinstance(part, exp.ColumnDef):
                 checks += self._constraint(table, part)
         for check in checks:
-            self._checked(table, check)
+            self.read_check(table, check)
         self.tables[table.name.lower()] = table
 
     def read_alter(self, statement: str) -> None:
@@ -123,7 +92,7 @@ class TableReader:
         for action in tree.args.get("actions") or ():
             for part in action.expressions if isinstance(action, self.exp.AddConstraint) else ():
                 for check in self._constraint(table, part):
-                    self._checked(table, check)
+                    self.read_check(table, check)
 
     def add_unique(self, table: str, columns: str, *, partial: bool) -> None:
         """Add the columns of a CREATE UNIQUE INDEX."""
@@ -140,11 +109,11 @@ class TableReader:
             return
         found.unique.append(names)
 
-    def _column(self, table: Table, part: Any) -> list[Any]:
+    def _column(self, table: SqlTable, part: Any) -> list[Any]:
         """Read a column; returns its CHECKs."""
         exp = self.exp
         kind, values, high = self._kind(part)
-        column = Column(part.name, kind, values, high=high)
+        column = SqlColumn(part.name, kind, values, high=high)
         if kind == "number" and str(part.kind.this.name)[:1] == "U":
             column.low = 0
         table.columns[part.name.lower()] = column
@@ -173,16 +142,16 @@ class TableReader:
         type_ = part.kind
         if type_ is None:
             return "text", (), None
-        word = str(type_.this.name) if hasattr(type_.this, "name") else str(type_.this)
+        word = str(type_.this).rpartition(".")[2]
         if word == "USERDEFINED":
             own = str(type_.args.get("kind") or "").rpartition(".")[2].strip('"').lower()
             if own in self.enums:
-                return self._enum(self.enums[own]), self.enums[own], None
+                return self.enum_kind(self.enums[own]), self.enums[own], None
             word = self.domains.get(own, word)
             word = "INT" if word == "INTEGER" else word
         if word == "ENUM":
             values = tuple(str(each.this) for each in type_.expressions)
-            return self._enum(values), values, None
+            return self.enum_kind(values), values, None
         sizes = [int(str(p.this)) for p in type_.expressions if str(p.this).isdigit()]
         manner = lexicon.of_field(name, "")
         is_flag = name.startswith(FLAG_NAMES) or name in FLAG_WORDS
@@ -207,11 +176,7 @@ class TableReader:
             return "date" if is_day else "text", (), None
         return "unknown", (), None
 
-    def _enum(self, values: tuple[str, ...]) -> PropertyKind:
-        plain = all(v.strip() and len(v) <= 40 for v in values)
-        return "enum" if plain and 1 < len(set(values)) == len(values) <= MOST_VALUES else "text"
-
-    def _default(self, tree: Any, column: Column) -> Scalar | None:
+    def _default(self, tree: Any, column: SqlColumn) -> Scalar | None:
         """A default as a literal, or NOW; None for anything else."""
         exp = self.exp
         while isinstance(tree, exp.Cast | exp.Paren):
@@ -223,25 +188,14 @@ class TableReader:
             return NOW if column.kind in ("date", "time") else None
         if isinstance(tree, exp.Boolean):
             return bool(tree.this)
-        number = self._number(tree)
+        number = self.number(tree)
         if number is not None and column.kind in ("number", "money"):
             return int(number) if number == int(number) else number
         if isinstance(tree, exp.Literal) and tree.is_string and column.kind in ("text", "enum"):
             return str(tree.this)
         return None
 
-    def _number(self, tree: Any) -> float | None:
-        exp = self.exp
-        while isinstance(tree, exp.Cast | exp.Paren):
-            tree = tree.this
-        sign = 1
-        if isinstance(tree, exp.Neg):
-            sign, tree = -1, tree.this
-        if isinstance(tree, exp.Literal) and re.fullmatch(r"\d{1,12}(\.\d{1,6})?", str(tree.this)):
-            return sign * float(tree.this)
-        return None
-
-    def _constraint(self, table: Table, part: Any) -> list[Any]:
+    def _constraint(self, table: SqlTable, part: Any) -> list[Any]:
         """Read a constraint of a table; returns its CHECKs."""
         exp = self.exp
         if isinstance(part, exp.Constraint):
@@ -263,7 +217,7 @@ class TableReader:
             self._refer(table, [each.name for each in part.expressions], part.args["reference"])
         return []
 
-    def _refer(self, table: Table, names: list[str], reference: Any) -> None:
+    def _refer(self, table: SqlTable, names: list[str], reference: Any) -> None:
         """Note a foreign key."""
         where = f"{table.name}.{', '.join(names)}"
         target = (
@@ -283,119 +237,3 @@ class TableReader:
             self.notes.append(
                 f"changed: ON DELETE {found[1]} of {where}; what others point to cannot be removed"
             )
-
-    def _checked(self, table: Table, tree: Any) -> None:
-        try:
-            self._check(table, tree)
-        except RecursionError:
-            self.notes.append(f"left out: a CHECK of {table.name}, since it is too long")
-
-    def _check(self, table: Table, tree: Any) -> None:
-        """Read a CHECK: its parts joined by AND, each a bound, a list of values or a comparison."""
-        exp = self.exp
-        while isinstance(tree, exp.Paren):
-            tree = tree.this
-        if isinstance(tree, exp.And):
-            self._check(table, tree.left)
-            self._check(table, tree.right)
-            return
-        if isinstance(tree, exp.Or):
-            sides = [side.unnest() for side in (tree.left, tree.right)]
-            rest = [side for side in sides if not self._is_null(side)]
-            if len(rest) == 1:
-                self._check(table, rest[0])
-                return
-        if not (self._values(table, tree) or self._bounds(table, tree) or self._pair(table, tree)):
-            self.notes.append(
-                f"left out: CHECK ({' '.join(tree.sql(dialect=self.dialect).split())[:80]}) of"
-                f" {table.name}, since it is not a bound, a list of values or a comparison"
-            )
-
-    def _is_null(self, tree: Any) -> bool:
-        return isinstance(tree, self.exp.Is) and isinstance(tree.expression, self.exp.Null)
-
-    def _held(self, table: Table, tree: Any) -> Column | None:
-        """The column that an expression is."""
-        while isinstance(tree, self.exp.Paren | self.exp.Cast):
-            tree = tree.this
-        return table.columns.get(tree.name.lower()) if isinstance(tree, self.exp.Column) else None
-
-    def _values(self, table: Table, tree: Any) -> bool:
-        """A list of values: IN, = ANY, or equalities joined by OR."""
-        exp = self.exp
-        if isinstance(tree, exp.Or):
-            parts = list(tree.flatten())
-            columns = [self._held(table, p.this) for p in parts if isinstance(p, exp.EQ)]
-            options = [p.expression for p in parts if isinstance(p, exp.EQ)]
-            if len(columns) < len(parts) or any(column is not columns[0] for column in columns):
-                return False
-            column = columns[0]
-        elif isinstance(tree, exp.In):
-            column, options = self._held(table, tree.this), tree.expressions
-        elif isinstance(tree, exp.EQ) and isinstance(tree.expression, exp.Any):
-            column = self._held(table, tree.this)
-            arrays = list(tree.expression.find_all(exp.Array))
-            options = arrays[0].expressions if arrays else []
-        else:
-            return False
-        if column is None or not options:
-            return False
-        return self._limit(column, options)
-
-    def _limit(self, column: Column, options: list[Any]) -> bool:
-        """Restrict a column to some values."""
-        numbers = [self._number(each) for each in options]
-        if all(number is not None for number in numbers) and column.kind == "number":
-            whole = sorted(number for number in numbers if number is not None)
-            if whole == [0, 1]:
-                column.kind = "flag"
-                return True
-            column.low, column.high = whole[0], whole[-1]
-            return whole == [whole[0] + at for at in range(len(whole))]
-        literals = [each.find(self.exp.Literal) for each in options]
-        texts = tuple(str(each.this) for each in literals if each is not None and each.is_string)
-        if len(texts) < len(options) or column.kind not in ("text", "enum"):
-            return False
-        column.kind, column.values = self._enum(texts), texts
-        return column.kind == "enum"
-
-    def _bounds(self, table: Table, tree: Any) -> bool:
-        """A bound of a number."""
-        exp = self.exp
-        if isinstance(tree, exp.Between):
-            column = self._held(table, tree.this)
-            low, high = self._number(tree.args["low"]), self._number(tree.args["high"])
-            if column is None or low is None or high is None:
-                return False
-            column.low, column.high = low, high
-            return True
-        test = TESTS.get(type(tree).__name__)
-        if test is None:
-            return False
-        column, number = self._held(table, tree.this), self._number(tree.expression)
-        if column is None:
-            column, number = self._held(table, tree.expression), self._number(tree.this)
-            test = MIRRORED[test]
-        if column is None or number is None or column.kind not in ("number", "money"):
-            return False
-        least = 1 if column.kind == "number" else 0.01
-        if test in ("least", "over"):
-            column.low = number + (least if test == "over" else 0)
-        else:
-            column.high = number - (least if test == "under" else 0)
-        return True
-
-    def _pair(self, table: Table, tree: Any) -> bool:
-        """A comparison of two columns."""
-        test: Any = TESTS.get(type(tree).__name__)
-        if test is None:
-            return False
-        left, right = self._held(table, tree.this), self._held(table, tree.expression)
-        same = ({"number", "money"}, {"date"}, {"time"})
-        if left is None or right is None:
-            return False
-        if not any({left.kind, right.kind} <= kinds for kinds in same):
-            return False
-        one, two = nouns.snake(left.name), nouns.snake(right.name)
-        table.comparisons.append(Comparison(left=one, test=test, right=two))
-        return True

@@ -79,12 +79,13 @@ class Toolmaker(Finder):
             elif each.start is not None and not each.empty:
                 continue
             elif not each.empty:
-                required.append(self.argument(each, optional=False))
-                values[each.name] = f"${each.name}"
+                name = draft.name_argument if each.name == draft.name else each.name
+                required.append(self.argument(each, optional=False, name=name))
+                values[each.name] = f"${name}"
             elif self._is_offered(each, compared) and len(others) < MOST_OPTIONAL:
                 others.append(self.argument(each, optional=True))
                 values[each.name] = f"${each.name}"
-        required.sort(key=lambda argument: argument.name != draft.name)
+        required.sort(key=lambda argument: argument.name != draft.name_argument)
         return [*required, *others], values
 
     def _is_offered(self, each: Field, compared: set[str]) -> bool:

@@ -62,7 +62,7 @@ def create_ways(draft: EntityDraft, arguments: Sequence[Argument]) -> Ways:
 
 def _head(draft: EntityDraft, arguments: Sequence[Argument]) -> tuple[str, list[Argument]]:
     """How the name stands in the sentence, and the other arguments."""
-    named = next((a for a in arguments if draft.name and a.name == draft.name), None)
+    named = next((a for a in arguments if draft.name and a.name == draft.name_argument), None)
     rest = [a for a in arguments if a is not named]
     if named is None:
         return "", rest
