@@ -18,7 +18,7 @@ LOOK_EVERY = 16
 # A call that no rebuilt tool stands for, and one that breaks the rebuilt server.
 ABSENT, BROKEN = "absent", "bug"
 LONGEST_TEXT = 400
-EMPTY = (None, False, "", [], ())
+EMPTY: tuple[Any, ...] = (None, False, "", [], ())
 NEW = "(new)"
 
 Json = dict[str, Any]
@@ -30,12 +30,14 @@ class ToolTally(msgspec.Struct):
     `ends` counts pairs of outcomes, real and rebuilt: "rejected ok". Of the calls that succeed on
     the real server, `result` counts equal results and `order` those that differ in order only;
     of such writes, `change` counts equal changes on the fields that both have, `whole` those
-    where the real call changes nothing else.
+    where the real call changes nothing else. A `stray` tool works on records that the real server
+    has not.
     """
 
     tool: str
     writes: bool
     rebuilt: list[str]
+    stray: bool = False
     ends: dict[str, int] = {}
     result: int = 0
     order: int = 0
@@ -71,7 +73,10 @@ def compare(rebuilt: Rebuilt, calls: int, seeds: int = 2) -> list[ToolTally]:
     """Tally of each tool, on walks with so many calls per tool, spread over some seeds."""
     tallies = {
         tool.name: ToolTally(
-            tool.name, tool.writes, [match.tool for match in rebuilt.tools[tool.name]]
+            tool.name,
+            tool.writes,
+            [match.tool for match in rebuilt.tools[tool.name]],
+            rebuilt.is_stray(tool.name),
         )
         for tool in rebuilt.real.tools.values()
     }
@@ -96,7 +101,7 @@ def _walk(rebuilt: Rebuilt, seed: int, calls: int, tallies: dict[str, ToolTally]
         before = real.state(rebuilt.real).fork()
         outcome = real.call(tool.name, given)
         changes = real.changes(tool.name) if outcome.ok else []
-        known = {k for name in before.tables for k in getattr(before, name).keys()}
+        known = {key for name in before.tables for key in list(getattr(before, name).keys())}
         call = JudgedCall(rebuilt, tool.name, given, known)
         call.judge(outcome, changes, other.fork(), tallies[tool.name])
         fuzzer.learn(tool, given, outcome)
@@ -135,8 +140,12 @@ class JudgedCall:
             tally.change += same
             tally.whole += same and not rest
             differs = differs or ("" if same else "change")
-            answer = answer if same or kind != "ok" else Outcome(msgspec.json.encode(theirs).decode())
-            outcome = outcome if same or kind != "ok" else Outcome(msgspec.json.encode(mine).decode())
+            answer = (
+                answer if same or kind != "ok" else Outcome(msgspec.json.encode(theirs).decode())
+            )
+            outcome = (
+                outcome if same or kind != "ok" else Outcome(msgspec.json.encode(mine).decode())
+            )
         if differs and differs not in tally.examples:
             texts = {"real": outcome.text[:LONGEST_TEXT], "rebuilt": answer.text[:LONGEST_TEXT]}
             tally.examples[differs] = {"arguments": self.given, "tool": name, **texts}
@@ -151,7 +160,7 @@ class JudgedCall:
                 if real in self.given
             }
             try:
-                outcome = other.call(match.tool, values)
+                outcome = other.call(match.tool, {**values, **match.fixed})
             except Bug as problem:
                 return BROKEN, match.tool, Outcome(str(problem))
             if not outcome.ok:
@@ -172,7 +181,7 @@ class JudgedCall:
         """A rebuilt result with the names of the real fields."""
         entity = self.rebuilt.spec.operation(tool).entity
         match = self.rebuilt.copier.matches.get(entity)
-        names = {mine: real for mine, real in (match.fields if match else {}).items()}
+        names = dict(match.fields) if match else {}
         if isinstance(value, dict) and "items" in value:
             return {**value, "items": [_rename(each, names) for each in value["items"]]}
         return _rename(value, names)
@@ -210,7 +219,8 @@ class JudgedCall:
     def _real_changes(self, changes: list[Change]) -> tuple[list[Any], bool]:
         """The changes on tables and fields that both have, and whether there are others."""
         by_table = {match.table: match for match in self.rebuilt.copier.matches.values()}
-        found, rest = [], False
+        found: list[Any] = []
+        rest = False
         for change in changes:
             match = by_table.get(change.table)
             if match is None:
@@ -225,7 +235,7 @@ class JudgedCall:
 
     def _rebuilt_changes(self, changes: list[Change]) -> list[Any]:
         by_table = {match.held: match for match in self.rebuilt.copier.matches.values()}
-        found = []
+        found: list[Any] = []
         for change in changes:
             match = by_table.get(change.table)
             if match is None:
@@ -235,8 +245,7 @@ class JudgedCall:
             before = None if change.before is None else _rename(change.before, names)
             after = None if change.after is None else _rename(change.after, names)
             kept = self._change(
-                Change(change.server, change.table, change.key, before, after),
-                set(names.values()),
+                Change(change.server, change.table, change.key, before, after), set(names.values())
             )
             found += [(match.entity.name, *kept)] if kept else []
         return sorted(found, key=repr)
@@ -275,7 +284,8 @@ def _equal(real: Json, found: Json, names: set[str]) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    return None if value in EMPTY and value != 0 or value is False else value
+    """A value, or None if JSON may leave it out; 0 is a value."""
+    return None if value is False or (value != 0 and value in EMPTY) else value
 
 
 def _same_page(real: Json, found: Json, names: set[str]) -> bool:

@@ -67,7 +67,7 @@ def same_name(name: str, noun: str, known: Mapping[str, Any]) -> str:
     if name in known:
         return name
     for other in known:
-        if nouns.plain(other, noun) == name or other == f"{noun}_{name}":
+        if name in (nouns.plain(other, noun), f"{noun}_{other}") or other == f"{noun}_{name}":
             return other
     return ""
 
@@ -119,8 +119,9 @@ class Copier:
         for row in getattr(world, match.table):
             known = self.made.get(id(row))
             if known is None:
+                held = msgspec.structs.asdict(row)
                 given = {
-                    each.name: _value(each, getattr(row, match.fields.get(each.name, ""), None))
+                    each.name: _value(each, held.get(match.fields.get(each.name, "")))
                     for each in match.entity.fields
                 }
                 known = self.made[id(row)] = (row, given)

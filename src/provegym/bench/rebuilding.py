@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from provegym.bench.copying import Copier, match_entity, same_name
@@ -21,13 +21,15 @@ class ToolMatch:
     """A rebuilt tool that stands for a real one; `arguments` are real names by rebuilt names.
 
     A real tool that changes several fields has one rebuilt tool for each of them: it is called if
-    the call gives the argument `only`, and gives it the `value` if there is one.
+    the call gives the argument `only`, and gives it the `value` if there is one. `fixed` are
+    arguments with a value of their own: a real tool may be a special case of a rebuilt one.
     """
 
     tool: str
     arguments: Mapping[str, str]
     only: str = ""
     value: str = ""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class Rebuilt:
     copier: Copier
     tools: Mapping[str, tuple[ToolMatch, ...]]
 
+    def is_stray(self, tool: str) -> bool:
+        """Whether what stands for a real tool works on records that the real server has not."""
+        entities = {self.spec.operation(match.tool).entity for match in self.tools[tool]}
+        return bool(entities) and not entities & self.copier.matches.keys()
+
 
 def rebuild_from_openapi(real: AnyServer) -> Rebuilt:
     """Rebuild a server from the OpenAPI document of its tools; raises SpecError if that fails."""
@@ -47,10 +54,10 @@ def rebuild_from_openapi(real: AnyServer) -> Rebuilt:
     document = describe.describe(real.name, real.about, shown)
     spec, _ = from_openapi.spec_of(json.dumps(document), real.name)
     kinds = describe.kinds(shown)
-    tables = {}
+    tables: dict[str, str] = {}
     for entity in spec.entities:
-        schema = next((kinds[n] for n in kinds if _noun(nouns.plural(n)) == entity.name), None)
-        table = schema and _table(real, schema)
+        same = [schema for n, schema in kinds.items() if _noun(nouns.plural(n)) == entity.name]
+        table = _table(real, same[0]) if same else ""
         if table and table not in tables.values():
             tables[entity.name] = table
     places = describe.places(shown)
@@ -62,7 +69,9 @@ def rebuild_from_sql(real: AnyServer, text: str, matching: Mapping[str, Any]) ->
     """Rebuild a server from an SQL schema; `matching` names rebuilt tools and real tables.
 
     `matching["tools"]` has, by the name of a real tool, a rebuilt tool or several of them;
-    `matching["arguments"]` the real argument of a rebuilt tool's argument, as "tool.argument".
+    `matching["arguments"]` the real argument of a rebuilt tool's argument, by "tool.argument"
+    with the name of either tool;
+    `matching["fixed"]`, by the name of a real tool, arguments with a value of their own.
     """
     spec, _ = from_sql.spec_of(text, real.name)
     tables = {}
@@ -79,8 +88,10 @@ def rebuild_from_sql(real: AnyServer, text: str, matching: Mapping[str, Any]) ->
         if missing := [each for each in wanted if each not in known]:
             raise SpecError(f"{real.name}: no rebuilt tool {', '.join(missing)} for {name}")
         several = len(wanted) > 1
+        fixed = matching.get("fixed", {}).get(name, {})
         tools[name] = tuple(
-            _tool_match(real, name, known[each], renamed, several=several) for each in wanted
+            replace(_tool_match(real, name, known[each], renamed, several=several), fixed=fixed)
+            for each in wanted
         )
     return _rebuilt(real, spec, tables, tools)
 
@@ -111,7 +122,7 @@ def _table(real: AnyServer, schema: Mapping[str, Any]) -> str:
     for name, declared in real.state.tables.items():
         own = output_schema(declared.record)
         if own == schema:
-            return name
+            return str(name)
         held = set(own["properties"])
         alike = len(wanted & held) / len(wanted | held)
         if alike > score:
@@ -148,18 +159,13 @@ def _by_place(
 
 
 def _tool_match(
-    real: AnyServer,
-    name: str,
-    operation: Operation,
-    renamed: Mapping[str, str],
-    *,
-    several: bool,
+    real: AnyServer, name: str, operation: Operation, renamed: Mapping[str, str], *, several: bool
 ) -> ToolMatch:
     """How a call of a real tool becomes a call of a rebuilt one: arguments by name."""
     given = real.tools[name].input_schema["properties"]
     arguments = {}
     for each in operation.arguments:
-        other = renamed.get(f"{operation.tool}.{each.name}")
+        other = renamed.get(f"{name}.{each.name}") or renamed.get(f"{operation.tool}.{each.name}")
         other = other or same_name(each.name, operation.entity, given)
         if other:
             arguments[each.name] = other

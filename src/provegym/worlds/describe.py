@@ -169,9 +169,7 @@ class _Api:
             return [_Place("get", f"/{tool.topic}"), last]
         return [*first, _Place("get", f"{base}/{_rest(tool.topic, owner or noun)}", slot), last]
 
-    def _write(
-        self, tool: _Shown, noun: str, owner: str, slot: str, base: str
-    ) -> Iterable[_Place]:
+    def _write(self, tool: _Shown, noun: str, owner: str, slot: str, base: str) -> Iterable[_Place]:
         is_about = tool.about_noun(self.ids) == noun
         others = [name for name in tool.arguments if name != slot]
         if owner != noun:
@@ -208,12 +206,15 @@ def describe(name: str, about: str, tools: Sequence[Json]) -> Json:
     for tool in api.tools:
         place = api.places[tool.name]
         paths.setdefault(place.path, {})[place.method] = _operation(tool, place, api.nouns)
-    return {
+    document = {
         "openapi": "3.1.0",
         "info": {"title": f"{nouns.spaced(name)}: {about}", "version": "1"},
         "paths": paths,
         "components": {"schemas": {_schema_name(noun): s for noun, s in components.items()}},
     }
+    # Defaults of schemas may be tuples; the document is plain JSON.
+    plain: Json = json.loads(json.dumps(document))
+    return plain
 
 
 def places(tools: Sequence[Json]) -> dict[str, tuple[str, str]]:
