@@ -15,7 +15,7 @@ from msgspec import inspect
 
 from provegym.kernel import AnyServer, Record, Seed, Session, State
 from provegym.servers import people
-from provegym.worlds import nouns
+from provegym.worlds.schemas import nouns
 from provegym.worlds.shapes import table_name
 from provegym.worlds.spec import Entity, Field, WorldSpec
 

@@ -8,7 +8,8 @@ from typing import Any
 from provegym.bench.copying import Copier, match_entity, same_name
 from provegym.kernel import AnyServer
 from provegym.kernel.schema import output_schema
-from provegym.worlds import build, describe, from_openapi, from_sql, nouns
+from provegym.worlds import build, describe, from_openapi, from_sql
+from provegym.worlds.schemas import nouns
 from provegym.worlds.spec import Operation, SpecError, WorldSpec
 
 CREATES = ("create", "link", "post", "reserve")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from provegym.worlds import nouns
+from provegym.worlds.schemas import nouns
 
 Json = dict[str, Any]
 
