@@ -14,7 +14,9 @@ from typing import get_args
 import msgspec
 import pytest
 
+from provegym.admission import admit, alone
 from provegym.admission.alone import admit_alone
+from provegym.teacher.messages import prompt
 from provegym.teacher.teacher import TeacherError
 from provegym.teacher.world_prompt import example_text, opening
 from provegym.teacher.world_writer import (
@@ -230,3 +232,9 @@ def _command(url: str, folder: Path, count: int = 1) -> list[str]:
     command = [sys.executable, "-m", "provegym", "worlds", "write", "--teacher", url]
     about = ["--about", "a ferry company", "--count", str(count), "--model", "fake"]
     return [*command, *about, "--out", str(folder)]
+
+
+def test_hints_are_for_reasons_that_there_are() -> None:
+    code = "".join(Path(each.__file__).read_text() for each in (admit, alone))
+    for line in prompt("world_hints").splitlines():
+        assert f'"{line.partition(": ")[0]}"' in code
