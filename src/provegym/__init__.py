@@ -1,15 +1,80 @@
-"""ProveGym: train language models to use tools, in worlds where the tools actually work."""
+"""ProveGym: train language models to use tools, in worlds where the tools actually work.
 
-from typing import Any
+The names below are imported when they are first used, so `import provegym` is quick. What each does
+is said in `provegym.api`.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.3.0"
-# A package is a taskset of verifiers, by its own name, if it exports one; asked for, not before.
-__all__ = ["GymEnv", "GymTaskset"]
+
+if TYPE_CHECKING:
+    from provegym.api import (
+        Env,
+        Observation,
+        StepResult,
+        load,
+        make,
+        names,
+        rollout,
+        score,
+        synthesize,
+        verify,
+    )
+    from provegym.kernel import Session
+    from provegym.rewards import HARDENED, PAPER, Scheme
+    from provegym.rollout import Policy
+    from provegym.trace import Example, Reply, Rollout, ToolCall, read, write
+
+_PLACES = {
+    "provegym.api": (
+        *("Env", "Observation", "StepResult", "load", "make", "names", "rollout"),
+        *("score", "synthesize", "verify"),
+    ),
+    "provegym.kernel": ("Session",),
+    "provegym.rewards": ("HARDENED", "PAPER", "Scheme"),
+    "provegym.rollout": ("Policy",),
+    "provegym.trace": ("Example", "Reply", "Rollout", "ToolCall", "read", "write"),
+}
+# The framework verifiers takes a package as a taskset if it exports these.
+_TASKSET = ("GymEnv", "GymTaskset") if find_spec("verifiers") else ()
+_PLACES["provegym.adapters.verifiers"] = _TASKSET
+_WHERE = {name: module for module, found in _PLACES.items() for name in found}
+
+__all__ = [
+    "HARDENED",
+    "PAPER",
+    "Env",
+    "Example",
+    "Observation",
+    "Policy",
+    "Reply",
+    "Rollout",
+    "Scheme",
+    "Session",
+    "StepResult",
+    "ToolCall",
+    "load",
+    "make",
+    "names",
+    "read",
+    "rollout",
+    "score",
+    "synthesize",
+    "verify",
+    "write",
+]
+__all__ += _TASKSET
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    module = _WHERE.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from provegym.adapters import verifiers
+    return getattr(import_module(module), name)
 
-    return getattr(verifiers, name)
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,10 +9,11 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
+from provegym.callable_module import make_callable
 from provegym.kernel import Bug, Session
 from provegym.kernel.errors import quote, suggest
 from provegym.models.dialects import openai
@@ -21,6 +22,7 @@ from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Call, Checks, Ended, Example, Json, Reply, Rollout, ToolCall
 
 
+@runtime_checkable
 class Policy(Protocol):
     """Plays the assistant: a model, an endpoint or a script."""
 
@@ -271,3 +273,6 @@ def _error(kind: str, message: str) -> str:
 
 def _told(problem: Exception) -> str:
     return f"{type(problem).__name__}: {problem}"
+
+
+make_callable(__name__)

@@ -31,7 +31,7 @@ LEAST_NOTICED = 0.5
 CALLS = 240
 
 
-class Refused(Exception):
+class NotAdmitted(Exception):
     """A world is not admitted: the kind of reason, and a sentence with details."""
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -46,7 +46,7 @@ def admit(world: WorldFile) -> WorldFile:
     try:
         graph = _prove(world.spec, figures)
         admission = Admission(method=METHOD, admitted=True, figures=figures)
-    except Refused as problem:
+    except NotAdmitted as problem:
         admission = Admission(
             method=METHOD,
             admitted=False,
@@ -61,27 +61,27 @@ def admit(world: WorldFile) -> WorldFile:
 
 
 def _prove(spec: WorldSpec, figures: dict[str, float]) -> Graph:
-    """Check everything; raises Refused at the first reason."""
+    """Check everything; raises NotAdmitted at the first reason."""
     try:
         server = install(spec)
         broken = faults(server, CALLS)
     except SpecError as problem:
-        raise Refused("the spec is wrong", str(problem)) from None
+        raise NotAdmitted("the spec is wrong", str(problem)) from None
     except ValueError as problem:
-        raise Refused("its name is taken", str(problem)) from None
+        raise NotAdmitted("its name is taken", str(problem)) from None
     if broken:
-        raise Refused("it breaks the contract", broken[0])
+        raise NotAdmitted("it breaks the contract", broken[0])
     writes = [tool.name for tool in server.tools.values() if tool.writes]
     figures |= {"tools": len(server.tools), "writes": len(writes)}
     if len(writes) < LEAST_WRITES * len(server.tools):
-        raise Refused("too few writes", f"{len(writes)} of {len(server.tools)} tools write")
+        raise NotAdmitted("too few writes", f"{len(writes)} of {len(server.tools)} tools write")
     graph = _graph(server, figures)
     maker = Maker(server)
     examples = cover(maker)
     figures |= {"candidates": maker.tried, "examples": len(examples)}
     used = {step.tool for example in examples for step in example.paths[0].steps}
     if unused := sorted(server.tools.keys() - used):
-        raise Refused("a tool is in no verified example", ", ".join(unused))
+        raise NotAdmitted("a tool is in no verified example", ", ".join(unused))
     audit = Audit(spec, server)
     for example in examples:
         audit.look(example)
@@ -93,7 +93,7 @@ def _prove(spec: WorldSpec, figures: dict[str, float]) -> Graph:
     if effects or count - missed < LEAST_NOTICED * count:
         one = [*effects, *audit.missed][0]
         detail = f"{missed} of {count}, such as {one.part} {one.number + 1} of {one.tool}"
-        raise Refused("mutants go unnoticed", detail)
+        raise NotAdmitted("mutants go unnoticed", detail)
     return graph
 
 
@@ -101,16 +101,18 @@ def _graph(server: AnyServer, figures: dict[str, float]) -> Graph:
     try:
         graph = without_undoing(server, build(server, effort=BRISK))
     except Bug as problem:
-        raise Refused("it breaks the contract", str(problem)) from None
+        raise NotAdmitted("it breaks the contract", str(problem)) from None
     figures |= {"edges": len(graph.edges), "chain": longest_chain(graph.edges)}
     graph = msgspec.structs.replace(graph, edges=tuple(map(_bare, graph.edges)))
     give(graph)
     refusing = _refusing(server)
     figures["rules"] = len(refusing)
     if len(refusing) < LEAST_RULES:
-        raise Refused("too few rules refuse", f"{len(refusing)} rules refused a random call")
+        raise NotAdmitted("too few rules refuse", f"{len(refusing)} rules refused a random call")
     if figures["chain"] < LEAST_CHAIN:
-        raise Refused("no chain of three", f"the longest chain has {figures['chain']:.0f} tools")
+        raise NotAdmitted(
+            "no chain of three", f"the longest chain has {figures['chain']:.0f} tools"
+        )
     return graph
 
 

@@ -19,7 +19,7 @@ BATCH = 4
 RECYCLE = 8
 
 
-class Outcome(NamedTuple):
+class FolderSummary(NamedTuple):
     """What became of the worlds of a folder."""
 
     worlds: int
@@ -62,7 +62,7 @@ def _is_there(folder: Path, spec: WorldSpec) -> bool:
         return False
 
 
-def admit_folder(folder: Path, workers: int, tell: Callable[[], None]) -> Outcome:
+def admit_folder(folder: Path, workers: int, tell: Callable[[], None]) -> FolderSummary:
     """Admit the worlds of a folder that were not judged yet, and count all of them."""
     files = world_files(folder)
     with closing(local(workers, PRELOAD, RECYCLE)) as pool:
@@ -81,7 +81,7 @@ def admit_folder(folder: Path, workers: int, tell: Callable[[], None]) -> Outcom
         assert world.admission is not None
         figures.update({name: int(value) for name, value in world.admission.figures.items()})
     alike = summary([traits(world.spec, world.graph) for world in admitted])
-    return Outcome(len(worlds), len(admitted), reasons, figures, alike)
+    return FolderSummary(len(worlds), len(admitted), reasons, figures, alike)
 
 
 def judge_files(files: Sequence[Path]) -> Iterator[WorldFile | str]:

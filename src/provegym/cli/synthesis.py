@@ -1,7 +1,7 @@
 """The command `synth`: makes a corpus of verified examples."""
 
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
@@ -27,6 +27,21 @@ if TYPE_CHECKING:
     from provegym.teacher.lessons import Lessons
 
 
+@dataclass(frozen=True)
+class Variety:
+    """Options: more than the twenty servers as they are."""
+
+    aliases: Annotated[
+        float, typer.Option(help="The share of examples under other names.", min=0, max=1)
+    ] = 0.0
+    worlds: Annotated[
+        Path | None, typer.Option(help="Also on the admitted worlds of this folder.")
+    ] = None
+    worlds_share: Annotated[
+        float, typer.Option(help="The share of examples on --worlds.", min=0, max=1)
+    ] = 0.5
+
+
 @app.command("synth", cls=RayCommand)
 @option_groups
 def synthesise(
@@ -38,17 +53,11 @@ def synthesise(
     workers: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
     mix: Annotated[str, typer.Option(help="paper: all its kinds; or multi_turn.")] = "paper",
     split: Annotated[str, typer.Option(help="servers: hold four of them out.")] = "",
-    aliases: Annotated[float, typer.Option(help="Share under other names.", min=0, max=1)] = 0.0,
     teacher: Annotated[str, typer.Option(help="An endpoint's URL: a model says it anew.")] = "",
     model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default",
     rephrase: Annotated[bool, typer.Option(help="The model only rephrases.")] = False,
-    worlds: Annotated[
-        Path | None, typer.Option(help="Also on the admitted worlds of this folder.")
-    ] = None,
-    worlds_share: Annotated[
-        float, typer.Option(help="The share of examples on --worlds.", min=0, max=1)
-    ] = 0.5,
     ray: Ray = None,
+    variety: Variety,
     theirs: Theirs,
 ) -> None:
     """Make verified examples from live worlds, offline; the same seed, the same bytes."""
@@ -62,19 +71,17 @@ def synthesise(
         fail(f"no split {split!r}; leave it out, or say --split servers")
     if rephrase and not teacher:
         fail("--rephrase needs a --teacher")
-    if theirs.mcp and (names or split or worlds):
-        fail("somebody's server makes a corpus of its own: leave --servers and --split out")
+    if variety.aliases and (teacher or theirs.mcp):
+        fail("--aliases is for offline examples of our servers: leave --teacher and --mcp out")
+    if theirs.mcp and (names or split or variety.worlds):
+        fail("somebody's server makes a corpus of its own: leave --servers, --split, --worlds out")
     if theirs.mcp and ray is not None:
         fail("somebody's server is connected to this machine alone: leave --ray out")
-    if aliases and (teacher or theirs.mcp):
-        fail("--aliases is for offline examples of our servers: leave --teacher and --mcp out")
     lessons = Lessons(out, teacher, model, rephrase) if teacher else None
     folder = out / PLANS if teacher else out
     if not theirs.mcp:
         chosen = tuple(load(name).name for name in names.split(",")) if names else ()
-        order = Order(
-            size, seed, folder, chosen, workers, mix, split, aliases, worlds, worlds_share
-        )
+        order = Order(size, seed, folder, chosen, workers, mix, split, **vars(variety))
         _make(Corpus(order), out, lessons, ray)
         return
     from provegym.corpus.foreign import ForeignCorpus, ForeignOrder, expected

@@ -4,7 +4,7 @@ import types as pytypes
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, NamedTuple, Self, cast
 
 from provegym import servers
 from provegym.kernel import AnyServer, Record, Seed, Server, State, table
@@ -12,11 +12,12 @@ from provegym.worlds import check, check_operations, check_words
 from provegym.worlds.conditions import Act, Compared, Rows, compile_test, named_values, select
 from provegym.worlds.effects import start_value
 from provegym.worlds.events import CompiledEvent, compile_events, happening
-from provegym.worlds.formula import Compiler
+from provegym.worlds.formula import Compiler, Work
 from provegym.worlds.operations import tool_function
 from provegym.worlds.seeding import draw
 from provegym.worlds.shapes import NOW, TEXT, Shapes, Type
-from provegym.worlds.spec import DESTRUCTIVE, READS, Entity, Field, Invariant, WorldSpec
+from provegym.worlds.spec import DESTRUCTIVE, READS, Entity, Field, Invariant, Scalar, WorldSpec
+from provegym.worlds.texts import SLOT
 from provegym.worlds.work import require_bounded
 
 PLAIN: dict[str, Any] = {
@@ -54,9 +55,11 @@ def build(spec: WorldSpec) -> AnyServer:
     records = {entity.name: _record(entity, shapes) for entity in spec.entities}
     tools = {each.tool: tool_function(each, shapes, records) for each in spec.operations}
     events = compile_events(shapes)
-    world = _state(spec, shapes, records, events)
+    invariants = [_invariant(each, shapes, n) for n, each in enumerate(spec.invariants, 1)]
     check_operations.past(spec, shapes)
-    require_bounded(spec, {tool: work for tool, (_, work) in tools.items()}, events)
+    works = {tool: work for tool, (_, work) in tools.items()}
+    require_bounded(spec, works, events, [(each.entity, each.work) for each in invariants])
+    world = _state(shapes, records, events, _checking(shapes, invariants))
     server: AnyServer = Server(
         spec.name, world, category=spec.category, about=spec.about, version=spec.version
     )
@@ -121,9 +124,13 @@ def _default(field: Field, type_: Type, entity: Entity, shapes: Shapes) -> dict[
 
 
 def _state(
-    spec: WorldSpec, shapes: Shapes, records: dict[str, type[Record]], events: list[CompiledEvent]
+    shapes: Shapes,
+    records: dict[str, type[Record]],
+    events: list[CompiledEvent],
+    check: Callable[..., None],
 ) -> type[SpecState]:
     """The state type: a table per entity, events and invariants."""
+    spec = shapes.spec
     look_up = {op.entity: op.tool for op in reversed(spec.operations) if op.kind == "search"}
     namespace: dict[str, Any] = {
         shapes.tables[entity.name]: table(
@@ -134,20 +141,39 @@ def _state(
         )
         for entity in spec.entities
     }
-    namespace["__doc__"] = spec.about
-    namespace["__module__"] = __name__
+    namespace |= {"__doc__": spec.about, "__module__": __name__, "check": check}
     if events:
         namespace["next_event"], namespace["happen"] = happening(events)
-    namespace["check"] = _invariants(spec, shapes)
     made: type[SpecState] = type(class_name(spec.name), (SpecState,), namespace)
     return made
 
 
-def _invariants(spec: WorldSpec, shapes: Shapes) -> Callable[..., None]:
-    compiled = [_invariant(each, shapes, number) for number, each in enumerate(spec.invariants, 1)]
+class CompiledInvariant(NamedTuple):
+    """An invariant: the records that it is for, its named values, its test, and its work."""
+
+    entity: str
+    rows: Rows
+    lets: list[Act]
+    test: Compared
+    says: str
+    work: Work
+
+
+def _invariant(invariant: Invariant, shapes: Shapes, number: int) -> CompiledInvariant:
+    where = f"invariant {number} of {invariant.entity}"
+    scope = {"now": NOW, "me": TEXT}
+    rows = select(Compiler(shapes, scope, where), invariant.entity, invariant.only)
+    inner = Compiler(shapes, {**scope, "row": Type("record", invariant.entity)}, where)
+    lets, after = named_values(inner, invariant.let)
+    test = compile_test(after, invariant)
+    return CompiledInvariant(invariant.entity, rows, lets, test, where, inner.work)
+
+
+def _checking(shapes: Shapes, invariants: list[CompiledInvariant]) -> Callable[..., None]:
+    """The method `check` of a state with these invariants."""
     references = [
         (shapes.tables[entity.name], field.name, shapes.tables[field.to])
-        for entity in spec.entities
+        for entity in shapes.spec.entities
         for field in entity.fields
         if field.kind == "reference"
     ]
@@ -160,7 +186,7 @@ def _invariants(spec: WorldSpec, shapes: Shapes) -> Callable[..., None]:
                 key = getattr(row, field)
                 assert key is None or key in known, f"{row.id} points to {key}, which is gone"
         env: dict[str, Any] = {"now": self.now, "me": self.me}
-        for rows, lets, test, says in compiled:
+        for _, rows, lets, test, says, _ in invariants:
             for row in rows(self, env):
                 inside = {**env, "row": row}
                 for let in lets:
@@ -170,31 +196,24 @@ def _invariants(spec: WorldSpec, shapes: Shapes) -> Callable[..., None]:
     return check
 
 
-def _invariant(
-    invariant: Invariant, shapes: Shapes, number: int
-) -> tuple[Rows, list[Act], Compared, str]:
-    where = f"invariant {number} of {invariant.entity}"
-    scope = {"now": NOW, "me": TEXT}
-    rows = select(Compiler(shapes, scope, where), invariant.entity, invariant.only)
-    row = {**scope, "row": Type("record", invariant.entity)}
-    lets, compiler = named_values(Compiler(shapes, row, where), invariant.let)
-    return rows, lets, compile_test(compiler, invariant), where
-
-
 def asks_of(spec: WorldSpec) -> dict[str, Any]:
     """The words of a spec in the shape of an asks.toml."""
     asks: dict[str, Any] = dict(spec.words)
     asks["kin"] = list(spec.kin)
     refer = {entity.name: list(entity.refer) for entity in spec.entities if entity.refer}
     call = {entity.name: entity.call for entity in spec.entities if entity.call}
-    new = {
-        f"{op.tool}.{arg.name}": arg.make if isinstance(arg.make, dict) else list(arg.make)
-        for op in spec.operations
-        for arg in op.arguments
-        if arg.make and not op.hidden
-    }
     tools = [op for op in spec.operations if not op.hidden]
-    lists = {f"_{name}": list(words) for name, words in spec.lists.items()}
+    new = {
+        f"{op.tool}.{arg.name}": arg.make
+        if isinstance(arg.make, dict)
+        else [_own_list(each, spec) for each in arg.make]
+        for op in tools
+        for arg in op.arguments
+        if arg.make
+    }
+    lists = {
+        f"_{name}": [_own_list(word, spec) for word in words] for name, words in spec.lists.items()
+    }
     own: dict[str, dict[str, Any]] = {
         "refer": refer,
         "call": call,
@@ -207,3 +226,10 @@ def asks_of(spec: WorldSpec) -> dict[str, Any]:
     for name, entries in own.items():
         asks[name] = {**asks.get(name, {}), **entries}
     return asks
+
+
+def _own_list(value: Scalar, spec: WorldSpec) -> Scalar:
+    """A made-up value; in asks.toml the word lists of a server have an underscore: {_brand}."""
+    if not isinstance(value, str):
+        return value
+    return SLOT.sub(lambda slot: f"{{_{slot[1]}}}" if slot[1] in spec.lists else slot[0], value)

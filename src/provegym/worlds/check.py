@@ -61,7 +61,9 @@ def sizes(spec: WorldSpec) -> None:
             raise SpecError(f"{where}: a word list has words, and is not called person or me")
         check_texts(where, words)
         for text in words:
-            _require_lists(spec, text, where)
+            require_lists(spec, text, where)
+            if "me" in slots(text):
+                raise SpecError(f"{where}: a word list has no {{me}}")
     for name in spec.lists:
         longest(f"{{{name}}}", spec.lists, f"lists.{name}")
 
@@ -118,12 +120,27 @@ def entities(spec: WorldSpec, shapes: Shapes) -> None:
                 f"{where}: a record could have {size} bytes, more than {MOST_BYTES}:"
                 " use fewer fields of text"
             )
-        _references(entity, where)
+        _names(entity, where)
         if entity.count:
             before.add(entity.name)
+    _require_makeable(spec)
 
 
-def _references(entity: Entity, where: str) -> None:
+def _require_makeable(spec: WorldSpec) -> None:
+    """Raise SpecError if records need each other in a circle, so that none can be the first."""
+    needs = {
+        entity.name: {f.to for f in entity.fields if f.kind == "reference" and not f.empty}
+        for entity in spec.entities
+    }
+    while free := [name for name, others in needs.items() if not others & needs.keys()]:
+        for name in free:
+            del needs[name]
+    if needs:
+        names = ", ".join(sorted(needs))
+        raise SpecError(f"records of {names} need each other: let one of the references be empty")
+
+
+def _names(entity: Entity, where: str) -> None:
     known = {field.name for field in entity.fields}
     check_texts(where, entity.refer)
     for way in entity.refer:
@@ -188,7 +205,7 @@ def _bounds(field: Field, where: str) -> None:
 
 def _drawable(spec: WorldSpec, field: Field, where: str, count: int) -> None:
     for text in field.words:
-        _require_lists(spec, text, where)
+        require_lists(spec, text, where)
     if not count:
         return
     if field.kind in TEXTS and not field.words and field.start is None and not field.empty:
@@ -202,7 +219,8 @@ def _drawable(spec: WorldSpec, field: Field, where: str, count: int) -> None:
         raise SpecError(f"{where}: low and high are missing")
 
 
-def _require_lists(spec: WorldSpec, text: str, where: str) -> None:
+def require_lists(spec: WorldSpec, text: str, where: str) -> None:
+    """Raise SpecError if a text names a word list that there is not."""
     for slot in slots(text):
         if slot not in ("person", "me") and slot not in spec.lists:
             raise SpecError(f"{where}: there is no word list {slot!r}")

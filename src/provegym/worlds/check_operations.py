@@ -3,11 +3,12 @@
 import re
 from typing import Any
 
-from provegym.worlds.check import at_most, require_name, unique
+from provegym.worlds.check import at_most, require_lists, require_name, unique
 from provegym.worlds.operations import argument_type, is_required
 from provegym.worlds.reads import name_field
 from provegym.worlds.shapes import BYTES, SIZES, Shapes, Type
 from provegym.worlds.spec import READS, Argument, Operation, Scalar, SpecError, WorldSpec
+from provegym.worlds.texts import require_balanced, slots
 
 TOOL = re.compile(r"[a-z][a-z0-9_]{0,63}")
 MOST_BOUND, MOST_DAYS_AWAY, MOST_REPORT = 1_000_000, 40_000, 3_900
@@ -70,6 +71,12 @@ def _argument(operation: Operation, argument: Argument, shapes: Shapes) -> None:
     if argument.default is not None:
         require_fit(argument, type_, argument.default, f"{where}: default")
     _make(argument, type_, where)
+    for text in argument.make if isinstance(argument.make, tuple) else ():
+        if isinstance(text, str):
+            require_balanced(text, where)
+            require_lists(shapes.spec, text, where)
+            if "me" in slots(text):
+                raise SpecError(f"{where}: `make` has no {{me}}")
 
 
 def _filter(operation: Operation, argument: Argument, type_: Type, shapes: Shapes) -> None:
@@ -178,6 +185,8 @@ def _report(operation: Operation, shapes: Shapes) -> None:
             size += BYTES * longest + SIZES["key"] + 2 * len(argument.name) + 20
     for figure in operation.figures:
         require_name(figure.name, f"{where}, figure {figure.name}")
+        if bool(figure.count) == bool(figure.sum):
+            raise SpecError(f"{where}: the figure {figure.name} has either a count or a sum")
         size += len(figure.name) + 24
     unique(where, (*shown, *(figure.name for figure in operation.figures)))
     if size > MOST_REPORT:

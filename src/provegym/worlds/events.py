@@ -19,7 +19,7 @@ from provegym.worlds.spec import Effect, Event, SpecError
 
 DAY = 86_400
 # A year of events that come back, over all records of all entities.
-MOST_RETURNS = 100_000
+MOST_RETURNS = 30_000
 
 
 class CompiledEvent(NamedTuple):

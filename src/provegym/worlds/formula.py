@@ -104,7 +104,8 @@ class Compiler:
         """Compile a literal or a formula; with `wanted`, its type must fit."""
         formula = self._formula(value) if is_formula(value) else self._literal(value, wanted)
         if wanted is not None and not fits(formula.type, wanted):
-            raise self.fail(f"{value!r} is {named(formula.type)}, where {named(wanted)} is needed")
+            plain = formula.type if is_formula(value) else formula.type._replace(values=())
+            raise self.fail(f"{value!r} is {named(plain)}, where {named(wanted)} is needed")
         return formula
 
     def _literal(self, value: Scalar, wanted: Type | None) -> Formula:

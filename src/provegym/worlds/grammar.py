@@ -24,9 +24,18 @@ PATTERN_COUNTS = {2: 2, 3: 1}
 TRIES = 6
 PEOPLE = {"party": (12, 18), "staff": (7, 11)}
 LISTS = {
-    "offer": "offers", "account": "accounts", "job": "jobs", "supply": "supplies",
-    "asset": "assets", "shift": "shifts", "article": "articles", "topic": "topics",
-    "desk": "desks", "round": "rounds", "parcel": "parcels", "place": "places",
+    "offer": "offers",
+    "account": "accounts",
+    "job": "jobs",
+    "supply": "supplies",
+    "asset": "assets",
+    "shift": "shifts",
+    "article": "articles",
+    "topic": "topics",
+    "desk": "desks",
+    "round": "rounds",
+    "parcel": "parcels",
+    "place": "places",
 }
 # Words before which "an" stands although no vowel does, and the other way round.
 AN, A = re.compile(r"h(?:our|eir|onest)"), re.compile(r"uni|us[aeu]|eu|one")
@@ -246,7 +255,14 @@ def _listed(context: Json, chosen: list[str]) -> str:
 
 
 MAIN = {
-    "booking": "offer", "ledger": "account", "workflow": "job", "stock": "supply",
-    "lending": "asset", "rota": "shift", "catalogue": "article", "thread": "topic",
-    "queue": "desk", "route": "round",
+    "booking": "offer",
+    "ledger": "account",
+    "workflow": "job",
+    "stock": "supply",
+    "lending": "asset",
+    "rota": "shift",
+    "catalogue": "article",
+    "thread": "topic",
+    "queue": "desk",
+    "route": "round",
 }

@@ -38,7 +38,7 @@ def tool_function(
     function.__annotations__ = {**hints, "return": result}
     first = inspect.Parameter("state", inspect.Parameter.POSITIONAL_ONLY)
     rest = [
-        inspect.Parameter(a.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=_default(a))
+        inspect.Parameter(a.name, inspect.Parameter.KEYWORD_ONLY, default=_default(a))
         for a in operation.arguments
     ]
     cast(Any, function).__signature__ = inspect.Signature([first, *rest])

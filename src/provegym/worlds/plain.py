@@ -12,8 +12,11 @@ from typing import Any
 
 import msgspec
 
+from provegym.kernel.errors import shorten
+
 MAX_BYTES = 400_000
 MOST_VALUES = 60_000
+MOST_TABLES = 3_000
 DEEPEST = 14
 LONGEST_TEXT, LONGEST_KEY = 400, 80
 LARGEST = 1_000_000_000
@@ -25,6 +28,9 @@ DOTTED = re.compile(r"(?<![\w.-])(?:[\w-]++[ \t]*+\.[ \t]*+){12}")
 
 class SpecError(ValueError):
     """A spec is wrong; the message is one sentence that says where and why."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(shorten(" ".join(sentence.split())))
 
 
 def read_bytes(file: Path) -> bytes:
@@ -49,8 +55,8 @@ def read_text(text: str | bytes, where: str) -> Any:
         if raw.lstrip()[:1] == b"{":
             return msgspec.json.decode(raw)
         toml = raw.decode()
-        if DOTTED.search(STRING.sub("s ", toml)):
-            raise SpecError(f"{where}: a key has too many parts")
+        if DOTTED.search(STRING.sub("s ", toml)) or toml.count("\n[") > MOST_TABLES:
+            raise SpecError(f"{where}: it has too many tables, or a key with too many parts")
         return tomllib.loads(toml)
     except (msgspec.MsgspecError, ValueError) as problem:
         if isinstance(problem, SpecError):
@@ -95,7 +101,7 @@ def _check_scalar(value: Any, where: str) -> None:
                 f" without control characters: {value[:40]!r}"
             )
     elif isinstance(value, int | float):
-        if not math.isfinite(value) or abs(value) > LARGEST:
+        if abs(value) > LARGEST or not math.isfinite(value):
             raise SpecError(f"{where}: a number is between -{LARGEST:,} and {LARGEST:,}")
     elif value is not None:
         raise SpecError(f"{where}: {value!r:.60} is a {type(value).__name__}; write it as text")

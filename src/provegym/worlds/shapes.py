@@ -137,7 +137,9 @@ def _size(field: Field) -> int:
 
 def table_name(entity: str) -> str:
     """The name of an entity's table; it must not be the name of a method of a state."""
-    plural = f"{entity[:-1]}ies" if re.search(r"[^aeiou]y$", entity) else f"{entity}s"
+    plural = f"{entity}es" if re.search(r"(s|x|ch|sh)$", entity) else f"{entity}s"
+    if re.search(r"[^aeiou]y$", entity):
+        plural = f"{entity[:-1]}ies"
     return f"{plural}_" if plural in ("tables", "changes") or plural in vars(State) else plural
 
 

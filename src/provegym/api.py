@@ -1,0 +1,207 @@
+"""The Python API, as `import provegym` offers it: worlds, episodes, corpora, rollouts, rewards.
+
+import provegym
+
+session = provegym.Session([provegym.load("banking")], seed=7)     # a world to call
+examples = provegym.synthesize(20, servers=["banking"])            # verified tasks
+rollouts = provegym.rollout(examples, MyPolicy())                  # a policy plays them
+episode = provegym.make(examples[0])                               # or step by step
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, NamedTuple
+
+from rich.progress import Progress
+
+from provegym import rewards, servers
+from provegym.adapters.episode import Episode
+from provegym.conversation.kinds import Place, shape
+from provegym.corpus.candidates import attempt
+from provegym.corpus.corpus import Corpus, Order
+from provegym.kernel import AnyServer
+from provegym.rewards import HARDENED, PAPER, Scheme
+from provegym.rollout import Policy, in_order, play
+from provegym.trace import Example, Json, Reply, Reward, Rollout, ToolCall, Verdict, read
+
+SchemeName = Literal["paper", "hardened"]
+SCHEMES: dict[str, Scheme] = {"paper": PAPER, "hardened": HARDENED}
+# The first candidates of a server, of which the first verified one is the task of a seed.
+MOST_CANDIDATES = 200
+
+
+class Observation(NamedTuple):
+    """What the policy sees: the chat messages so far, and the tools as OpenAI functions."""
+
+    messages: Sequence[Json]
+    tools: list[Json]
+
+
+class StepResult(NamedTuple):
+    """The result of a step: what comes next, the reward at the end, and whether it is over."""
+
+    observation: Observation
+    reward: float
+    done: bool
+    info: dict[str, Any]
+
+
+class Env:
+    """A task to be played step by step, with `reset` and `step` as in Gymnasium.
+
+    The reward is 0 until the episode is over. Then `info` has the rollout, the parts of the reward
+    and the three parts of success.
+    """
+
+    def __init__(self, example: Example, scheme: Scheme) -> None:
+        self.example = example
+        self.scheme = scheme
+        self._episode: Episode | None = None
+
+    def reset(self) -> Observation:
+        """Start the task again, in a world of its own."""
+        self._episode = Episode(self.example, self.scheme)
+        return self._see(self._episode)
+
+    def step(self, reply: Reply | str | Json) -> StepResult:
+        """Take the assistant's next message: a Reply, a text, or an OpenAI message."""
+        if self._episode is None:
+            self.reset()
+        assert self._episode is not None
+        self._episode.say(as_reply(reply))
+        rollout = self._episode.rollout
+        seen = self._see(self._episode)
+        if rollout is None:
+            return StepResult(seen, 0.0, False, {})
+        verdict = rollout.verdict or Verdict()
+        info = {
+            "rollout": rollout,
+            "parts": dict(rollout.reward.parts) if rollout.reward else {},
+            "success": verdict.success,
+            "state": verdict.state,
+            "answer": verdict.answer,
+            "ended": verdict.ended,
+        }
+        return StepResult(seen, rewards.paid(rollout), True, info)
+
+    @staticmethod
+    def _see(episode: Episode) -> Observation:
+        return Observation(tuple(episode.messages), episode.tools)
+
+
+def as_reply(reply: Reply | str | Json) -> Reply:
+    """A reply from a text, or from a message in OpenAI's format."""
+    if isinstance(reply, Reply):
+        return reply
+    if isinstance(reply, str):
+        return Reply(text=reply)
+    calls = [call["function"] for call in reply.get("tool_calls") or ()]
+    asked = tuple(ToolCall(name=call["name"], arguments=call["arguments"]) for call in calls)
+    return Reply(text=reply.get("content") or "", calls=asked)
+
+
+def load(name: str) -> AnyServer:
+    """A server by name, such as "banking"; `provegym.names()` lists them."""
+    if not servers.is_known(name):
+        raise ValueError(f"there is no server {name!r}; known are {', '.join(servers.known())}")
+    return servers.load(name)
+
+
+def names() -> tuple[str, ...]:
+    """The names of the servers."""
+    return servers.names()
+
+
+def make(task: Example | str, *, seed: int = 0, scheme: SchemeName | Scheme = "paper") -> Env:
+    """An environment for one task: an example, or a verified task that is drawn on a server.
+
+    For a server, `seed` chooses the task.
+    """
+    example = task if isinstance(task, Example) else _draw_task(load(task).name, seed)
+    return Env(example, _scheme(scheme))
+
+
+def _draw_task(server: str, seed: int) -> Example:
+    """The first verified multi-turn task among the candidates of a seed."""
+    for number in range(MOST_CANDIDATES):
+        place = Place(server, seed % 900, seed, number, servers.names())
+        wanted = shape(place)
+        if wanted.kind == "multi_turn" and (example := attempt((place, wanted)).example):
+            return example
+    raise ValueError(f"no task was found on {server} with seed {seed}; try another seed")
+
+
+def synthesize(
+    size: int, *, servers: Sequence[str] = (), seed: int = 0, mix: str = "paper", workers: int = 1
+) -> list[Example]:
+    """Make verified examples in memory, as `provegym synth` does in files.
+
+    All servers are used if none is named.
+    """
+    chosen = tuple(load(name).name for name in servers)
+    with TemporaryDirectory(prefix="provegym-") as folder:
+        order = Order(size, seed, Path(folder) / "corpus", chosen, workers, mix)
+        corpus = Corpus(order)
+        corpus.make(Progress(disable=True))
+        if missing := corpus.missing():
+            raise ValueError(missing)
+        return list(read(order.out, Example))
+
+
+def rollout(
+    examples: Example | Iterable[Example],
+    policy: Policy | Callable[[Example], Policy],
+    *,
+    scheme: SchemeName | Scheme = "paper",
+    concurrency: int = 8,
+) -> list[Rollout]:
+    """Play examples with a policy, and score them; a policy per example if it is a function."""
+    chosen = [examples] if isinstance(examples, Example) else list(examples)
+    paid_by = _scheme(scheme)
+
+    def one(example: Example) -> Any:
+        playing = policy if isinstance(policy, Policy) else policy(example)
+        return play(example, playing, name=type(playing).__name__, scheme=paid_by)
+
+    async def run() -> list[Rollout]:
+        return [each async for each in in_order(chosen, one, concurrency)]
+
+    return asyncio.run(run())
+
+
+def score(played: Rollout, scheme: SchemeName | Scheme = "paper") -> Rollout:
+    """A rollout with its reward and verdict computed again; no world is needed."""
+    return rewards.rescore(played, _scheme(scheme))
+
+
+def verify(example: Example) -> list[str]:
+    """The rules of the contract that an example breaks, as sentences; none if it is verified."""
+    from provegym.verify import verify as problems
+
+    return problems(example)
+
+
+def _scheme(scheme: SchemeName | Scheme) -> Scheme:
+    if isinstance(scheme, Scheme):
+        return scheme
+    if scheme not in SCHEMES:
+        raise ValueError(f"there is no scheme {scheme!r}; say 'paper' or 'hardened'")
+    return SCHEMES[scheme]
+
+
+__all__ = [
+    "Env",
+    "Observation",
+    "Reward",
+    "StepResult",
+    "as_reply",
+    "load",
+    "make",
+    "names",
+    "rollout",
+    "score",
+    "synthesize",
+    "verify",
+]
