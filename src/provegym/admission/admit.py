@@ -15,7 +15,7 @@ from provegym import servers
 from provegym.admission.examples import Maker, cover
 from provegym.admission.mutants import Audit, further
 from provegym.fuzz import Fuzzer
-from provegym.graph.dependency import Dependency, Graph, build, give, without_undoing
+from provegym.graph.dependency import Dependency, Graph, build, give, take_back, without_undoing
 from provegym.graph.observe import BRISK
 from provegym.kernel import AnyServer, Bug, Session
 from provegym.verify.server_contract import faults
@@ -39,8 +39,8 @@ class NotAdmitted(Exception):
         self.reason = reason
 
 
-def admit(world: WorldFile) -> WorldFile:
-    """The world with its admission, admitted or refused."""
+def admit(world: WorldFile) -> tuple[WorldFile, Admission]:
+    """The world with its admission, admitted or refused, and the admission alone."""
     figures: dict[str, float] = {}
     graph = None
     try:
@@ -56,8 +56,9 @@ def admit(world: WorldFile) -> WorldFile:
         )
     finally:
         servers.forget(world.spec.name)
+        take_back(world.spec.name)
     bare = None if graph is None else msgspec.to_builtins(graph)
-    return msgspec.structs.replace(world, admission=admission, graph=bare)
+    return msgspec.structs.replace(world, admission=admission, graph=bare), admission
 
 
 def _prove(spec: WorldSpec, figures: dict[str, float]) -> Graph:
