@@ -41,7 +41,7 @@ class NotAdmitted(Exception):
 
 def admit(world: WorldFile) -> tuple[WorldFile, Admission]:
     """The world with its admission, admitted or refused, and the admission alone."""
-    figures: dict[str, float] = {}
+    figures: dict[str, int] = {}
     graph = None
     try:
         graph = _prove(world.spec, figures)
@@ -61,7 +61,7 @@ def admit(world: WorldFile) -> tuple[WorldFile, Admission]:
     return msgspec.structs.replace(world, admission=admission, graph=bare), admission
 
 
-def _prove(spec: WorldSpec, figures: dict[str, float]) -> Graph:
+def _prove(spec: WorldSpec, figures: dict[str, int]) -> Graph:
     """Check everything; raises NotAdmitted at the first reason."""
     try:
         server = install(spec)
@@ -98,7 +98,7 @@ def _prove(spec: WorldSpec, figures: dict[str, float]) -> Graph:
     return graph
 
 
-def _graph(server: AnyServer, figures: dict[str, float]) -> Graph:
+def _graph(server: AnyServer, figures: dict[str, int]) -> Graph:
     try:
         graph = without_undoing(server, build(server, effort=BRISK))
     except Bug as problem:
@@ -111,9 +111,7 @@ def _graph(server: AnyServer, figures: dict[str, float]) -> Graph:
     if len(refusing) < LEAST_RULES:
         raise NotAdmitted("too few rules refuse", f"{len(refusing)} rules refused a random call")
     if figures["chain"] < LEAST_CHAIN:
-        raise NotAdmitted(
-            "no chain of three", f"the longest chain has {figures['chain']:.0f} tools"
-        )
+        raise NotAdmitted("no chain of three", f"the longest chain has {figures['chain']} tools")
     return graph
 
 

@@ -75,7 +75,7 @@ def admit_folder(folder: Path, workers: int, tell: Callable[[], None]) -> Folder
             reasons.update(admission.reasons)
             if admission.admitted:
                 admitted.append(found)
-                figures.update({name: int(value) for name, value in admission.figures.items()})
+                figures.update(admission.figures)
     return FolderSummary(count, len(admitted), reasons, figures, summary(admitted))
 
 

@@ -31,7 +31,7 @@ class Admission(SpecPart, frozen=True, kw_only=True):
     admitted: bool
     reasons: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
-    figures: dict[str, float] = msgspec.field(default_factory=dict)
+    figures: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class WorldFile(SpecPart, frozen=True, kw_only=True):
