@@ -585,6 +585,7 @@ def test_whoever_stops_listening_stops_the_teaching() -> None:
 
 
 def test_every_prompt_is_shipped() -> None:
-    names = ("writer", "plan", "rephrase", "objection", "reader", "read", "assistant", "manners")
+    names = ["writer", "plan", "rephrase", "objection", "reader", "read", "assistant", "manners"]
+    names += [f"world_{each}" for each in ("author", "request", "refused", "kinds", "hints")]
     folder = File(prompt.__code__.co_filename).parent / "prompts"
     assert sorted(file.stem for file in folder.glob("*.md")) == sorted(names)
