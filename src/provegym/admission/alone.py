@@ -43,7 +43,7 @@ def _refused(world: WorldFile, reason: str, detail: str) -> WorldFile:
 
 def main() -> None:
     """Admit the world on stdin, and write it to stdout."""
-    world = admit(READ(sys.stdin.buffer.read()))
+    world, _ = admit(READ(sys.stdin.buffer.read()))
     sys.stdout.buffer.write(msgspec.json.encode(world))
 
 
