@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from examples import pay_example
+from provegym import servers
 from provegym.servers import load
 from provegym.toolbox import Toolbox, expose, fits
 from provegym.trace import BadFile, ToolboxSpec
+from provegym.worlds.build import install
+from provegym.worlds.spec import convert
 
 
 @dataclass(frozen=True)
@@ -111,3 +114,42 @@ def test_types_and_keys_fit_and_nothing_else_is_asked(
     arguments: dict[str, Any], right: bool
 ) -> None:
     assert fits(SCHEMA, arguments) is right
+
+
+def test_a_tool_of_a_drawn_world_is_not_hidden_by_another_servers_tool_of_its_name() -> None:
+    """A world that is data may have a tool named like one of ours; what is shown is called."""
+    spec = convert(
+        {
+            "name": "parcel_desk",
+            "about": "A desk with invoices.",
+            "entities": [
+                {
+                    "name": "invoice",
+                    "prefix": "ivc",
+                    "count": 3,
+                    "fields": [{"name": "name", "kind": "name", "words": ["Red", "Blue", "Old"]}],
+                }
+            ],
+            "operations": [
+                {
+                    "tool": "list_invoices",
+                    "kind": "search",
+                    "about": "List the invoices of the desk with their names.",
+                    "entity": "invoice",
+                    "arguments": [{"name": "name", "about": "A part.", "filter": "name"}],
+                }
+            ],
+        }
+    )
+    own = install(spec)
+    other = servers.load("payments")
+    try:
+        for order in ([own, other], [other, own]):
+            tools = [*own.tools.values(), other.tools["list_webhooks"]]
+            if order[0] is other:
+                tools.reverse()
+            session = Toolbox(tools).session(0)
+            assert session.call("list_invoices", {}).value["total"] == 3
+            assert session.call("list_webhooks", {}).ok
+    finally:
+        servers.forget("parcel_desk")

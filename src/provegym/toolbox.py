@@ -121,9 +121,19 @@ class Toolbox:
         return cls(tools, spec.stripped, _view(example, tools))
 
     def session(self, seed: int) -> Session:
-        """A new session over all servers that have a tool in this toolbox."""
-        names = dict.fromkeys(tool.server for tool in self.tools.values() if tool.server)
-        return Session([servers.load(name) for name in names], seed)
+        """A new session over all servers that have a tool in this toolbox.
+
+        A world that is data may have a tool with the name of another server's tool. The one that is
+        shown is called: in a session, the tools of later servers hide those of earlier ones.
+        """
+        live = [tool for tool in self.tools.values() if tool.server]
+        opened = [servers.load(name) for name in dict.fromkeys(tool.server for tool in live)]
+        session = Session(opened, seed)
+        known = session.tools
+        hidden = {t.server for t in live if t.name in known and known[t.name][1].name != t.server}
+        if hidden:
+            session = Session(sorted(opened, key=lambda server: server.name in hidden), seed)
+        return session
 
     def fits(self, name: str, arguments: Json) -> bool:
         """Whether arguments fit the shown schema: required keys, JSON types, no undeclared key."""
