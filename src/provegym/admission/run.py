@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from provegym.worlds.spec import SpecError, WorldSpec
 PRELOAD = "provegym.admission.preload"
 BATCH = 4
 # A worker process is replaced after so many batches, so that memory stays flat.
-RECYCLE = 8
+RECYCLE = 3
 
 
 class FolderSummary(NamedTuple):
@@ -62,15 +63,20 @@ def _is_there(folder: Path, spec: WorldSpec) -> bool:
         return False
 
 
-def admit_folder(folder: Path, workers: int, tell: Callable[[], None]) -> FolderSummary:
-    """Admit the worlds of a folder that were not judged yet, and count all of them."""
+def admit_folder(
+    folder: Path, workers: int, tell: Callable[[], None], *, trim: bool = False
+) -> FolderSummary:
+    """Admit the worlds of a folder that were not judged yet, and count all of them.
+
+    With `trim`, worlds that were refused for unused tools are judged again without these.
+    """
     files, reasons = _distinct(folder)
     count = len(files) + reasons.total()
     figures: Counter[str] = Counter()
     admitted: list[Traits] = []
     # A single worker is a process of its own too, so that memory stays flat.
     with closing(Processes(workers, PRELOAD, RECYCLE)) as pool:
-        for admission, found in pool.map(judge_files, files, BATCH):
+        for admission, found in pool.map(partial(judge_files, trim=trim), files, BATCH):
             tell()
             reasons.update(admission.reasons)
             if admission.admitted:
@@ -96,21 +102,22 @@ def _distinct(folder: Path) -> tuple[list[Path], Counter[str]]:
         first, known = found.setdefault(world.spec.name, (file, world.hash))
         if known == world.hash:
             continue
-        if file.suffix == ".toml" and first.suffix == ".json":
-            found[world.spec.name] = file, world.hash
-        else:
+        if file.suffix == first.suffix:
             reasons["another world has its name"] += 1
+        elif file.stat().st_mtime_ns > first.stat().st_mtime_ns:
+            found[world.spec.name] = file, world.hash
     return sorted(file for file, _ in found.values()), reasons
 
 
-def judge_files(files: Sequence[Path]) -> Iterator[tuple[Admission, Traits]]:
+def judge_files(files: Sequence[Path], *, trim: bool = False) -> Iterator[tuple[Admission, Traits]]:
     """Admit the worlds of some files, and write what was found into them."""
     for file in files:
         world = read_world(file)
-        admission = world.admission
-        if admission is None or admission.method != METHOD:
-            world, admission = admit(world)
+        known = world.admission
+        if known is None or known.method != METHOD or (trim and not known.admitted):
+            world = admit(world, trim=trim)
             written = write_world(file.parent, world)
             if written != file and file.suffix == ".json":
                 file.unlink()
-        yield admission, traits(world.spec, world.graph)
+        assert world.admission is not None
+        yield world.admission, traits(world.spec, world.graph)
