@@ -90,8 +90,8 @@ def table(head: Row, rows: list[Row]) -> str:
 
 def admitted(count: int) -> Iterator[WorldFile]:
     """The first admitted worlds of a seed."""
-    worlds = (admit(new_file(spec)) for spec in draw_specs(SEED))
-    return islice((w for w in worlds if w.admission and w.admission.admitted), count)
+    judged = (admit(new_file(spec)) for spec in draw_specs(SEED))
+    return islice((world for world, admission in judged if admission.admitted), count)
 
 
 def described(world: WorldFile) -> str:

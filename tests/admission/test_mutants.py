@@ -32,7 +32,7 @@ def examples() -> list[Example]:
     return cover(Maker(server()))
 
 
-def test_there_is_a_mutant_for_each_guard_and_each_effect() -> None:
+def test_there_is_a_mutant_for_each_guard_and_for_each_effect_that_can_be_left_out() -> None:
     parts = Counter((mutant.tool, mutant.part) for mutant in mutants(SPEC, server()))
     assert parts == {
         ("hire_out_boat", "guard"): 2,

@@ -43,16 +43,16 @@ class NotAdmitted(Exception):
         self.unused = tuple(unused)
 
 
-def admit(world: WorldFile, *, trim: bool = False) -> WorldFile:
-    """The world with its admission, admitted or refused.
+def admit(world: WorldFile, *, trim: bool = False) -> tuple[WorldFile, Admission]:
+    """The world with its admission, admitted or refused, and the admission alone.
 
     With `trim`, a few tools for which no example is found are taken out of the world.
     """
-    judged, unused = _judge(world)
+    judged, admission, unused = _judge(world)
     spec = world.spec
     if trim and unused and len(unused) <= MOST_TRIMMED * len(spec.operations):
         return admit(new_file(without(spec, unused)), trim=True)
-    return judged
+    return judged, admission
 
 
 def without(spec: WorldSpec, tools: Sequence[str]) -> WorldSpec:
@@ -64,7 +64,7 @@ def without(spec: WorldSpec, tools: Sequence[str]) -> WorldSpec:
     )
 
 
-def _judge(world: WorldFile) -> tuple[WorldFile, tuple[str, ...]]:
+def _judge(world: WorldFile) -> tuple[WorldFile, Admission, tuple[str, ...]]:
     """The world with its admission, and the tools for which no example was found."""
     figures: dict[str, int] = {}
     graph = None
@@ -85,7 +85,8 @@ def _judge(world: WorldFile) -> tuple[WorldFile, tuple[str, ...]]:
         servers.forget(world.spec.name)
         take_back(world.spec.name)
     bare = None if graph is None else msgspec.to_builtins(graph)
-    return msgspec.structs.replace(world, admission=admission, graph=bare), unused
+    judged = msgspec.structs.replace(world, admission=admission, graph=bare)
+    return judged, admission, unused
 
 
 def _prove(spec: WorldSpec, figures: dict[str, int]) -> Graph:

@@ -113,11 +113,11 @@ def judge_files(files: Sequence[Path], *, trim: bool = False) -> Iterator[tuple[
     """Admit the worlds of some files, and write what was found into them."""
     for file in files:
         world = read_world(file)
-        known = world.admission
-        if known is None or known.method != METHOD or (trim and not known.admitted):
-            world = admit(world, trim=trim)
+        admission = world.admission
+        is_judged = admission is not None and admission.method == METHOD
+        if admission is None or not is_judged or (trim and not admission.admitted):
+            world, admission = admit(world, trim=trim)
             written = write_world(file.parent, world)
             if written != file and file.suffix == ".json":
                 file.unlink()
-        assert world.admission is not None
-        yield world.admission, traits(world.spec, world.graph)
+        yield admission, traits(world.spec, world.graph)

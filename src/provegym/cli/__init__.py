@@ -17,6 +17,7 @@ from provegym.cli import (
     synthesis,
     training,
     viewing,
+    world_writing,
     worlds,
 )
 from provegym.cli.base import app, fail
@@ -40,6 +41,7 @@ __all__ = [
     "synthesis",
     "training",
     "viewing",
+    "world_writing",
     "worlds",
 ]
 

@@ -3,14 +3,15 @@
 A corpus names its worlds by name. With the file, anybody can draw the same world again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import msgspec
 
 from provegym import servers
-from provegym.files import write_atomically
+from provegym.files import atomic_path, write_atomically
 from provegym.kernel import AnyServer
 from provegym.worlds.build import install
 from provegym.worlds.plain import MAX_BYTES
@@ -101,6 +102,16 @@ def _named(file: Path, world: WorldFile) -> WorldFile:
     if world.spec.name != file.stem:
         raise SpecError(f"{file} holds the world {world.spec.name!r}; rename it")
     return world
+
+
+def copy_worlds(names: Iterable[str], folder: Path) -> None:
+    """Copy the files of worlds that `servers` knows into a folder, except those that are there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        file, copy = servers.world_file(name), folder / f"{name}.json"
+        if file is not None and not copy.exists():
+            with atomic_path(copy) as part:
+                copyfile(file, part)
 
 
 def install_file(file: Path) -> AnyServer:
