@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from provegym.admission.admit import admit
+from provegym.worlds.files import Admission, WorldFile, new_file
 from provegym.worlds.spec import WorldSpec, convert
 
 Json = dict[str, Any]
@@ -19,6 +21,11 @@ def boats(
     data["name"] = name
     change(data)
     return convert(data)
+
+
+def judged(spec: WorldSpec) -> tuple[WorldFile, Admission]:
+    """The world of a spec after its admission, and the admission."""
+    return admit(new_file(spec))
 
 
 def tool(data: Json, name: str) -> Json:

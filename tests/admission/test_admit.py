@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from admission.boats import boats, tool, without
+from admission.boats import boats, judged, tool, without
 from provegym import servers
-from provegym.admission.admit import admit, longest_chain
+from provegym.admission.admit import longest_chain
 from provegym.graph.dependency import Dependency
-from provegym.worlds.files import new_file
 
 Json = dict[str, Any]
 
@@ -86,7 +85,7 @@ BAD = [
 
 
 def test_a_good_world_is_admitted_with_its_figures_and_graph() -> None:
-    world, admission = admit(new_file(boats()))
+    world, admission = judged(boats())
     assert admission.admitted
     assert world.admission == admission
     assert admission.reasons == admission.details == ()
@@ -105,27 +104,27 @@ def test_a_good_world_is_admitted_with_its_figures_and_graph() -> None:
 def test_a_bad_world_is_refused_with_its_reason(
     change: Callable[[Json], None], reason: str, detail: str
 ) -> None:
-    world, admission = admit(new_file(boats(change.__name__, change)))
+    world, admission = judged(boats(change.__name__, change))
     assert (admission.admitted, admission.reasons) == (False, (reason,))
     assert detail in admission.details[0]
     assert world.graph is None
 
 
 def test_the_name_of_one_of_our_servers_is_taken() -> None:
-    _, admission = admit(new_file(boats("banking")))
+    _, admission = judged(boats("banking"))
     assert admission.reasons == ("its name is taken",)
     assert servers.load("banking").category == "finance"
 
 
 def test_admission_repeats_and_leaves_no_server_behind() -> None:
-    first, second = (admit(new_file(boats("boats_twice"))) for _ in "12")
+    first, second = (judged(boats("boats_twice")) for _ in "12")
     assert first == second
     assert "boats_twice" not in servers.known()
 
 
 def test_a_world_is_judged_by_its_spec_not_by_one_of_the_same_name() -> None:
-    admit(new_file(boats("boats_again")))
-    _, admission = admit(new_file(boats("boats_again", few_rules)))
+    judged(boats("boats_again"))
+    _, admission = judged(boats("boats_again", few_rules))
     assert admission.reasons == ("too few rules refuse",)
 
 

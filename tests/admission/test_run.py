@@ -17,7 +17,7 @@ from admission.test_admit import few_rules
 from command import run as provegym
 from provegym.admission import run
 from provegym.admission.admit import METHOD
-from provegym.admission.run import PRELOAD, RECYCLE, admit_folder, draw_folder, judge_files
+from provegym.admission.run import BATCH, PRELOAD, RECYCLE, admit_folder, draw_folder, judge_files
 from provegym.workers import Processes
 from provegym.worlds.files import Admission, new_file, read_world, world_files, write_world
 
@@ -74,7 +74,7 @@ def test_a_second_run_judges_nothing_again(tmp_path: Path, monkeypatch: pytest.M
     some_boats(tmp_path, 2)
     list(judge_files(world_files(tmp_path)))
     before = bytes_of(tmp_path)
-    monkeypatch.setattr(run, "admit", lambda world: pytest.fail("judged again"))
+    monkeypatch.setattr(run, "admit", lambda world, trim: pytest.fail("judged again"))
     assert [found.admitted for found, _ in judge_files(world_files(tmp_path))] == [True, True]
     assert bytes_of(tmp_path) == before
 
@@ -177,13 +177,14 @@ def test_an_empty_or_missing_folder_gets_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "count", [pytest.param(10, id="short"), pytest.param(60, id="long", marks=pytest.mark.long)]
+    ("count", "batch"),
+    [pytest.param(12, 1, id="short"), pytest.param(60, BATCH, id="long", marks=pytest.mark.long)],
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-def test_memory_of_the_workers_is_flat(tmp_path: Path, count: int) -> None:
+def test_memory_of_the_workers_is_flat(tmp_path: Path, count: int, batch: int) -> None:
     """The second half of the worlds needs hardly more memory than the first half."""
     draw_folder(count, 11, tmp_path, quiet)
-    with closing(Processes(2, PRELOAD, recycle=RECYCLE)) as pool:
-        used = list(pool.map(judge_and_measure, world_files(tmp_path), batch=2))
+    with closing(Processes(2, PRELOAD, RECYCLE)) as pool:
+        used = list(pool.map(judge_and_measure, world_files(tmp_path), batch))
     half = count // 2
     assert max(used[half:]) < 1.25 * max(used[:half]), used

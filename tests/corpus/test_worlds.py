@@ -13,15 +13,14 @@ import msgspec
 import pytest
 from rich.progress import Progress
 
-from admission.boats import boats
+from admission.boats import boats, judged
 from command import run as provegym
 from provegym import servers
-from provegym.admission.admit import admit
 from provegym.corpus.corpus import Corpus, Order
 from provegym.corpus.quotas import share_out
 from provegym.graph import dependency
 from provegym.trace import BadFile, Example, read
-from provegym.worlds.files import new_file, read_world, write_world
+from provegym.worlds.files import read_world, write_world
 from provegym.worlds.grammar import draw_specs
 
 SIZE, SEED = 44, 5
@@ -44,9 +43,9 @@ def _no_folders() -> Iterator[None]:
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Eleven admitted worlds: eight small ones made by hand, and three that were drawn."""
     folder = tmp_path_factory.mktemp("worlds")
-    drawn = (admit(new_file(spec)) for spec in islice(draw_specs(21), 8))
+    drawn = (judged(spec) for spec in islice(draw_specs(21), 8))
     good = (world for world, admission in drawn if admission.admitted)
-    for world in (*(admit(new_file(boats(name)))[0] for name in SMALL), *islice(good, 3)):
+    for world in (*(judged(boats(name))[0] for name in SMALL), *islice(good, 3)):
         write_world(folder, world)
     return folder
 

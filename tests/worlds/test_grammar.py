@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from functools import cache
 from itertools import islice
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,9 +19,10 @@ from provegym.servers import WORLD_NAME
 from provegym.verify.server_contract import faults
 from provegym.worlds.build import asks_of, build
 from provegym.worlds.grammar import Noun, domains, draw_spec, draw_specs, patterns
-from provegym.worlds.spec import WorldSpec
+from provegym.worlds.spec import WorldSpec, read
 from servers.test_contract import SLOT, paths, spoken
 
+DOCS = Path(__file__).parents[2] / "docs"
 ALL = sorted(domains())
 # Domains that together have every pattern; `make test` looks at these.
 SAMPLE = ALL[::20]
@@ -30,6 +32,7 @@ WRONG_ARTICLE = re.compile(
 )
 DRAW = """
 from itertools import islice
+from pathlib import Path
 import msgspec, sys
 from provegym.worlds.grammar import draw_specs
 for spec in islice(draw_specs(3), 4):
@@ -208,3 +211,12 @@ def test_nouns_have_articles(word: str, said: str) -> None:
 
 def test_drawn_worlds_are_not_found_by_name_alone() -> None:
     assert not servers.is_known(draw_spec(ALL[0], 0, 0).name)
+
+
+@pytest.mark.parametrize(
+    "file", sorted((DOCS / "drawn-worlds").glob("*.toml")), ids=lambda f: f.stem
+)
+def test_the_specs_in_the_docs_are_what_the_grammar_draws(file: Path) -> None:
+    domain, seed, number = file.stem.rsplit("_", 2)
+    drawn = draw_spec(domain, int(seed), int(number))
+    assert read(file) == drawn, "run `python docs/drawn_worlds.py`"

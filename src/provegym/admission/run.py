@@ -17,7 +17,7 @@ from provegym.worlds.spec import SpecError, WorldSpec
 PRELOAD = "provegym.admission.preload"
 BATCH = 4
 # A worker process is replaced after so many batches, so that memory stays flat.
-RECYCLE = 8
+RECYCLE = 3
 
 
 class FolderSummary(NamedTuple):
@@ -102,10 +102,10 @@ def _distinct(folder: Path) -> tuple[list[Path], Counter[str]]:
         first, known = found.setdefault(world.spec.name, (file, world.hash))
         if known == world.hash:
             continue
-        if file.suffix == ".toml" and first.suffix == ".json":
-            found[world.spec.name] = file, world.hash
-        else:
+        if file.suffix == first.suffix:
             reasons["another world has its name"] += 1
+        elif file.stat().st_mtime_ns > first.stat().st_mtime_ns:
+            found[world.spec.name] = file, world.hash
     return sorted(file for file, _ in found.values()), reasons
 
 

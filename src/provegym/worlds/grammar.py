@@ -2,8 +2,8 @@
 
 A domain (`domains/*.toml`) has nouns and names of one kind of life or work. A pattern
 (`patterns/*.toml.jinja`) is a template for a part of a spec: booking with capacity, ledger,
-workflow, stock, lending, rota, catalogue, thread, queue, route. A seed chooses the domain, two to
-four of its patterns, their options and the names of tools.
+workflow, stock, lending, rota, catalogue, thread, queue, route. A seed chooses the domain, two or
+three of its patterns, their options and the names of tools.
 """
 
 import re
@@ -23,20 +23,6 @@ from provegym.worlds.spec import SpecError, WorldSpec, convert
 PATTERN_COUNTS = {2: 2, 3: 1}
 TRIES = 6
 PEOPLE = {"party": (12, 18), "staff": (7, 11)}
-LISTS = {
-    "offer": "offers",
-    "account": "accounts",
-    "job": "jobs",
-    "supply": "supplies",
-    "asset": "assets",
-    "shift": "shifts",
-    "article": "articles",
-    "topic": "topics",
-    "desk": "desks",
-    "round": "rounds",
-    "parcel": "parcels",
-    "place": "places",
-}
 # Words before which "an" stands although no vowel does, and the other way round.
 AN, A = re.compile(r"h(?:our|eir|onest)"), re.compile(r"uni|us[aeu]|eu|one")
 TABLES = ("operations", "events", "invariants", "past")
