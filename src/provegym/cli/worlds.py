@@ -36,7 +36,9 @@ def show_servers(
     name: Annotated[str | None, typer.Argument()] = None, as_json: Json = False
 ) -> None:
     """List the servers, or show one with its tools."""
-    chosen = [load(each) for each in ([name] if name else servers.known())]
+    chosen = [load(name)] if name else servers.load_known()
+    for problem in [] if name else servers.problems():
+        print(f"provegym: {problem}", file=sys.stderr)
     if as_json:
         print_json({"servers": [_server_json(server) for server in chosen]})
     elif name:

@@ -59,7 +59,7 @@ def freeze(library: Library, items: int = ITEMS) -> ReportData:
             shown.update({f"{source.id}:{at}": _item(source, at) for at in picked})
     runs = [source for source in library.sources if isinstance(source, RunFolder)]
     used = {name for each in rows.values() for name in each["columns"]["server"]["values"]}
-    ours = servers.load_all()
+    known = servers.load_known()
     return ReportData(
         sources=[_describe(source, rows) for source in library.sources],
         rows=rows,
@@ -67,10 +67,10 @@ def freeze(library: Library, items: int = ITEMS) -> ReportData:
         runs={run.id: show_run(run, 0) for run in runs},
         run_examples={run.id: list_watched(run) for run in runs},
         servers=worlds.list_servers(),
-        server={server.name: worlds.show_server(server) for server in ours},
+        server={server.name: worlds.show_server(server) for server in known},
         graphs={
             server.name: worlds.show_graph(server, worlds.load_graph(server))
-            for server in ours
+            for server in known
             if server.name in used
         },
     )

@@ -20,14 +20,14 @@ TITLES = {"crm": "CRM", "iot_devices": "IoT devices"}
 
 def load(name: str) -> AnyServer:
     """A server by name; Missing says which there are."""
-    if name not in servers.names():
-        raise Missing(f"no server {name[:60]!r}; {suggest(name[:60], list(servers.names()))}")
+    if name not in (listed := servers.known()):
+        raise Missing(f"no server {name[:60]!r}; {suggest(name[:60], list(listed))}")
     return servers.load(name)
 
 
 def list_servers() -> list[Json]:
     """Every server in brief, by category."""
-    found = [describe(server) for server in servers.load_all()]
+    found = [describe(server) for server in servers.load_known()]
     return sorted(found, key=lambda each: (each["category"], each["name"]))
 
 
