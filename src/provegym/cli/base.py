@@ -23,7 +23,6 @@ from provegym.kernel import AnyServer
 from provegym.kernel.errors import near
 from provegym.workers import Cluster, ClusterError, Workers, local
 
-
 # Options of `provegym` that may also stand after a command.
 EVERYWHERE = "--servers-from"
 

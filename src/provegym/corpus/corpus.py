@@ -181,14 +181,16 @@ class Corpus:
         """A message that says how many examples are missing and why; empty if none is."""
         if self.kept == self.part.size and self.at + 1 == len(self.order.parts):
             return ""
-        left = self.quotas.left
-        names = self.part.all_servers
-        short = [name for name in names if any(left[name, kind] > 0 for kind in SHARES)][:20]
         return (
             f"{self.kept} of {self.part.size} {self.part.name} examples were found, then"
             f" {IDLE_ROUNDS} rounds gave no more ({self._reasons()}); too few came from"
-            f" {', '.join(short)}: ask for fewer examples, or name more servers"
+            f" {', '.join(self.short()[:20])}: ask for fewer examples, or name more servers"
         )
+
+    def short(self) -> list[str]:
+        """The servers of this part from which too few examples came."""
+        left, names = self.quotas.left, self.part.all_servers
+        return [name for name in names if any(left[name, kind] > 0 for kind in SHARES)]
 
     def _reasons(self) -> str:
         """The three most frequent reasons why candidates of this part were dropped."""
