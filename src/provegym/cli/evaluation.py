@@ -19,6 +19,7 @@ from provegym.cli.base import (
     console,
     fail,
     hands,
+    load,
     option_groups,
     print_json,
     progress_bar,
@@ -134,15 +135,38 @@ class HeldoutPlayer:
         return {**told, **here, "prompt": limits.prompt}
 
 
+@dataclass(frozen=True)
+class HeldoutTasks:
+    """Options: which held-out tasks are played."""
+
+    data: Annotated[
+        Path | None, typer.Option(help="A split corpus or a file of examples; else made now.")
+    ] = None
+    servers: Annotated[
+        str, typer.Option(help="Comma-separated: made now, on unseen worlds of these alone.")
+    ] = ""
+    count: Annotated[int, typer.Option(help="Tasks of each group.", min=1)] = 128
+
+    def settings(self) -> dict[str, Any]:
+        """What the folder of a run remembers of them; a wrong option fails here."""
+        if self.servers and self.data:
+            fail("--servers makes tasks now: leave --data out")
+        chosen = [load(name).name for name in self.servers.split(",") if self.servers]
+        return {"count": self.count, **({"servers": chosen} if chosen else {})}
+
+    def tasks(self) -> "list[Example]":
+        """The tasks, read or made now."""
+        from provegym.evals.heldout import tasks
+
+        return tasks(self.data, self.count, tuple(self.settings().get("servers", ())))
+
+
 @app.command("heldout", cls=RayCommand)
 @option_groups
 def evaluate_model(
     *,
     player: HeldoutPlayer,
-    data: Annotated[
-        Path | None, typer.Option(help="A split corpus or a file of examples; else made now.")
-    ] = None,
-    count: Annotated[int, typer.Option(help="Tasks of each group.", min=1)] = 128,
+    given: HeldoutTasks,
     samples: Annotated[int, typer.Option(help="Rollouts of each task.", min=1)] = 1,
     tools: Annotated[
         int | None, typer.Option(help="Most tools shown; 8 to embedded.", min=1)
@@ -155,7 +179,7 @@ def evaluate_model(
     as_json: Json = False,
 ) -> None:
     """Play held-out tasks, and report every score beside that of doing nothing."""
-    from provegym.evals.heldout import evaluate, tasks
+    from provegym.evals.heldout import evaluate
     from provegym.models.optional import NotInstalled
     from provegym.players.remote import greet
     from provegym.train.data import show
@@ -164,7 +188,7 @@ def evaluate_model(
     try:
         with stdout_kept(as_json):
             player.check(samples, ray is not None)
-            told = {**player.settings(), "count": count, "samples": samples, "tools": tools}
+            told = {**player.settings(), **given.settings(), "samples": samples, "tools": tools}
             book = _book(out, told)
             done = len(book.lines) if book else 0
             play = _play(player, batch or (256 if player.vllm else 16), done)
@@ -173,7 +197,7 @@ def evaluate_model(
     with stdout_kept(as_json), hands(ray) as workers:
         if not done:
             greet(play, workers)
-        examples = _fitting([show(example, tools) for example in tasks(data, count)], play)
+        examples = _fitting([show(example, tools) for example in given.tasks()], play)
         with progress_bar() as bar:
             report = evaluate(examples, _shown_by(bar, play, workers, done), samples, book)
     if as_json:

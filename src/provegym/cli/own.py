@@ -39,8 +39,9 @@ def check_servers(
     ],
     as_json: Json = False,
 ) -> None:
-    """Check a server rule by rule, and say what to do about each rule that is broken; then exit 1."""
-    names = _in_folder(Path(name)) if Path(name).is_dir() else [name]
+    """Check a server rule by rule; say what to do about a broken one, and exit 1 if any is."""
+    is_folder = not servers.is_known(name) and Path(name).is_dir()
+    names = _in_folder(Path(name)) if is_folder else [name]
     found: dict[str, list[RuleCheck]] = {}
     for each in names:
         with stdout_kept(as_json):

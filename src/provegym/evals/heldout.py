@@ -35,12 +35,15 @@ def group(example: Example) -> str:
     return WORLDS if example.seed >= TRAIN_WORLDS else TRAINING
 
 
-def tasks(data: Path | None, count: int) -> list[Example]:
+def tasks(data: Path | None, count: int, names: tuple[str, ...] = ()) -> list[Example]:
     """At most `count` tasks of each group, the same ones every time.
 
     Of a corpus folder, the held-out part is read and tasks on unseen worlds are made now. A file
-    is read as it is. Without data, all tasks are made now.
+    is read as it is. Without data, all tasks are made now; with `names`, on unseen worlds of these
+    servers alone.
     """
+    if names:
+        return drawn(names, count)
     found: list[Example] = []
     if data is not None and data.is_dir():
         files = sorted(data.glob("heldout-*.jsonl"))

@@ -112,9 +112,8 @@ def nameless(server: AnyServer, seed: int = 0) -> Iterator[str]:
     session = Session([server], seed)
     found = survey(session)
     named, held_by = found.named, {f for thing in found.things.values() for f in thing.fields}
-    held = {
-        snake(server.state.tables[t]): rows for t, rows in tables(session.state(server)).items()
-    }
+    drawn = tables(session.state(server))
+    held = {snake(server.state.tables[table]): rows for table, rows in drawn.items()}
     for noun in sorted(id_nouns(server) & set(kinds(server).prefixes.values())):
         count, total = len(named.get(noun, ())), len(held.get(noun, ()))
         if total and not count and f"{noun}_id" not in held_by:
