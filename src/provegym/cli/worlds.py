@@ -73,7 +73,7 @@ def call_tool(
 
 @app.command()
 def serve(
-    names: Annotated[list[str] | None, typer.Argument(help="Servers; all if none.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Servers; all of ours if none.")] = None,
     http: Annotated[str | None, typer.Option(help="Serve over HTTP on HOST:PORT.")] = None,
     seed: Seed = 0,
     shared: Annotated[bool, typer.Option(help="One session for requests without one.")] = False,

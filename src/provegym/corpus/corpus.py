@@ -37,7 +37,8 @@ LEAST, MOST = 2, 16
 # one world per WIDE examples.
 WIDE = 20_000
 IDLE_ROUNDS = 25
-# A world that is data gives few examples; they are as different as among so many.
+# Worlds that are data and servers of one's own may have few tools and give few examples; these are
+# as different as among so many.
 OF_WORLD = 20
 SHARD = 4_000
 PRELOAD = "provegym.corpus.preload"
@@ -285,7 +286,7 @@ class Corpus:
         if self.kept == self.part.size or not self.quotas.wants(server, made.shape):
             return "of a kind that was complete"
         of_server = self.quotas.of_server[server]
-        if server in self.order.drawn:
+        if server in self.order.drawn or server in servers.own():
             of_server = max(of_server, OF_WORLD)
         objection = self.keeper.objection(example, of_server)
         if not objection:

@@ -12,6 +12,7 @@ from typing import Any
 
 from provegym import servers
 from provegym.corpus.candidates import DrawJob, Made, draw
+from provegym.corpus.corpus import OF_WORLD
 from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import HELD_OUT, TRAIN_WORLDS
@@ -70,7 +71,7 @@ def _some(examples: list[Example], count: int) -> list[Example]:
 
 def drawn(names: tuple[str, ...], count: int) -> list[Example]:
     """Verified examples on worlds that no training part uses, in the paper's mix of kinds."""
-    drawer = Drawer(names)
+    drawer = Drawer(names, OF_WORLD if set(names) & set(servers.own()) else 0)
     while len(drawer.kept) < count:
         before = len(drawer.kept)
         drawer.fill(count - before)
@@ -80,9 +81,13 @@ def drawn(names: tuple[str, ...], count: int) -> list[Example]:
 
 
 class Drawer:
-    """Makes held-out tasks of some servers, without near copies."""
+    """Makes held-out tasks of some servers, without near copies.
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    They are as different as among `least` tasks, if fewer are wanted.
+    """
+
+    def __init__(self, names: tuple[str, ...], least: int = 0) -> None:
+        self.least = least
         self.kept: list[Example] = []
         self.names, self.keeper, self.round = names, Deduplicator(), 0
         self.next = dict.fromkeys(names, 0)
@@ -105,7 +110,7 @@ class Drawer:
         example = made.example
         if example is None or not quotas.wants(example.server, made.shape):
             return
-        if not self.keeper.objection(example, count):
+        if not self.keeper.objection(example, max(count, self.least)):
             self.keeper.keep(example)
             quotas.take(example.server, made.shape)
             self.kept.append(example)
