@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from provegym import packages, servers
+from provegym.language import things
 from provegym.starter import write_project
 
 NAMES = ("depot", "garage", "lot", "ruin")
@@ -20,6 +21,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for name in [name for name in sys.modules if name.partition(".")[0] in NAMES]:
         del sys.modules[name]
+    things._surveys.clear()  # they are kept by world, and asks.toml differs between tests
     for kept in (packages.installed, servers._load, servers._asks, servers.words):
         kept.cache_clear()
 

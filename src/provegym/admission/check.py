@@ -36,7 +36,7 @@ WORLDS, TRIES = 40, 40
 LEAST_WRITES = 0.3
 
 
-class Subject:
+class CheckedServer:
     """A server under examination; what several rules need is worked out once."""
 
     def __init__(self, server: AnyServer) -> None:
@@ -70,11 +70,11 @@ class Rule:
     name: str
     says: str
     mend: str
-    look: Callable[[Subject], Iterator[str]]
+    look: Callable[[CheckedServer], Iterator[str]]
 
 
 RULES: list[Rule] = []
-Look = Callable[[Subject], Iterator[str]]
+Look = Callable[[CheckedServer], Iterator[str]]
 
 
 def rule(name: str, says: str, mend: str) -> Callable[[Look], Look]:
@@ -89,10 +89,10 @@ def rule(name: str, says: str, mend: str) -> Callable[[Look], Look]:
 
 def check_server(server: AnyServer) -> Iterator[RuleCheck]:
     """Check a server rule by rule; a rule that cannot be checked is broken."""
-    subject = Subject(server)
+    checked = CheckedServer(server)
     for each in RULES:
         try:
-            faults = tuple(each.look(subject))
+            faults = tuple(each.look(checked))
         except (Bug, BrokenServer) as problem:
             faults = (f"it could not be checked: {str(problem).partition(chr(10))[0]}",)
         except AssertionError:
@@ -108,8 +108,8 @@ def check_server(server: AnyServer) -> Iterator[RuleCheck]:
     "every tool and argument is described, and every argument is bounded",
     "Write what it is under Args: in the tool's docstring, and bound it, as in Meta(ge=1, le=30)",
 )
-def _descriptions(subject: Subject) -> Iterator[str]:
-    return description_faults(subject.server)
+def _descriptions(checked: CheckedServer) -> Iterator[str]:
+    return description_faults(checked.server)
 
 
 @rule(
@@ -117,8 +117,8 @@ def _descriptions(subject: Subject) -> Iterator[str]:
     "equal seeds give equal worlds, and a replay gives equal results",
     "Draw by chance with seed.random alone; use no clock, no uuid and no loop over a set",
 )
-def _equal_seeds(subject: Subject) -> Iterator[str]:
-    return subject.walked("draws", "replay", "round trip")
+def _equal_seeds(checked: CheckedServer) -> Iterator[str]:
+    return checked.walked("draws", "replay", "round trip")
 
 
 @rule(
@@ -126,9 +126,9 @@ def _equal_seeds(subject: Subject) -> Iterator[str]:
     "different seeds give different worlds",
     "Draw more by chance, from longer lists in words.toml",
 )
-def _different_seeds(subject: Subject) -> Iterator[str]:
-    yield from subject.walked("worlds are equal")
-    yield from server_worlds.similar_worlds(subject.server, SEEDS)
+def _different_seeds(checked: CheckedServer) -> Iterator[str]:
+    yield from checked.walked("worlds are equal")
+    yield from server_worlds.similar_worlds(checked.server, SEEDS)
 
 
 @rule(
@@ -136,8 +136,8 @@ def _different_seeds(subject: Subject) -> Iterator[str]:
     "a read leaves the world as it was",
     "Mark the tool with @server.write, or change nothing in it",
 )
-def _reads(subject: Subject) -> Iterator[str]:
-    return subject.walked("read changed the world")
+def _reads(checked: CheckedServer) -> Iterator[str]:
+    return checked.walked("read changed the world")
 
 
 @rule(
@@ -145,8 +145,8 @@ def _reads(subject: Subject) -> Iterator[str]:
     "a call that fails leaves no trace",
     "Keep everything in the tables of the state, where the kernel undoes it",
 )
-def _failures(subject: Subject) -> Iterator[str]:
-    return subject.walked("failure left a trace")
+def _failures(checked: CheckedServer) -> Iterator[str]:
+    return checked.walked("failure left a trace")
 
 
 @rule(
@@ -154,8 +154,8 @@ def _failures(subject: Subject) -> Iterator[str]:
     "every result fits its schema and is short enough",
     "Return a list, which is shown page by page, or smaller records",
 )
-def _results(subject: Subject) -> Iterator[str]:
-    return subject.walked("too long", "off the output schema")
+def _results(checked: CheckedServer) -> Iterator[str]:
+    return checked.walked("too long", "off the output schema")
 
 
 @rule(
@@ -163,8 +163,8 @@ def _results(subject: Subject) -> Iterator[str]:
     "tools raise nothing but NotFound, Rejected and Denied",
     "Look a record up in its table, which raises NotFound, and raise Rejected where a rule refuses",
 )
-def _errors(subject: Subject) -> Iterator[str]:
-    return subject.walked("a tool raises")
+def _errors(checked: CheckedServer) -> Iterator[str]:
+    return checked.walked("a tool raises")
 
 
 @rule(
@@ -172,10 +172,10 @@ def _errors(subject: Subject) -> Iterator[str]:
     "what check() states holds after every call of random walks",
     "State in check() of the state what is always true, and keep it so in seed and tools",
 )
-def _invariants(subject: Subject) -> Iterator[str]:
-    if subject.server.state.check is State.check:
-        yield f"{subject.server.state.__name__} states no invariant"
-    yield from subject.walked(INVARIANTS)
+def _invariants(checked: CheckedServer) -> Iterator[str]:
+    if checked.server.state.check is State.check:
+        yield f"{checked.server.state.__name__} states no invariant"
+    yield from checked.walked(INVARIANTS)
 
 
 @rule(
@@ -183,9 +183,9 @@ def _invariants(subject: Subject) -> Iterator[str]:
     "every refusal is a sentence",
     "Say what is wrong and how to go on: 'the saw is lent; choose an item that is available'",
 )
-def _refusals(subject: Subject) -> Iterator[str]:
-    yield from subject.walked("says too little", "says too much")
-    for tool, said in sorted(subject.refused):
+def _refusals(checked: CheckedServer) -> Iterator[str]:
+    yield from checked.walked("says too little", "says too much")
+    for tool, said in sorted(checked.refused):
         if len(said.split()) < LEAST_WORDS:
             yield f"{tool} refuses with too few words ({said!r})"
 
@@ -195,8 +195,8 @@ def _refusals(subject: Subject) -> Iterator[str]:
     f"every world has at least {server_worlds.LEAST_RECORDS} records",
     "Draw more records in seed.py: with few of them a model can guess",
 )
-def _records(subject: Subject) -> Iterator[str]:
-    return server_worlds.few_records(subject.server, SEEDS)
+def _records(checked: CheckedServer) -> Iterator[str]:
+    return server_worlds.few_records(checked.server, SEEDS)
 
 
 @rule(
@@ -204,8 +204,8 @@ def _records(subject: Subject) -> Iterator[str]:
     "ids cannot be guessed",
     "Add records with `table.add`, in an order drawn with seed.random",
 )
-def _ids(subject: Subject) -> Iterator[str]:
-    return server_worlds.guessable_ids(subject.server, SEEDS)
+def _ids(checked: CheckedServer) -> Iterator[str]:
+    return server_worlds.guessable_ids(checked.server, SEEDS)
 
 
 @rule(
@@ -213,9 +213,9 @@ def _ids(subject: Subject) -> Iterator[str]:
     "no other server has its id prefixes or tool names",
     "Choose another id prefix or tool name, such as one with the server's name in it",
 )
-def _own_names(subject: Subject) -> Iterator[str]:
-    others = [each for each in servers.load_all() if each.name != subject.server.name]
-    return server_worlds.taken_names(subject.server, others)
+def _own_names(checked: CheckedServer) -> Iterator[str]:
+    others = [each for each in servers.load_all() if each.name != checked.server.name]
+    return server_worlds.taken_names(checked.server, others)
 
 
 @rule(
@@ -223,8 +223,8 @@ def _own_names(subject: Subject) -> Iterator[str]:
     f"at least {LEAST_WRITES:.0%} of the tools write",
     "Add tools under @server.write: what changes the world can be checked best",
 )
-def _writes(subject: Subject) -> Iterator[str]:
-    tools = subject.server.tools.values()
+def _writes(checked: CheckedServer) -> Iterator[str]:
+    tools = checked.server.tools.values()
     writes = sum(tool.writes for tool in tools)
     if not tools or writes < LEAST_WRITES * len(tools):
         yield f"{writes} of {len(tools)} tools write"
@@ -235,8 +235,8 @@ def _writes(subject: Subject) -> Iterator[str]:
     f"at least {LEAST_RULES} rules refuse some calls",
     "Add rules to the tools that write: raise Rejected if the world does not allow a call",
 )
-def _rules(subject: Subject) -> Iterator[str]:
-    if (count := len(refusing_rules(subject.refused))) < LEAST_RULES:
+def _rules(checked: CheckedServer) -> Iterator[str]:
+    if (count := len(refusing_rules(checked.refused))) < LEAST_RULES:
         yield f"{count} rules refused a random call"
 
 
@@ -245,8 +245,8 @@ def _rules(subject: Subject) -> Iterator[str]:
     f"at least {LEAST_CHAIN} tools depend on each other in a chain",
     "Let a tool need what another returns: an id that a read shows, then one that a write makes",
 )
-def _chain(subject: Subject) -> Iterator[str]:
-    if (length := longest_chain(subject.graph.edges)) < LEAST_CHAIN:
+def _chain(checked: CheckedServer) -> Iterator[str]:
+    if (length := longest_chain(checked.graph.edges)) < LEAST_CHAIN:
         yield f"the longest chain has {length} tools"
 
 
@@ -255,8 +255,8 @@ def _chain(subject: Subject) -> Iterator[str]:
     "every tool can be asked for in several ways, and their slots are arguments",
     "Mend [asks] in asks.toml: each way has all required arguments in braces",
 )
-def _ways(subject: Subject) -> Iterator[str]:
-    return server_words.ask_faults(subject.server)
+def _ways(checked: CheckedServer) -> Iterator[str]:
+    return server_words.ask_faults(checked.server)
 
 
 @rule(
@@ -264,8 +264,8 @@ def _ways(subject: Subject) -> Iterator[str]:
     "every question says which fields of the result answer it",
     "End each way of asking for a read with the fields of the result, as in '=> name, price'",
 )
-def _questions(subject: Subject) -> Iterator[str]:
-    return server_words.question_faults(subject.server)
+def _questions(checked: CheckedServer) -> Iterator[str]:
+    return server_words.question_faults(checked.server)
 
 
 @rule(
@@ -274,9 +274,9 @@ def _questions(subject: Subject) -> Iterator[str]:
     "Give each kind of record in [refer] a way with fields that tell it from the others, and a read"
     " without required arguments that shows them",
 )
-def _names(subject: Subject) -> Iterator[str]:
-    yield from server_words.refer_faults(subject.server)
-    yield from server_words.nameless(subject.server)
+def _names(checked: CheckedServer) -> Iterator[str]:
+    yield from server_words.refer_faults(checked.server)
+    yield from server_words.nameless(checked.server)
 
 
 @rule(
@@ -284,12 +284,12 @@ def _names(subject: Subject) -> Iterator[str]:
     "a verified example was found for every tool",
     "Mend the rules above first; then read what synthesis says of the tool",
 )
-def _examples(subject: Subject) -> Iterator[str]:
-    maker = Maker(subject.server, WORLDS)
+def _examples(checked: CheckedServer) -> Iterator[str]:
+    maker = Maker(checked.server, WORLDS)
     used = used_tools(cover(maker, TRIES))
-    for tool in subject.server.tools:
-        if tool not in used and not _after_another(maker, subject.graph, tool):
-            why = why_no_example(subject.server, tool, maker.dropped[tool])
+    for tool in checked.server.tools:
+        if tool not in used and not _after_another(maker, checked.graph, tool):
+            why = why_no_example(checked.server, tool, maker.dropped[tool])
             yield f"none was found for {tool}: {why}"
 
 
