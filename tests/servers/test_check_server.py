@@ -20,7 +20,12 @@ BREAKS = {
         "Loans.",
         "too short",
     ),
-    "equal seeds": ("seed.py", "seed.random.random() < 0.15", "id(seed) % 3 == 0", "draw"),
+    "equal seeds": (
+        "seed.py",
+        "seed.random.random() < 0.15",
+        "WORDS['towns'].append('Newtown') or len(WORDS['towns']) % 7 == 0",
+        "draw",
+    ),
     "reads": (
         "tools.py",
         "    found = [item for",

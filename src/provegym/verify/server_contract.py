@@ -182,7 +182,12 @@ class Findings:
                 before = trace(session, session.state(server))
                 continue
             steps.append((tool.name, fuzzer.arguments(tool)))
-            outcome, before = self._call(session, seed, steps[-1], before)
+            try:
+                outcome, before = self._call(session, seed, steps[-1], before)
+            except Bug as problem:  # the kernel has undone the call, so the walk goes on
+                self.note(_rule_of(problem), f"seed {seed}: {_first_line(problem)}")
+                steps.pop()
+                continue
             fuzzer.learn(tool, steps[-1][1], outcome)
             texts.append(outcome.text)
         self._read_back(seed, session.state(server))
