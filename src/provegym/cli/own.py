@@ -88,5 +88,6 @@ def _shown(name: str, rules: Iterable[RuleCheck], *, quiet: bool) -> Iterator[Ru
             console.print(f"{mark} {rule}", markup=False, highlight=False, soft_wrap=True)
         yield rule
     if not quiet:
-        kept = f"{name} breaks {broken} rule{'s' * (broken > 1)}" if broken else f"{name} keeps every rule"
-        console.print(kept, markup=False, highlight=False, soft_wrap=True)
+        count = f"{broken} rule{'s' * (broken > 1)}"
+        told = f"{name} breaks {count}" if broken else f"{name} keeps every rule"
+        console.print(told, markup=False, highlight=False, soft_wrap=True)
