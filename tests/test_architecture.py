@@ -15,7 +15,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
-    {"kernel", "files", "templates", "callable_module"},
+    {"kernel", "files", "templates", "callable_module", "packages"},
     {"servers", "trace"},
     {"aliases", "language", "toolbox", "rewards", "hosts", "fuzz", "workers", "worlds"},
     {"search", "models"},
@@ -24,7 +24,8 @@ LAYERS = (
     {"conversation"},
     {"corpus", "teacher", "admission"},
     {"train", "evals", "view", "adapters"},
-    {"cli", "config", "play", "demo", "quickstart", "bench", "api", "__main__", "__init__"},
+    {"cli", "config", "play", "demo", "quickstart", "starter", "bench", "api"}
+    | {"__main__", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 FILES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))

@@ -56,7 +56,7 @@ def test_a_stripped_enum_is_told_in_the_description_and_still_enforced() -> None
 
 
 def test_what_an_example_needs_and_is_not_here_is_said() -> None:
-    with pytest.raises(BadFile, match="there is no server 'theirs'; if it is a foreign server"):
+    with pytest.raises(BadFile, match="there is no server 'theirs'; if it is your own"):
         Toolbox.of(pay_example(server="theirs"))
     spec = ToolboxSpec(distractors=("read_file", "write_poems"))
     with pytest.raises(BadFile, match="its distractor 'write_poems' is not a known tool"):

@@ -18,6 +18,7 @@ from rich.progress import Progress
 
 from provegym import rewards, servers
 from provegym.adapters.episode import Episode
+from provegym.admission.verdict import RuleCheck
 from provegym.conversation.kinds import Place, shape
 from provegym.corpus.candidates import attempt
 from provegym.corpus.corpus import Corpus, Order
@@ -110,8 +111,20 @@ def load(name: str) -> AnyServer:
 
 
 def names() -> tuple[str, ...]:
-    """The names of the servers."""
-    return servers.names()
+    """The names of the servers: ours, then those of packages of your own."""
+    return servers.packaged()
+
+
+def servers_from(folder: str | Path) -> None:
+    """Let `load` find the servers of your own in a folder of packages, as --servers-from does."""
+    servers.look_in_packages(Path(folder))
+
+
+def check_server(name: str) -> list[RuleCheck]:
+    """Check a server rule by rule, as `provegym check-server` does."""
+    from provegym.admission.check import check_server as checked
+
+    return list(checked(load(name)))
 
 
 def make(task: Example | str, *, seed: int = 0, scheme: SchemeName | Scheme = "paper") -> Env:

@@ -8,7 +8,6 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from importlib.resources import files
 from typing import Any
 
 import msgspec
@@ -18,6 +17,7 @@ from rich.table import Table
 
 from provegym import servers
 from provegym.kernel import Change, Outcome, Session
+from provegym.packages import BrokenServer
 from provegym.trace import point
 
 WIDTH = 90
@@ -44,8 +44,10 @@ class Demo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def load(name: str) -> Demo:
     """Read the demo of a server."""
-    text = files(servers).joinpath(name, "demo.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), Demo)
+    file = servers.folder_of(name).joinpath("demo.toml")
+    if not file.is_file():
+        raise BrokenServer(f"{name} has no demo.toml in its package, so there is nothing to show")
+    return msgspec.convert(tomllib.loads(file.read_text("utf-8")), Demo)
 
 
 def play(demo: Demo, session: Session) -> list[tuple[DemoStep, dict[str, Any], Outcome | None]]:

@@ -9,9 +9,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 
-def fill(name: str, **values: Any) -> str:
+def fill(template: str, /, **values: Any) -> str:
     """Render a template of this package, such as "corpus/card.md.jinja"."""
-    return _environment().get_template(name).render(values)
+    return _environment().get_template(template).render(values)
 
 
 @cache

@@ -103,8 +103,9 @@ class Toolbox:
             )
         if not servers.is_known(example.server):
             raise BadFile(
-                f"{example.id}: there is no server {example.server!r}; if it is a foreign server,"
-                " connect it with --mcp"
+                f"{example.id}: there is no server {example.server!r}; if it is your own, say where"
+                " its package is with --servers-from FOLDER; if it is a foreign one, connect it"
+                " with --mcp"
             )
         missing = [name for name in spec.distractors if name not in all_tools()]
         if missing:

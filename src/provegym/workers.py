@@ -77,14 +77,13 @@ class Workers:
 HERE = Workers()
 
 
-def _prepare(worlds: Sequence[Path] = ()) -> None:
+def _prepare(places: servers.Places) -> None:
     """Set up a worker process: the parent handles an interrupt, garbage is collected less often.
 
     Candidates make few reference cycles. The default thresholds cost a tenth of the CPU time. The
-    process finds the same worlds that are data as its parent.
+    process finds the same servers as its parent.
     """
-    for folder in worlds:
-        servers.look_in(folder)
+    servers.look_at(places)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.set_threshold(100_000, 50, 50)
 
@@ -104,7 +103,7 @@ class Processes(Workers):
             context.set_forkserver_preload([preload] if preload else [])
         self.temporary = TemporaryDirectory(prefix="provegym-")
         self.folder = Path(self.temporary.name)
-        self.pool = context.Pool(count, _prepare, (servers.folders(),), recycle)
+        self.pool = context.Pool(count, _prepare, (servers.places(),), recycle)
         self.processes = count
 
     @property
@@ -182,14 +181,14 @@ class Cluster(Workers):
         for some in cut(items, batch):
             if len(running) >= AHEAD * self.count:
                 yield from self._result(running.popleft())
-            pickled = self.ray.cloudpickle.dumps((work, some, servers.folders()))
+            pickled = self.ray.cloudpickle.dumps((work, some, servers.places()))
             running.append(self.run.remote(__version__, pickled))
         while running:
             yield from self._result(running.popleft())
 
     def submit(self, work: Callable[[A], B], item: A) -> Promise[B]:
         """Begin one piece of work."""
-        pickled = self.ray.cloudpickle.dumps((partial(map, work), [item], servers.folders()))
+        pickled = self.ray.cloudpickle.dumps((partial(map, work), [item], servers.places()))
         task = self.run.remote(__version__, pickled)
         return cache(lambda: self._result(task)[0])
 
@@ -236,9 +235,8 @@ def run_pickled(version: str, pickled: bytes) -> list[Any]:
             f"{_this_node()} has provegym {__version__}, but this machine has {version};"
             " install the same version on every node"
         )
-    work, batch, worlds = pickle.loads(pickled)
-    for folder in worlds:
-        servers.look_in(folder)
+    work, batch, places = pickle.loads(pickled)
+    servers.look_at(places)
     try:
         return do(work, batch)
     except OSError as problem:

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import cache
-from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -18,14 +17,16 @@ import msgspec
 import pytest
 
 from provegym.fuzz import Fuzzer, find_calls
-from provegym.fuzz.pool import snake
-from provegym.kernel import AnyServer, Record, Session, State, Tool
+from provegym.kernel import AnyServer, Session, Tool
 from provegym.kernel.errors import MAX_ERROR
 from provegym.kernel.state import ENCODE
-from provegym.language.questions import COUNT, read_way
+from provegym.language.questions import read_way
 from provegym.servers import asks, load, load_all, names, words
+from provegym.verify import server_words, server_worlds
 from provegym.verify.server_contract import MINUTES, undescribed
 from provegym.verify.server_contract import take_step as take
+from provegym.verify.server_words import SLOT
+from provegym.verify.server_worlds import tables
 from servers.runs import (
     CAMPAIGN,
     SHORT_CAMPAIGN,
@@ -63,7 +64,6 @@ PAPER = {
     "video_meeting": 10,
 }
 SEEDS = range(50)
-SLOT = re.compile(r"\{(\w+)(?::\w+)?\}")
 LINES_OF_WORK = 200_000
 
 REPLAY = """
@@ -111,11 +111,6 @@ def walk(name: str, request: pytest.FixtureRequest) -> Walk:
 def faults(tools: AnyServer, broken: Callable[[Tool], Any]) -> dict[str, Any]:
     """What is wrong, by tool."""
     return {tool.name: fault for tool in tools.tools.values() if (fault := broken(tool))}
-
-
-def tables(state: State) -> dict[str, list[Record]]:
-    """The records of a state by table."""
-    return {name: list(getattr(state, name)) for name in state.tables}
 
 
 # The library as a whole
@@ -489,124 +484,34 @@ def decimals(value: Any) -> Iterator[Decimal]:
 
 
 def test_worlds_have_many_records_and_keep_their_invariants(server: AnyServer) -> None:
+    assert [*server_worlds.few_records(server, SEEDS)] == []
     for seed in SEEDS:
-        world = server.world(seed)
-        assert world.size() >= 120
-        world.check()
+        server.world(seed).check()
 
 
 def test_different_seeds_are_different_worlds(server: AnyServer) -> None:
-    prefixes = "|".join(spec.prefix for spec in server.state.tables.values() if spec.prefix)
-    ids = re.compile(rf'"(?:{prefixes})_\d+"'.encode())
-    exact, anonymous = ([prints(server.world(seed), p) for seed in SEEDS] for p in (None, ids))
-    chance = Random(f"{server.name}:pairs")
-    pairs = [*pairwise(SEEDS), *(chance.sample(SEEDS, 2) for _ in range(60))]
-    for worlds in (exact, anonymous):
-        shares = [(worlds[a] & worlds[b]).total() / worlds[a].total() for a, b in pairs]
-        assert max(shares) < 0.1, f"mean {sum(shares) / len(shares):.3f}, most {max(shares):.3f}"
-
-
-def prints(world: State, ids: re.Pattern[bytes] | None) -> Counter[tuple[str, bytes]]:
-    """The records of a world as bytes, with the same mark for every id if a pattern is given."""
-    return Counter(
-        (table, ids.sub(b"#", ENCODE(row)) if ids else ENCODE(row))
-        for table, rows in tables(world).items()
-        for row in rows
-    )
+    assert [*server_worlds.similar_worlds(server, SEEDS)] == []
 
 
 def test_ids_cannot_be_guessed(server: AnyServer) -> None:
-    for table, spec in server.state.tables.items():
-        if not spec.prefix:
-            continue
-        worlds = [list(getattr(server.world(seed), table)) for seed in SEEDS]
-        worlds = [rows for rows in worlds if rows]
-        label = next((f for f in ("name", "title", "label") if f in fields(spec.record)), spec.key)
-        by_label = [min(rows, key=lambda row: str(getattr(row, label))) for rows in worlds]
-        for role in (by_label, [rows[0] for rows in worlds], [rows[-1] for rows in worlds]):
-            ids = Counter(getattr(row, spec.key) for row in role)
-            assert max(ids.values()) <= 0.05 * len(SEEDS), f"{table}: {ids.most_common(1)}"
-        if label != spec.key and min(map(len, worlds)) >= 5:
-            places = Counter(rows.index(row) for rows, row in zip(worlds, by_label, strict=True))
-            assert max(places.values()) <= len(worlds) / 2, f"{table} is not shuffled"
-
-
-def fields(record: type[Record]) -> set[str]:
-    """The field names of a record type."""
-    return {field.name for field in msgspec.structs.fields(record)}
+    assert [*server_worlds.guessable_ids(server, SEEDS)] == []
 
 
 # How people ask
 
 
 def test_every_tool_has_ways_to_ask(server: AnyServer) -> None:
-    listed = asks(server.name)["asks"]
-    assert set(listed) == set(server.tools)
-
-    def broken(tool: Tool) -> list[str]:
-        ways, known = listed[tool.name], set(tool.input_schema["properties"])
-        ways = [read_way(way).words for way in ways]
-        wrong = [way for way in ways if not set(SLOT.findall(way)) <= known]
-        needed = set(tool.input_schema["required"])
-        wrong += [way for way in ways if not needed <= set(SLOT.findall(spoken(way)))]
-        few = len(set(ways)) < (4 if tool.writes else 3)
-        dull = len({way.split()[0] for way in ways}) < 2
-        return wrong + ["too few"] * few + ["one opening"] * dull
-
-    assert faults(server, broken) == {}
-
-
-def spoken(way: str) -> str:
-    """A way to ask without what may be left out; brackets must be well formed."""
-    bare = re.sub(r"\[[^\[\]]*\]", "", way)
-    assert not re.search(r"[\[\]]", bare), way
-    assert not re.search(r"[{}]", SLOT.sub("", bare)), way
-    return bare
+    assert [*server_words.ask_faults(server)] == []
 
 
 def test_every_question_says_what_it_asks_for(server: AnyServer) -> None:
     """Ways to ask for a read name fields of its result; ways to ask for a write name none."""
-    table = asks(server.name)
-    short = table.get("short", {})
-
-    def broken(tool: Tool) -> list[str]:
-        more = [way for ways in short.get(tool.name, {}).values() for way in ways]
-        ways = {way: set(read_way(way).asked.fields) for way in [*table["asks"][tool.name], *more]}
-        if tool.writes:
-            return [way for way, fields in ways.items() if fields]
-        schema = tool.output_schema
-        known = {*paths(schema["properties"]["items"]["items"]), COUNT} if tool.paged else None
-        known = known or set(paths(schema))
-        return [way for way, fields in ways.items() if not fields or not fields <= known]
-
-    assert faults(server, broken) == {}
-
-
-def paths(schema: dict[str, Any]) -> Iterator[str]:
-    """The fields of a record, and those of records in its fields, as "lines/name"."""
-    for name, part in schema.get("properties", {}).items():
-        yield name
-        # A tuple of fixed length has `items: false`.
-        for kind in (part, part.get("items") or {}, *part.get("anyOf", ())):
-            yield from (f"{name}/{inner}" for inner in paths(kind))
+    assert [*server_words.question_faults(server)] == []
 
 
 def test_people_refer_to_records_by_their_fields(server: AnyServer) -> None:
-    refer = asks(server.name)["refer"]
-    records = {snake(spec): spec for spec in server.state.tables.values()}
-    for noun, ways in refer.items():
-        assert ways
-        for way in ways:
-            slots = set(SLOT.findall(way))
-            assert slots, f"{noun}: {way!r} says nothing"
-            assert slots <= fields(records[noun].record) - {"id"}, f"{noun}: {way!r}"
-    named = {
-        name.removesuffix("_id")
-        for tool in server.tools.values()
-        for name in tool.input_schema["properties"]
-        if name.endswith("_id")
-    }
-    assert named & set(records) <= set(refer)
+    assert [*server_words.refer_faults(server)] == []
+    assert [*server_words.nameless(server)] == []
 
 
 def test_people_say_no_ids_and_no_tool_names(server: AnyServer) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from provegym import servers
-from provegym.admission.examples import Maker, cover
+from provegym.admission.examples import Maker, cover, used_tools
 from provegym.admission.mutants import Audit, further
 from provegym.fuzz import Fuzzer
 from provegym.graph.dependency import Dependency, Graph, build, give, take_back, without_undoing
@@ -108,7 +108,7 @@ def _prove(spec: WorldSpec, figures: dict[str, int]) -> Graph:
     maker = Maker(server)
     examples = cover(maker)
     figures |= {"candidates": maker.tried, "examples": len(examples)}
-    used = {step.tool for example in examples for step in example.paths[0].steps}
+    used = used_tools(examples)
     if unused := sorted(server.tools.keys() - used):
         raise NotAdmitted("a tool is in no verified example", ", ".join(unused), unused)
     audit = Audit(spec, server)
@@ -134,7 +134,7 @@ def _graph(server: AnyServer, figures: dict[str, int]) -> Graph:
     figures |= {"edges": len(graph.edges), "chain": longest_chain(graph.edges)}
     graph = msgspec.structs.replace(graph, edges=tuple(map(_bare, graph.edges)))
     give(graph)
-    refusing = _refusing(server)
+    refusing = refusing_rules(refusals(server))
     figures["rules"] = len(refusing)
     if len(refusing) < LEAST_RULES:
         raise NotAdmitted("too few rules refuse", f"{len(refusing)} rules refused a random call")
@@ -151,19 +151,24 @@ def _bare(edge: Dependency) -> Dependency:
     return msgspec.structs.replace(edge, with_source=(*bare, call), without=())
 
 
-def _refusing(server: AnyServer) -> set[str]:
-    """The rules that refused some of many random calls: the tool, and the words of the refusal."""
+def refusals(server: AnyServer) -> set[tuple[str, str]]:
+    """What rules said to some of many random calls: the tool, and the words of the refusal."""
     fuzzer = Fuzzer(server, f"rules {server.name}")
     session = Session([server], 0)
     fuzzer.look(session.state(server))
-    found: set[str] = set()
+    found: set[tuple[str, str]] = set()
     for tool in server.tools.values():
         for _ in range(12 if tool.writes else 0):
             outcome = session.fork().call(tool.name, fuzzer.arguments(tool))
             if outcome.error in ("rejected", "denied"):
-                words = re.sub(r"\b[A-Z0-9][\w'.:-]*", "", str(outcome.value["message"]))
-                found.add(f"{tool.name}: {' '.join(words.split())}")
+                found.add((tool.name, str(outcome.value["message"])))
     return found
+
+
+def refusing_rules(refused: set[tuple[str, str]]) -> set[str]:
+    """The rules that refused: refusals that differ in more than names and numbers."""
+    bare = {(tool, re.sub(r"\b[A-Z0-9][\w'.:-]*", "", said)) for tool, said in refused}
+    return {f"{tool}: {' '.join(words.split())}" for tool, words in bare}
 
 
 def longest_chain(edges: Iterable[Dependency], most: int = 5) -> int:

@@ -2,16 +2,18 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from provegym import __version__
+from provegym import __version__, servers
 from provegym.cli import (
     benchmarks,
     corpora,
     evaluation,
     graphs,
+    own,
     rollouts,
     specs,
     synthesis,
@@ -25,6 +27,7 @@ from provegym.config import BadRecipe
 from provegym.evals.environments import BenchmarkError
 from provegym.hosts.inline import HostError
 from provegym.models.endpoint import EndpointError
+from provegym.packages import BrokenServer
 from provegym.teacher.teacher import TeacherError
 from provegym.trace import BadFile
 from provegym.worlds.spec import SpecError
@@ -36,6 +39,7 @@ __all__ = [
     "evaluation",
     "graphs",
     "main",
+    "own",
     "rollouts",
     "specs",
     "synthesis",
@@ -48,6 +52,7 @@ __all__ = [
 # Errors that a user can mend; the message says how.
 EXPECTED = (
     *(HostError, BadFile, BadRecipe, TeacherError, BenchmarkError, EndpointError, SpecError),
+    BrokenServer,
 )
 
 
@@ -55,8 +60,18 @@ EXPECTED = (
 def root(
     ctx: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    servers_from: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Also find the servers of your own in this folder of packages; any command takes"
+            " it.",
+        ),
+    ] = None,
 ) -> None:
     """Train language models to use tools, in worlds where the tools actually work."""
+    for folder in servers_from or ():
+        servers.look_in_packages(folder)
     if version:
         print(__version__)
     elif ctx.invoked_subcommand is None:

@@ -23,9 +23,30 @@ from provegym.kernel import AnyServer
 from provegym.kernel.errors import near
 from provegym.workers import Cluster, ClusterError, Workers, local
 
+# Options of `provegym` that may also stand after a command.
+EVERYWHERE = "--servers-from"
+
+
+def _taken(args: list[str], option: str) -> list[str]:
+    """Take an option and its values out of a command line, and return them."""
+    taken: list[str] = []
+    end = args.index("--") if "--" in args else len(args)
+    at = 0
+    while at < min(end, len(args)):
+        size = 2 if args[at] == option else 1 if args[at].startswith(f"{option}=") else 0
+        taken += args[at : at + size]
+        del args[at : at + size]
+        end -= size
+        at += not size
+    return taken
+
 
 class Commands(TyperGroup):
     """A group of commands; for an unknown command the error suggests a similar one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Let an option of `provegym` itself stand after the name of the command, too."""
+        return super().parse_args(ctx, [*_taken(args, EVERYWHERE), *args])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command by its name."""

@@ -19,6 +19,7 @@ from provegym.cli.base import (
     console,
     fail,
     hands,
+    load,
     option_groups,
     print_json,
     progress_bar,
@@ -144,20 +145,37 @@ class HeldoutTasks:
     worlds: Annotated[
         Path | None, typer.Option(help="Also on the held-out tenth of this folder's drawn worlds.")
     ] = None
+    servers: Annotated[
+        str, typer.Option(help="Comma-separated: made now, on unseen worlds of these alone.")
+    ] = ""
     count: Annotated[int, typer.Option(help="Tasks of each group.", min=1)] = 128
     tools: Annotated[int | None, typer.Option(help="Most tools shown; 8 to embedded.", min=1)] = (
         None
     )
 
-    def unseen_worlds(self) -> tuple[str, ...]:
-        """The drawn worlds to play on; workers that start later find them too."""
+    def settings(self) -> dict[str, Any]:
+        """What the folder of a run remembers of them; a wrong option fails here."""
         from provegym.evals.heldout import held_out_worlds
 
-        if self.worlds is None:
-            return ()
-        if self.data is not None and not self.data.is_dir():
+        if self.servers and (self.data or self.worlds):
+            fail("--servers makes tasks now, on these alone: leave --data and --worlds out")
+        if self.worlds and self.data and not self.data.is_dir():
             fail("--data names a file, whose examples are taken as they are: leave --worlds out")
-        return held_out_worlds(self.worlds)
+        found: dict[str, Any] = {"count": self.count}
+        if self.servers:
+            found["servers"] = [load(name).name for name in self.servers.split(",")]
+        if self.worlds:  # from now on workers that start find them too
+            found["worlds"] = held_out_worlds(self.worlds)
+        return found
+
+    def tasks(self) -> "list[Example]":
+        """The tasks, read or made now."""
+        from provegym.evals.heldout import drawn, tasks
+
+        known = self.settings()
+        if self.servers:
+            return drawn(tuple(known["servers"]), self.count)
+        return tasks(self.data, self.count, tuple(known.get("worlds", ())))
 
 
 @app.command("heldout", cls=RayCommand)
@@ -165,7 +183,7 @@ class HeldoutTasks:
 def evaluate_model(
     *,
     player: HeldoutPlayer,
-    chosen: HeldoutTasks,
+    given: HeldoutTasks,
     samples: Annotated[int, typer.Option(help="Rollouts of each task.", min=1)] = 1,
     batch: Annotated[
         int | None, typer.Option(help="Rollouts at a time; else 16, with --vllm 256.", min=1)
@@ -175,17 +193,16 @@ def evaluate_model(
     as_json: Json = False,
 ) -> None:
     """Play held-out tasks, and report every score beside that of doing nothing."""
-    from provegym.evals.heldout import evaluate, tasks
+    from provegym.evals.heldout import evaluate
     from provegym.models.optional import NotInstalled
     from provegym.players.remote import greet
     from provegym.train.data import show
 
-    tools = chosen.tools or (FEW if player.model == "embedded" else None)
-    count, unseen = chosen.count, chosen.unseen_worlds()
+    tools = given.tools or (FEW if player.model == "embedded" else None)
     try:
         with stdout_kept(as_json):
             player.check(samples, ray is not None)
-            told = {**player.settings(), "count": count, "samples": samples, "tools": tools}
+            told = {**player.settings(), **given.settings(), "samples": samples, "tools": tools}
             book = _book(out, told)
             done = len(book.lines) if book else 0
             play = _play(player, batch or (256 if player.vllm else 16), done)
@@ -194,8 +211,7 @@ def evaluate_model(
     with stdout_kept(as_json), hands(ray) as workers:
         if not done:
             greet(play, workers)
-        found = [show(example, tools) for example in tasks(chosen.data, count, unseen)]
-        examples = _fitting(found, play)
+        examples = _fitting([show(example, tools) for example in given.tasks()], play)
         if book:
             book.keep_worlds(examples)
         with progress_bar() as bar:

@@ -128,7 +128,10 @@ def connected(theirs: Theirs, data: Path) -> Iterator[None]:
     told = " and ".join(sorted(named))
     if not theirs.mcp:
         if not any(name == "" or servers.is_known(name) for name in named):
-            fail(f'{data} was made on {told}, which is not ours; connect it with --mcp "COMMAND"')
+            fail(
+                f"{data} was made on {told}, which is not ours; say where its package is with"
+                ' --servers-from FOLDER, or connect it with --mcp "COMMAND"'
+            )
         yield
         return
     with theirs.connected() as server:

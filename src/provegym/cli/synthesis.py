@@ -20,11 +20,15 @@ from provegym.cli.base import (
     progress_bar,
 )
 from provegym.cli.graphs import Theirs, tell
+from provegym.cli.own import contract
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
     from provegym.corpus.corpus import Corpus
     from provegym.teacher.lessons import Lessons
+
+# Too few examples came from them: so many servers are checked for what they lack.
+MOST_CHECKED = 3
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,19 @@ def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | Non
     total = sum(funnel.values(), Counter[str]())
     (out / "README.md").write_text(card(out, total, corpus.order), "utf-8")
     if missing := corpus.missing():
+        _say_lacks(corpus.short())
         fail(missing)
+
+
+def _say_lacks(names: list[str]) -> None:
+    """Say which rules of the contract the first servers break from which too few examples came."""
+    for name in names[:MOST_CHECKED]:
+        server = load(name)
+        broken = [] if server.foreign else [each for each in contract(server) if not each.holds]
+        for rule in broken:
+            tell(f"{name} lacks something: {rule}")
+        if broken:
+            tell(f"`provegym check-server {name}` checks it again")
 
 
 def _summary(counts: Counter[str]) -> str:

@@ -42,7 +42,9 @@ def show_servers(
     """List the servers, or show one with its tools."""
     if openapi and name is None:
         fail("name the server that --openapi describes")
-    chosen = [load(each) for each in ([name] if name else servers.known())]
+    chosen = [load(name)] if name else servers.load_known()
+    for problem in [] if name else servers.problems():
+        print(f"provegym: {problem}", file=sys.stderr)
     if openapi:
         print_json(_as_api(chosen[0]))
     elif as_json:
@@ -79,7 +81,7 @@ def call_tool(
 
 @app.command()
 def serve(
-    names: Annotated[list[str] | None, typer.Argument(help="Servers; all if none.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Servers; all of ours if none.")] = None,
     http: Annotated[str | None, typer.Option(help="Serve over HTTP on HOST:PORT.")] = None,
     seed: Seed = 0,
     shared: Annotated[bool, typer.Option(help="One session for requests without one.")] = False,

@@ -18,6 +18,7 @@ SHAPES = 4_000
 # Candidates on one world, on average.
 PER_ROUND = 8
 ERROR_RATE = 0.30
+NO_GOAL = "no goal found"
 
 
 class DrawJob(NamedTuple):
@@ -92,7 +93,7 @@ def attempt_all(aims: Sequence[Aim]) -> list[Made]:
 def judge(wanted: Shape, example: Example | None) -> Made:
     """Apply the filters that look at one candidate alone: its error rate and the contract."""
     if example is None:
-        return Made(wanted, None, "no goal found")
+        return Made(wanted, None, NO_GOAL)
     example, gold = complete_and_replay(example)
     if gold is not None and _error_rate(example) > ERROR_RATE:
         return Made(wanted, None, "too many errors")

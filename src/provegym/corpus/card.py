@@ -47,7 +47,7 @@ def card(folder: Path, funnel: Mapping[str, int], order: AskedFor) -> str:
         raise BadFile(
             f"{folder} has no shard such as {SPLITS[0]}-00000.jsonl; name the folder of a corpus"
         )
-    ours = set(servers.names())
+    ours = set(servers.packaged())
     foreign = sorted({name for split in known.values() for name in split["servers"]} - ours)
     return fill(
         "corpus/card.md.jinja",
@@ -70,8 +70,10 @@ def command(order: AskedFor) -> str:
         value = getattr(order, field.name)
         if field.name in NOT_ASKED or (field.default is not MISSING and value == field.default):
             continue
-        ours = servers.names()
-        if field.name == "servers" and (tuple(value) == ours or not set(value) <= set(ours)):
+        packaged = set(servers.packaged())
+        if field.name == "servers" and (
+            tuple(value) == servers.names() or not set(value) <= packaged
+        ):
             continue
         flag = f"--{field.name.replace('_', '-')}"
         if isinstance(value, tuple | list):

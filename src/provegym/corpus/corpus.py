@@ -37,7 +37,8 @@ LEAST, MOST = 2, 16
 # one world per WIDE examples.
 WIDE = 20_000
 IDLE_ROUNDS = 25
-# A world that is data gives few examples; they are as different as among so many.
+# Worlds that are data and servers of one's own may have few tools and give few examples; these are
+# as different as among so many.
 OF_WORLD = 20
 SHARD = 4_000
 PRELOAD = "provegym.corpus.preload"
@@ -181,14 +182,16 @@ class Corpus:
         """A message that says how many examples are missing and why; empty if none is."""
         if self.kept == self.part.size and self.at + 1 == len(self.order.parts):
             return ""
-        left = self.quotas.left
-        names = self.part.all_servers
-        short = [name for name in names if any(left[name, kind] > 0 for kind in SHARES)][:20]
         return (
             f"{self.kept} of {self.part.size} {self.part.name} examples were found, then"
             f" {IDLE_ROUNDS} rounds gave no more ({self._reasons()}); too few came from"
-            f" {', '.join(short)}: ask for fewer examples, or name more servers"
+            f" {', '.join(self.short()[:20])}: ask for fewer examples, or name more servers"
         )
+
+    def short(self) -> list[str]:
+        """The servers of this part from which too few examples came."""
+        left, names = self.quotas.left, self.part.all_servers
+        return [name for name in names if any(left[name, kind] > 0 for kind in SHARES)]
 
     def _reasons(self) -> str:
         """The three most frequent reasons why candidates of this part were dropped."""
@@ -279,7 +282,7 @@ class Corpus:
         if self.kept == self.part.size or not self.quotas.wants(server, made.shape):
             return "of a kind that was complete"
         of_server = self.quotas.of_server[server]
-        if server in self.order.drawn:
+        if server in self.order.drawn or server in servers.own():
             of_server = max(of_server, OF_WORLD)
         objection = self.keeper.objection(example, of_server)
         if not objection:

@@ -47,7 +47,7 @@ def figures(
 
 def proven_pairs(name: str) -> Pairs:
     """The edges of a server that were proven by running it, and that can be in an example."""
-    return lasting(servers.load(name)).pairs() if name in servers.names() else set()
+    return lasting(servers.load(name)).pairs() if name in servers.packaged() else set()
 
 
 class Tally:
@@ -184,10 +184,10 @@ def goals(tally: Tally) -> dict[str, Json]:
     """Every figure that has a goal: its value, the goal in words, and whether it is met."""
     seen, turns = tally.seen, tally.seen["turns"]
     commonest = max(tally.openings.values(), default=0)
-    ours = [name for name in tally.servers if name in servers.names()]
-    known = {tool for name in ours for tool in servers.load(name).tools}
+    packaged = [name for name in tally.servers if name in servers.packaged()]
+    known = {tool for name in packaged for tool in servers.load(name).tools}
     used = {tool for counts in tally.gold.values() for tool in counts} & known
-    proven = sum(len(tally.proven(name)) for name in ours)
+    proven = sum(len(tally.proven(name)) for name in packaged)
     found = sum(map(len, tally.edges.values()))
     count, talks = tally.kinds.total(), sum(tally.kinds[kind] for kind in TALKS)
     there = [length for length in CHAINS if tally.chains[length]]

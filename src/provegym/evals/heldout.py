@@ -100,7 +100,10 @@ def drawn(names: tuple[str, ...], count: int) -> list[Example]:
 
 
 class Drawer:
-    """Makes held-out tasks of some servers, without near copies."""
+    """Makes held-out tasks of some servers, without near copies.
+
+    On a server that is not ours they are as different as among OF_WORLD tasks, if fewer are wanted.
+    """
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.kept: list[Example] = []

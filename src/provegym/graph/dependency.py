@@ -9,7 +9,6 @@ import gzip
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal
@@ -86,7 +85,8 @@ def build(server: AnyServer, seed: int = 0, effort: Effort | None = None) -> Gra
 def graph_key(server: AnyServer, seed: int) -> str:
     """The cache key of a graph: a hash of the schemas, the seed, the version and the method."""
     schemas = [(tool.name, tool.description, tool.input_schema) for tool in server.tools.values()]
-    what = (METHOD, schemas, seed, server.version)
+    source = servers.source_of(server.name)
+    what = (METHOD, schemas, seed, server.version, *([source] if source else []))
     return blake2b(msgspec.json.encode(what), digest_size=12).hexdigest()
 
 
@@ -132,7 +132,7 @@ def take_back(name: str) -> None:
 @lru_cache(maxsize=GRAPHS_KEPT)
 def shipped(server: AnyServer, seed: int = 0) -> Graph | None:
     """The graph that is part of the package; None if there is none for this server as it is."""
-    if server.name not in servers.names():
+    if server.name not in servers.packaged():
         return None
     file = shipped_file(server.name)
     if not file.is_file():
@@ -143,11 +143,11 @@ def shipped(server: AnyServer, seed: int = 0) -> Graph | None:
 
 def shipped_file(name: str) -> Traversable:
     """The file of a server's graph, in its folder of the package."""
-    return files("provegym.servers").joinpath(name, SHIPPED)
+    return servers.folder_of(name).joinpath(SHIPPED)
 
 
 def rebuild(server: AnyServer) -> Graph:
-    """Build the graph of one of our servers, and write it into the package."""
+    """Build the graph of a server, and write it into the server's package."""
     graph = build(server)
     packed = gzip.compress(msgspec.json.encode(graph), mtime=0)  # equal graphs, equal bytes
     write_atomically(Path(str(shipped_file(server.name))), packed)

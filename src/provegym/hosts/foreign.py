@@ -254,7 +254,7 @@ def connect(target: str, options: Options | None = None) -> ForeignServer:
 def server_name(said: str) -> str:
     """A server name of letters, digits and underscores that differs from all of ours."""
     name = re.sub(r"[^a-z0-9]+", "_", said.casefold()).strip("_")[:40] or "foreign"
-    return f"{name}_mcp" if name in servers.names() else name
+    return f"{name}_mcp" if name in servers.packaged() else name
 
 
 def _caller(name: str, *, writes: bool) -> Callable[..., msgspec.Struct]:

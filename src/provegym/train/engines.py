@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from provegym import servers
 from provegym.models.codec import Codec
 from provegym.models.local import load, load_tokenizer
 from provegym.models.optional import need
@@ -68,7 +69,10 @@ class Engines:
             for number in range(count):
                 here, there = context.Pipe()
                 own = cores[1 + number :: count] if len(cores) > 2 * count else []
-                process = context.Process(target=_serve, args=(there, recipe, examples, count, own))
+                given = {"count": count, "cores": own, "places": servers.places()}
+                process = context.Process(
+                    target=_serve, args=(there, recipe, examples), kwargs=given
+                )
                 process.start()
                 there.close()
                 self.pipes.append(here)
@@ -152,12 +156,19 @@ class Engines:
 
 
 def _serve(
-    pipe: Any, recipe: Recipe, examples: Mapping[str, Example], count: int, cores: Sequence[int]
+    pipe: Any,
+    recipe: Recipe,
+    examples: Mapping[str, Example],
+    *,
+    count: int,
+    cores: Sequence[int],
+    places: servers.Places,
 ) -> None:
     """The life of an engine process: say that it is ready, then play what it is sent."""
     try:
         if cores and sys.platform == "linux":
             os.sched_setaffinity(0, cores)
+        servers.look_at(places)
         engine = _Engine(recipe, examples, count)
         pipe.send(True)
         while True:

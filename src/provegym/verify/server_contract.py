@@ -4,7 +4,8 @@ Random calls with values of the live world, and time that passes between them. E
 broken becomes one sentence. The number of calls bounds the work.
 """
 
-from collections import Counter
+import traceback
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ WAITS = 0.06
 LOOK_EVERY = 24
 SHORTEST_ERROR, SHORTEST_DESCRIPTION, SHORTEST_MEANING = 12, 20, 5
 MOST_PER_RULE = 3
+INVARIANTS = "a world breaks"
 
 Json = dict[str, Any]
 # A tool and its arguments, or "" and minutes that pass.
@@ -32,20 +34,41 @@ Trace = tuple[str, list[int], list[list[str]]]
 
 def faults(server: AnyServer, calls: int = 300, seeds: Sequence[int] = (0, 1)) -> list[str]:
     """The rules that a server breaks in so many random calls, spread over worlds of some seeds."""
-    broken = [*description_faults(server)]
-    if broken:
-        return broken
+    return [*description_faults(server)] or walk_worlds(server, calls, seeds).sentences
+
+
+def walk_worlds(server: AnyServer, calls: int, seeds: Sequence[int]) -> "Findings":
+    """What random walks through worlds of some seeds find wrong, by rule."""
     found = Findings(server)
     for seed in seeds:
         try:
             found.walk(seed, calls // len(seeds))
-        except (Bug, AssertionError) as problem:
-            reason = str(problem).partition("\n")[0] or "an invariant does not hold"
-            found.note("a world breaks", f"seed {seed}: {reason}")
-    digests = {server.world(seed).digest() for seed in seeds if not found.sentences}
-    if not found.sentences and len(digests) < len(set(seeds)):
-        found.note("worlds are equal", "different seeds give the same world")
-    return found.sentences
+        except Bug as problem:
+            found.note(_rule_of(problem), f"seed {seed}: {_first_line(problem)}")
+        except AssertionError as problem:
+            found.note(INVARIANTS, f"seed {seed}: {_asserted(problem)}")
+    if not found.sentences:
+        digests = {server.world(seed).digest() for seed in seeds}
+        if len(digests) < len(set(seeds)):
+            found.note("worlds are equal", "different seeds give the same world")
+    return found
+
+
+def _rule_of(problem: Bug) -> str:
+    """The rule that a Bug of the kernel tells of."""
+    if "marked as a read" in str(problem):
+        return "read changed the world"
+    return "too long" if "bytes of JSON" in str(problem) else "a tool raises"
+
+
+def _asserted(problem: AssertionError) -> str:
+    """The message of an assertion, or the line of code that failed."""
+    lines = traceback.extract_tb(problem.__traceback__)
+    return _first_line(problem) or f"an invariant does not hold: {lines[-1].line}"
+
+
+def _first_line(problem: BaseException) -> str:
+    return str(problem).partition("\n")[0]
 
 
 def description_faults(server: AnyServer) -> Iterator[str]:
@@ -119,18 +142,23 @@ class Findings:
 
     def __init__(self, server: AnyServer) -> None:
         self.server = server
-        self.sentences: list[str] = []
+        self.by_rule: dict[str, list[str]] = defaultdict(list)
         self.counts: Counter[str] = Counter()
         self.outputs = {
             name: jsonschema_rs.validator_for(tool.output_schema, validate_formats=True)
             for name, tool in server.tools.items()
         }
 
+    @property
+    def sentences(self) -> list[str]:
+        """All that was found, rule by rule."""
+        return [sentence for found in self.by_rule.values() for sentence in found]
+
     def note(self, rule: str, sentence: str) -> None:
         """Record that a rule is broken."""
         self.counts[rule] += 1
         if self.counts[rule] <= MOST_PER_RULE:
-            self.sentences.append(sentence)
+            self.by_rule[rule].append(sentence)
 
     def walk(self, seed: int, calls: int) -> None:
         """Walk through one world at random; then draw it anew and take the same steps again."""
@@ -154,7 +182,12 @@ class Findings:
                 before = trace(session, session.state(server))
                 continue
             steps.append((tool.name, fuzzer.arguments(tool)))
-            outcome, before = self._call(session, seed, steps[-1], before)
+            try:
+                outcome, before = self._call(session, seed, steps[-1], before)
+            except Bug as problem:  # the kernel has undone the call, so the walk goes on
+                self.note(_rule_of(problem), f"seed {seed}: {_first_line(problem)}")
+                steps.pop()
+                continue
             fuzzer.learn(tool, steps[-1][1], outcome)
             texts.append(outcome.text)
         self._read_back(seed, session.state(server))

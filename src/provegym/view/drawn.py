@@ -77,7 +77,7 @@ def names() -> list[str]:
 def _files() -> Iterator[Path]:
     """The world files, each name once; links that lead out of their folder are left out."""
     seen: set[str] = set()
-    for folder in servers.folders():
+    for folder in servers.places().worlds:
         try:
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)

@@ -156,7 +156,7 @@ class Library:
         if real in seen or len(seen) >= MOST_FOLDERS:
             return
         seen.add(real)
-        if real not in servers.folders() and holds_worlds(real):
+        if real not in servers.places().worlds and holds_worlds(real):
             servers.look_in(real)
         files, folders = _entries(folder)
         if any(file.path.name == METRICS for file in files):

@@ -62,7 +62,7 @@ def freeze(library: Library, items: int = ITEMS) -> ReportData:
     runs = [source for source in library.sources if isinstance(source, RunFolder)]
     used = {name for each in rows.values() for name in each["columns"]["server"]["values"]}
     shown_worlds = sorted(filter(drawn.is_drawn, used))[:WORLDS]
-    ours = [*servers.load_all(), *map(worlds.load, shown_worlds)]
+    ours = [*servers.load_known(), *map(worlds.load, shown_worlds)]
     listed = [each for each in worlds.list_servers() if each["name"] in {s.name for s in ours}]
     return ReportData(
         sources=[_describe(source, rows) for source in library.sources],

@@ -18,13 +18,13 @@ TITLES = {"crm": "CRM", "iot_devices": "IoT devices"}
 
 
 def load(name: str) -> AnyServer:
-    """A server by name, ours or a drawn world; Missing says which there are."""
-    return servers.load(name) if name in servers.names() else drawn.load(name)
+    """A server by name, ours, somebody's own or a drawn world; Missing says which there are."""
+    return servers.load(name) if name in servers.known() else drawn.load(name)
 
 
 def list_servers() -> list[Json]:
     """Every server in brief, by category; then the drawn worlds."""
-    found = [describe(server) for server in servers.load_all()]
+    found = [describe(server) for server in servers.load_known() if not drawn.is_drawn(server.name)]
     ours = sorted(found, key=lambda each: (each["category"], each["name"]))
     return [*ours, *drawn.list_worlds()]
 

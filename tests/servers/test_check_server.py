@@ -1,0 +1,142 @@
+"""`check-server` says in words which rule of the contract a server breaks, and what to do."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import provegym
+from command import run
+from provegym.corpus import corpus
+from servers.own import alone, written  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+# For each rule: a file of the starter package, a text in it, what it becomes, and what is said.
+BREAKS = {
+    "descriptions": (
+        "tools.py",
+        "List the loans of the equipment desk with fee, due date and status.",
+        "Loans.",
+        "too short",
+    ),
+    "equal seeds": (
+        "seed.py",
+        "seed.random.random() < 0.15",
+        "WORDS['towns'].append('Newtown') or len(WORDS['towns']) % 7 == 0",
+        "draw",
+    ),
+    "reads": (
+        "tools.py",
+        "    found = [item for",
+        "    desk.items.add(name=name, shelf='A1', daily_fee=money(1))\n    found = [item for",
+        "marked as a read, but it wrote",
+    ),
+    "errors": (
+        "tools.py",
+        '    loan = desk.loans[loan_id]\n    if loan.status != "open":\n'
+        '        raise Rejected(f"the {loan.item_name} was returned already',
+        '    loan = {}[loan_id]\n    if loan.status != "open":\n'
+        '        raise Rejected(f"the {loan.item_name} was returned already',
+        "KeyError",
+    ),
+    "invariants": ("tools.py", '    desk.items.update(item_id, status="lent")\n', "", "lent"),
+    "refusals": (
+        "tools.py",
+        "{member.name} is blocked and may not borrow; choose another member",
+        "no",
+        "says too little",
+    ),
+    "records": ("seed.py", "people.others(seed, 30)", "people.others(seed, 5)", "85 records"),
+    "ids": ("seed.py", "chance.sample(names, 70)", "sorted(chance.sample(names, 70))", "shuffled"),
+    "own names": ("state.py", '"garageitem"', '"acc"', "also used by banking"),
+    "ways of asking": (
+        "asks.toml",
+        'Extend {loan_id} by {days} days.",\n  "(Add',
+        'Extend {loan} by {days} days.",\n  "(Add',
+        "{loan} in",
+    ),
+    "questions": (
+        "asks.toml",
+        "do we keep) the {name}[, if it is {available}]? => name, shelf",
+        "do we keep) the {name}[, if it is {available}]? => colour",
+        "no 'colour'",
+    ),
+    "names of records": (
+        "asks.toml",
+        'loan = ["the {item_name} loan of {member_name}"',
+        'lean = ["the {item_name} loan of {member_name}"',
+        "to name a loan",
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", BREAKS)
+def test_a_broken_rule_is_named_with_what_to_do(tmp_path: Path, rule: str) -> None:
+    package = written(tmp_path, "garage")
+    *change, said = BREAKS[rule]
+    edit(package, *change)
+    provegym.servers_from(package)
+    checked = {each.rule: each for each in provegym.check_server("garage")}
+    assert not checked[rule].holds
+    assert any(said in fault for fault in checked[rule].faults), checked[rule]
+    assert str(checked[rule]).endswith(f"{checked[rule].mend}.")
+
+
+def test_a_new_server_keeps_every_rule(tmp_path: Path) -> None:
+    written(tmp_path, "garage")
+    done = run("check-server", tmp_path / "garage")
+    assert done.returncode == 0
+    assert "✗" not in done.stdout
+    assert done.stdout.endswith("garage keeps every rule\n")
+
+
+def edit(package: Path, file: str, old: str, new: str) -> None:
+    """Change a text in a file of a package."""
+    text = (package / file).read_text("utf-8")
+    assert old in text
+    (package / file).write_text(text.replace(old, new), "utf-8")
+
+
+def test_a_package_that_cannot_be_loaded_is_a_broken_rule(tmp_path: Path) -> None:
+    package = written(tmp_path, "garage")
+    edit(package, "tools.py", "        days: By how many days.\n", "")
+    done = run("check-server", "garage", "--json", "--servers-from", tmp_path)
+    assert done.returncode == 1
+    (checked,) = json.loads(done.stdout)["servers"]
+    (rule,) = checked["rules"]
+    assert (rule["rule"], rule["holds"]) == ("package", False)
+    assert "arguments and their descriptions differ: ['days']" in rule["faults"][0]
+
+
+def test_a_tool_without_examples_is_named_with_the_reason(tmp_path: Path) -> None:
+    package = written(tmp_path, "garage")
+    refuses = '    raise Rejected(f"nothing is extended on a {desk.now:%A}")\n'
+    edit(package, "tools.py", "    if loan.due_at < desk.now:\n", refuses + "    if loan:\n")
+    provegym.servers_from(package)
+    examples = next(r for r in provegym.check_server("garage") if r.rule == "examples")
+    assert not examples.holds
+    (fault,) = examples.faults
+    assert fault.startswith("none was found for extend_garage_loan")
+    assert "none of 60 random calls worked" in fault
+
+
+def test_synthesis_without_goals_says_what_the_server_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "IDLE_ROUNDS", 3)
+    package = written(tmp_path, "garage")
+    text = (package / "asks.toml").read_text("utf-8")
+    start, end = text.index("[refer]"), text.index("# What a record is")
+    (package / "asks.toml").write_text(text[:start] + text[end:], "utf-8")
+    asked = ("synth", "--servers", "garage", "--size", 12, "--mix", "multi_turn", "--workers", 1)
+    done = run(*asked, "--out", tmp_path / "corpus", "--servers-from", tmp_path / "garage")
+    assert done.returncode == 2
+    assert "garage lacks something: names of records: [refer] has no way to name" in done.stderr
+    assert "`provegym check-server garage` checks it again" in done.stderr
+
+
+def test_an_unknown_name_is_one_line() -> None:
+    done = run("check-server", "bankin")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no server 'bankin'; did you mean" in done.stderr
