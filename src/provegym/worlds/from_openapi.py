@@ -47,7 +47,7 @@ class Resource:
     schemas: list[Any] = field(default_factory=list)
     created: Any = None
     updated: Any = None
-    filters: list[str] = field(default_factory=list)
+    filters: dict[str, Any] = field(default_factory=dict)
     verbs: list[Verb] = field(default_factory=list)
 
 
@@ -91,6 +91,7 @@ class _Paths:
         self.resources: dict[str, Resource] = {}
         # The nouns of paths that can be read.
         self.read_nouns: set[str] = set()
+        self.actions: list[tuple[Resource, Verb, Any]] = []
 
     def read(self) -> dict[str, Resource]:
         paths = self.document["paths"]
@@ -106,6 +107,9 @@ class _Paths:
                 operation = item.get(method)
                 if isinstance(operation, dict) and not operation.get("deprecated"):
                     left += not self._operation(path, method, operation)
+        for owner, verb, schema in self.actions:
+            if not self._creates(owner, verb, schema):
+                owner.verbs.append(verb)
         if left:
             self.notes.append(
                 f"left out: {left} operations whose paths are neither records nor verbs"
@@ -177,7 +181,22 @@ class _Paths:
         word = chain[-1][0]
         if owner is None or word in VERBS:
             return False
-        owner.verbs.append(Verb(word, api_document.body_schema(self.document, operation)))
+        schema, is_list = api_document.result_schema(self.document, operation)
+        verb = Verb(word, api_document.body_schema(self.document, operation))
+        self.actions.append((owner, verb, None if is_list else schema))
+        return True
+
+    def _creates(self, owner: Resource, verb: Verb, schema: Any) -> bool:
+        """Whether a verb answers with a new record of another kind that points to its owner."""
+        if schema is None or schema in owner.schemas:
+            return False
+        known = [each for each in self.resources.values() if schema in each.schemas]
+        held = {nouns.snake(name) for name in api_document.properties(self.document, schema)}
+        if len(known) != 1 or "create" in known[0].deeds or f"{owner.noun}_id" not in held:
+            return False
+        known[0].deeds.add("create")
+        known[0].created = verb.body
+        known[0].parents = known[0].parents or [owner.noun]
         return True
 
     def _record(self, chain: list[tuple[str, str]], method: str, operation: dict[str, Any]) -> bool:
@@ -193,7 +212,7 @@ class _Paths:
         body = api_document.body_schema(self.document, operation)
         if method == "get":
             resource.deeds.add("get" if key and not is_list else "list")
-            resource.filters += self._filters(operation) if not key else []
+            resource.filters |= self._filters(operation) if not key else {}
         elif method == "post" and not key:
             resource.deeds.add("create")
             resource.created = resource.created or body or schema
@@ -207,15 +226,15 @@ class _Paths:
             return False
         return True
 
-    def _filters(self, operation: dict[str, Any]) -> list[str]:
-        found = []
+    def _filters(self, operation: dict[str, Any]) -> dict[str, Any]:
+        """The query parameters of a list that could be properties, with their schemas."""
+        found = {}
         for each in api_document.listed(operation.get("parameters")):
             parameter = api_document.resolved(self.document, each)
             name = parameter.get("name")
             if parameter.get("in") == "query" and isinstance(name, str):
-                word = nouns.snake(name)
-                found += [word] if word not in PAGING else []
-        return found
+                found[nouns.snake(name)] = parameter.get("schema")
+        return {name: schema for name, schema in found.items() if name not in PAGING}
 
 
 def _subject(
@@ -271,5 +290,11 @@ def _shown(document: dict[str, Any], resource: Resource) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for schema in (resource.created, resource.updated):
         shown = {**api_document.properties(document, schema), **shown}
-    shown = {name: merged(document, own.get(name), given) for name, given in shown.items()}
-    return {**shown, **{name: schema for name, schema in own.items() if name not in shown}}
+    shown = {**shown, **{name: schema for name, schema in own.items() if name not in shown}}
+    for name, given in shown.items():
+        # A filter knows all values of an enum, the body of a request perhaps some of them.
+        if name in own:
+            filtered = resource.filters.get(nouns.snake(name))
+            whole = merged(document, own[name], filtered, ("enum",))
+            shown[name] = merged(document, whole, given)
+    return shown

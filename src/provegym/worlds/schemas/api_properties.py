@@ -45,14 +45,16 @@ def property_of(
     return Property(name=word, kind=kind, low=low, high=high, empty=empty)
 
 
-def merged(document: dict[str, Any], own: Any, given: Any) -> Any:
-    """A property of a record, with what only the body of a request says of it: bounds, values."""
+def merged(
+    document: dict[str, Any], own: Any, given: Any, names: tuple[str, ...] = OF_BODIES
+) -> Any:
+    """A property of a record, with what only a request says of it: bounds, values, a default."""
     if given is None or own is None:
         return own if given is None else given
     held, body = _one(document, own), _one(document, given)
     if _is_record(own) or _main_type(held) != _main_type(body):
         return own
-    return {**{name: body[name] for name in OF_BODIES if name in body}, **held}
+    return {**{name: body[name] for name in names if name in body}, **held}
 
 
 def _main_type(schema: dict[str, Any]) -> Any:
@@ -78,6 +80,9 @@ def _one(document: dict[str, Any], schema: Any) -> dict[str, Any]:
                 api_document.resolved(document, part) for part in parts[: api_document.MAX_PARTS]
             ]
             some = [part for part in inner if part.get("type") != "null"]
+            enums = [part.get("enum") for part in some if part.get("type") == "string"]
+            if len(some) > 1 and len(enums) == len(some) and all(enums):
+                return {**some[0], "enum": [value for enum in enums for value in enum or ()]}
             return some[0] if some else {}
     return plain
 

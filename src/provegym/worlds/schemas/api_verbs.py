@@ -38,6 +38,8 @@ def moves_of(
     for verb in {verb.word: verb for verb in reversed(verbs)}.values():
         value = _end(verb.word, status)
         sets = _shared(document, noun, verb.body, made, None if value else status)
+        if not value and verb.word not in lexicon.verbs():
+            sets = sets or _shared(document, noun, verb.body, made, status, any_of_them=True)[:1]
         if value and status is not None:
             sets = tuple(each for each in sets if each.property != status.name)
             moves.append(Move(verb=verb.word, property=status.name, value=value, sets=sets))
@@ -80,10 +82,12 @@ def _shared(
     body: Any,
     made: Mapping[str, Property],
     status: Property | None,
+    *,
+    any_of_them: bool = False,
 ) -> tuple[Setting, ...]:
     """The properties that a body sets: by their names, or a status by some of its values.
 
-    A call sets what its body requires. If that is nothing, it sets the first shared property.
+    Only what the body requires counts, or else any of them.
     """
     needed = {nouns.snake(name) for name in api_document.required(document, body)}
     known = {each.to for each in made.values() if each.to}
@@ -96,9 +100,13 @@ def _shared(
         if own is not None and own.kind == each.kind in SETTABLE:
             values = each.values if {*each.values} < {*own.values} else ()
             found.append(Setting(argument=each.name, property=own.name, values=values))
-        elif own is None and status is not None and each.kind == "enum":
-            if {*each.values} <= {*status.values}:
-                setting = Setting(argument=each.name, property=status.name, values=each.values)
-                found.append(setting)
-    required = [each for each in found if each.argument in needed]
-    return tuple({each.property: each for each in required or found[:1]}.values())
+        elif own is None and status is not None and _is_part(each, status):
+            setting = Setting(argument=each.name, property=status.name, values=each.values)
+            found.append(setting)
+    chosen = [each for each in found if any_of_them or each.argument in needed]
+    return tuple({each.property: each for each in chosen}.values())
+
+
+def _is_part(each: Property, status: Property) -> bool:
+    """Whether an enum has only values of a status: an outcome "won" or "lost" of a stage."""
+    return each.kind == "enum" and {*each.values} <= {*status.values}

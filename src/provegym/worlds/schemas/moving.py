@@ -113,9 +113,8 @@ class Mover(Toolmaker):
         kind = "assign" if all(f.kind == "reference" for f, _ in sets) else "update"
         if status is not None:
             of, says = f"${key}.{status.name}", f"{self.named()} is {move.value} already"
-            ended = self._not_over(status, (move.value,))
             guards = [
-                *ended,
+                *self._not_over(status, (move.value,)),
                 OperationGuard(rule="status", of=of, is_not=move.value, says=says),
                 *guards,
             ]
@@ -125,9 +124,8 @@ class Mover(Toolmaker):
             words = label(field.name, draft.noun)
             says = f"that is the {words} of {self.named()} already"
             of = f"${key}.{field.name}"
-            ended = self._not_over(field) if is_moved else ()
             guards = [
-                *ended,
+                *(self._not_over(field) if is_moved else ()),
                 OperationGuard(rule="different", of=of, is_not=f"${argument.name}", says=says),
                 *guards,
             ]
