@@ -67,8 +67,13 @@ def rebuild_from_openapi(real: AnyServer) -> Rebuilt:
     for name in sorted(real.tools, key=lambda name: places[name][1].count("/")):
         if not tools[name] and places[name][0] == "post":
             result = real.tools[name].output_schema
-            nouns_of = [noun for noun, schema in kinds.items() if schema == result]
-            tools[name] = tuple(_by_result(real, name, places[name][1], spec, nouns_of, used))
+            made = [_noun(nouns.plural(noun)) for noun, schema in kinds.items() if schema == result]
+            adding = [
+                each
+                for each in spec.operations
+                if each.entity in made and each.kind in CREATES and each.tool not in used
+            ]
+            tools[name] = tuple(_by_result(real, name, places[name][1], adding))
             used |= {match.tool for match in tools[name]}
     return _rebuilt(real, spec, tables, tools)
 
@@ -139,18 +144,16 @@ def _table(real: AnyServer, schema: Mapping[str, Any]) -> str:
 
 
 def _by_result(
-    real: AnyServer, name: str, path: str, spec: WorldSpec, results: Sequence[str], used: set[str]
+    real: AnyServer, name: str, path: str, adding: Sequence[Operation]
 ) -> Iterator[ToolMatch]:
     """The rebuilt tool of a verb below a record that answers with a new record of another kind.
 
     The first such verb is what the rebuilt tool was made from.
     """
     owner = _noun(path.strip("/").split("/")[0])
-    made = [_noun(nouns.plural(noun)) for noun in results]
-    for each in spec.operations:
-        is_other = each.entity in made and each.entity != owner and each.tool not in used
+    for each in adding:
         needs = [argument.of for argument in each.arguments if not argument.optional]
-        if is_other and _verb_tool(path) and each.kind in CREATES and owner in needs:
+        if _verb_tool(path) and each.entity != owner and owner in needs:
             yield _tool_match(real, name, each, {}, several=False)
             return
 
