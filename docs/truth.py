@@ -33,14 +33,8 @@ QUOTED = (
     ("openapi", "banking", "open_account", "rejected ok", "No schema says that a name is unique."),
     ("openapi", "banking", "close_account", "denied ok", "No schema says who may do it."),
     ("openapi", "banking", "close_account", "rejected ok", "A rule of the domain, on money."),
-    ("openapi", "crm", "list_sales_deals", "ok invalid_argument", "The importer mixes schemas up."),
-    (
-        "openapi",
-        "banking",
-        "dispute_transaction",
-        "ok invalid_argument",
-        "A verb becomes a record.",
-    ),
+    ("openapi", "vehicle", "shift_car_gear", "rejected ok", "What a car must do first."),
+    ("openapi", "team_chat", "post_channel_message", "rejected ok", "A rule between records."),
     ("openapi", "retail_chain", "reserve_store_item", "result", "One call, two tables."),
     (
         "sql",

@@ -216,3 +216,40 @@ def test_lists_have_at_least_four_ways_and_writes_leave_arguments_out() -> None:
         if operation.kind not in ("search", "get", "report"):
             assert operation.short, operation.tool
     assert server_of("chinook.sql").tools
+
+
+LEDGER = """
+CREATE TABLE accounts (id int PRIMARY KEY, name text NOT NULL, balance numeric(8,2) NOT NULL);
+CREATE TABLE bookings (id int PRIMARY KEY, reference text NOT NULL UNIQUE,
+    account_id int NOT NULL REFERENCES accounts(id), balance numeric(8,2) NOT NULL);
+"""
+
+
+def test_a_balance_moves_between_accounts_and_not_between_their_entries() -> None:
+    spec, _ = from_sql.spec_of(LEDGER, "ledger")
+    tools = [operation.tool for operation in spec.operations]
+    assert [tool for tool in tools if tool.startswith("transfer")] == ["transfer_account_balance"]
+
+
+ISSUES = """
+CREATE TABLE projects (id int PRIMARY KEY, name text NOT NULL);
+CREATE TABLE releases (id int PRIMARY KEY, name text NOT NULL);
+CREATE TABLE issues (id int PRIMARY KEY, title text NOT NULL,
+    project_id int NOT NULL REFERENCES projects(id), release_id int REFERENCES releases(id),
+    fixed_release_id int REFERENCES releases(id), found_release_id int REFERENCES releases(id),
+    duplicate_of_id int REFERENCES issues(id), parent_id int REFERENCES issues(id),
+    status text NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'in_progress', 'done')),
+    kind text NOT NULL CHECK (kind IN ('bug', 'task')),
+    priority text NOT NULL CHECK (priority IN ('low', 'high')));
+"""
+
+
+def test_enums_come_before_names_of_other_records() -> None:
+    spec, _ = from_sql.spec_of(ISSUES, "issues")
+    fields = {each.name for each in spec.entity("issue").fields}
+    assert {"status", "kind", "priority", "project_name"} <= fields
+
+
+def test_a_reference_to_the_same_table_keeps_its_name() -> None:
+    spec, _ = from_sql.spec_of(ISSUES, "issues")
+    assert field(spec.entity("issue"), "duplicate_of_id").to == "issue"

@@ -171,7 +171,7 @@ class JudgedCall:
     def _called(self) -> list[ToolMatch]:
         """The rebuilt tools that stand for this call."""
         known = self.rebuilt.tools[self.tool]
-        fitting = [each for each in known if not each.only or each.only in self.given]
+        fitting = [each for each in known if not each.only or self.given.get(each.only) is not None]
         exact = [each for each in fitting if each.value and self.given[each.only] == each.value]
         done = {each.only for each in exact}
         rest = [each for each in fitting if not each.value and each.only not in done]

@@ -1,7 +1,7 @@
 """Rebuilds a server from a schema alone, and says which rebuilt tools stand for which real ones."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -62,7 +62,19 @@ def rebuild_from_openapi(real: AnyServer) -> Rebuilt:
         if table and table not in tables.values():
             tables[entity.name] = table
     places = describe.places(shown)
-    tools = {name: tuple(_by_place(real, name, places[name], spec)) for name in real.tools}
+    tools = {name: tuple(_by_place(real, name, places, spec)) for name in real.tools}
+    used = {match.tool for matches in tools.values() for match in matches}
+    for name in sorted(real.tools, key=lambda name: places[name][1].count("/")):
+        if not tools[name] and places[name][0] == "post":
+            result = real.tools[name].output_schema
+            made = [_noun(nouns.plural(noun)) for noun, schema in kinds.items() if schema == result]
+            adding = [
+                each
+                for each in spec.operations
+                if each.entity in made and each.kind in CREATES and each.tool not in used
+            ]
+            tools[name] = tuple(_by_result(real, name, places[name][1], adding))
+            used |= {match.tool for match in tools[name]}
     return _rebuilt(real, spec, tables, tools)
 
 
@@ -131,19 +143,42 @@ def _table(real: AnyServer, schema: Mapping[str, Any]) -> str:
     return best
 
 
+def _by_result(
+    real: AnyServer, name: str, path: str, adding: Sequence[Operation]
+) -> Iterator[ToolMatch]:
+    """The rebuilt tool of a verb below a record that answers with a new record of another kind.
+
+    The first such verb is what the rebuilt tool was made from.
+    """
+    owner = _noun(path.strip("/").split("/")[0])
+    for each in adding:
+        needs = [argument.of for argument in each.arguments if not argument.optional]
+        if _verb_tool(path) and each.entity != owner and owner in needs:
+            yield _tool_match(real, name, each, {}, several=False)
+            return
+
+
+def _verb_tool(path: str) -> str:
+    """The rebuilt tool of a verb path, such as close_account for /accounts/{account_id}/close."""
+    *before, last = path.strip("/").split("/")
+    below = len(before) > 1 and before[-1].startswith("{") and not last.startswith("{")
+    return f"{last}_{_noun(before[-2])}" if below else ""
+
+
 def _by_place(
-    real: AnyServer, name: str, place: tuple[str, str], spec: WorldSpec
+    real: AnyServer, name: str, places: Mapping[str, tuple[str, str]], spec: WorldSpec
 ) -> Iterator[ToolMatch]:
     """The rebuilt tools of an operation, by its method and path."""
-    method, path = place
+    method, path = places[name]
     *before, last = path.strip("/").split("/")
     is_one = last.startswith("{")
     noun = _noun(before[-1] if is_one else last)
     own = [each for each in spec.operations if each.entity == noun]
-    if method == "post" and not is_one and before and before[-1].startswith("{"):
-        verb = f"{last}_{_noun(before[-2])}"
-        verbs = [each for each in spec.operations if each.tool == verb]
-        own = verbs or own
+    if method == "post" and (verb := _verb_tool(path)):
+        own = [each for each in spec.operations if each.tool == verb] or own
+    if method == "patch":
+        others = {_verb_tool(other) for _, other in places.values()}
+        own = [each for each in own if each.tool not in others]
     slots = [part.strip("{}") for part in path.split("/") if part.startswith("{")]
     kinds = {
         "get": ("get",) if is_one else ("search",),

@@ -1,8 +1,8 @@
 """Worlds from API descriptions: OpenAPI 3 and Swagger 2, in JSON or YAML, become a spec.
 
 A path such as /pets is an entity, /pets/{petId}/visits one that refers to it, and a path that ends
-with a verb, such as POST /orders/{id}/cancel, a transition. What is not understood is left out, and
-the notes that come with the spec say so.
+with a verb, such as POST /orders/{id}/cancel, an operation on the record before it. What is not
+understood is left out, and the notes that come with the spec say so.
 """
 
 import re
@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from provegym.worlds.schemas import api_document, drafting, lexicon, nouns
-from provegym.worlds.schemas.api_properties import property_of, status_of
-from provegym.worlds.schemas.sketch import DEEDS, Deed, Move, Property, Sketch, Subject
+from provegym.worlds.schemas.api_properties import merged, property_of
+from provegym.worlds.schemas.api_verbs import Verb, moves_of
+from provegym.worlds.schemas.sketch import DEEDS, Deed, Property, Sketch, Subject
 from provegym.worlds.spec import SpecError, WorldSpec
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -46,8 +47,8 @@ class Resource:
     schemas: list[Any] = field(default_factory=list)
     created: Any = None
     updated: Any = None
-    filters: list[str] = field(default_factory=list)
-    verbs: list[str] = field(default_factory=list)
+    filters: dict[str, Any] = field(default_factory=dict)
+    verbs: list[Verb] = field(default_factory=list)
 
 
 def spec_of(text: str, name: str) -> tuple[WorldSpec, list[str]]:
@@ -88,9 +89,16 @@ class _Paths:
         self.document = document
         self.notes = notes
         self.resources: dict[str, Resource] = {}
+        # The nouns of paths that can be read.
+        self.read_nouns: set[str] = set()
+        self.actions: list[tuple[Resource, Verb, Any]] = []
 
     def read(self) -> dict[str, Resource]:
         paths = self.document["paths"]
+        for path in paths:
+            if "get" in api_document.resolved(self.document, paths[path]):
+                words = [part for part in path.split("/") if part and not SLOT.search(part)]
+                self.read_nouns |= {nouns.noun_of_table(word) for word in words[-1:]}
         ordered = sorted(paths, key=lambda path: path.count("/"))
         left = 0
         for path in ordered:
@@ -99,6 +107,9 @@ class _Paths:
                 operation = item.get(method)
                 if isinstance(operation, dict) and not operation.get("deprecated"):
                     left += not self._operation(path, method, operation)
+        for owner, verb, schema in self.actions:
+            if not self._creates(owner, verb, schema):
+                owner.verbs.append(verb)
         if left:
             self.notes.append(
                 f"left out: {left} operations whose paths are neither records nor verbs"
@@ -129,8 +140,8 @@ class _Paths:
         if not chain:
             return False
         key = chain[-1][1]
-        if not key and self._is_verb(chain):
-            return self._verb(chain, method)
+        if not key and (self._is_verb(chain) or self._is_action(chain, method, operation)):
+            return self._verb(chain, method, operation)
         return self._record(chain, method, operation)
 
     def _is_noun(self, word: str) -> bool:
@@ -144,14 +155,48 @@ class _Paths:
             or word.startswith(("find_by", "create_with", "update_", "get_"))
         )
 
-    def _verb(self, chain: list[tuple[str, str]], method: str) -> bool:
-        if len(chain) < 2 or not chain[-2][1] or method == "get":
+    def _is_action(
+        self, chain: list[tuple[str, str]], method: str, operation: dict[str, Any]
+    ) -> bool:
+        """Whether a path below a record does something to it, and is no kind of record itself.
+
+        It answers with the record, or its last word is no plural and nothing of it can be read.
+        """
+        if method not in ("post", "put", "patch") or len(chain) < 2 or not chain[-2][1]:
+            return False
+        word = chain[-1][0]
+        owner = self.resources.get(nouns.noun_of_table(chain[-2][0]))
+        noun = nouns.noun_of_table(word)
+        if owner is None or (noun in self.resources and self.resources[noun].parents):
+            return False
+        schema, is_list = api_document.result_schema(self.document, operation)
+        if schema is not None and not is_list and schema in owner.schemas:
+            return True
+        return nouns.singular(word) == word and noun not in self.read_nouns
+
+    def _verb(self, chain: list[tuple[str, str]], method: str, operation: dict[str, Any]) -> bool:
+        if len(chain) < 2 or not chain[-2][1] or method in ("get", "delete"):
             return False
         owner = self.resources.get(nouns.noun_of_table(chain[-2][0]))
-        verb = chain[-1][0]
-        if owner is None or verb not in lexicon.verbs():
+        word = chain[-1][0]
+        if owner is None or word in VERBS:
             return False
-        owner.verbs.append(verb)
+        schema, is_list = api_document.result_schema(self.document, operation)
+        verb = Verb(word, api_document.body_schema(self.document, operation))
+        self.actions.append((owner, verb, None if is_list else schema))
+        return True
+
+    def _creates(self, owner: Resource, verb: Verb, schema: Any) -> bool:
+        """Whether a verb answers with a new record of another kind that points to its owner."""
+        if schema is None or schema in owner.schemas:
+            return False
+        known = [each for each in self.resources.values() if schema in each.schemas]
+        held = {nouns.snake(name) for name in api_document.properties(self.document, schema)}
+        if len(known) != 1 or "create" in known[0].deeds or f"{owner.noun}_id" not in held:
+            return False
+        known[0].deeds.add("create")
+        known[0].created = verb.body
+        known[0].parents = known[0].parents or [owner.noun]
         return True
 
     def _record(self, chain: list[tuple[str, str]], method: str, operation: dict[str, Any]) -> bool:
@@ -167,7 +212,7 @@ class _Paths:
         body = api_document.body_schema(self.document, operation)
         if method == "get":
             resource.deeds.add("get" if key and not is_list else "list")
-            resource.filters += self._filters(operation) if not key else []
+            resource.filters |= self._filters(operation) if not key else {}
         elif method == "post" and not key:
             resource.deeds.add("create")
             resource.created = resource.created or body or schema
@@ -181,15 +226,15 @@ class _Paths:
             return False
         return True
 
-    def _filters(self, operation: dict[str, Any]) -> list[str]:
-        found = []
+    def _filters(self, operation: dict[str, Any]) -> dict[str, Any]:
+        """The query parameters of a list that could be properties, with their schemas."""
+        found = {}
         for each in api_document.listed(operation.get("parameters")):
             parameter = api_document.resolved(self.document, each)
             name = parameter.get("name")
             if parameter.get("in") == "query" and isinstance(name, str):
-                word = nouns.snake(name)
-                found += [word] if word not in PAGING else []
-        return found
+                found[nouns.snake(name)] = parameter.get("schema")
+        return {name: schema for name, schema in found.items() if name not in PAGING}
 
 
 def _subject(
@@ -197,11 +242,7 @@ def _subject(
 ) -> Subject:
     """A subject from the schemas of a resource."""
     noun = resource.noun
-    shown: dict[str, Any] = {}
-    for schema in (resource.created, resource.updated, *resource.schemas[:2]):
-        shown = (
-            {**api_document.properties(document, schema), **shown} if schema is not None else shown
-        )
+    shown = _shown(document, resource)
     needed = api_document.required(document, resource.created)
     needed |= (
         set()
@@ -218,44 +259,42 @@ def _subject(
         for each in held:
             del made[each.name]
         made[f"{parent}_id"] = Property(name=f"{parent}_id", kind="reference", to=parent)
-    moves = _moves(resource, made, notes)
-    updates = tuple(
-        nouns.snake(name) for name in api_document.properties(document, resource.updated)
-    )
+    moves = moves_of(document, noun, resource.verbs, made, notes)
+    updated = {
+        nouns.snake(name): property_of(document, name, schema, noun, set(), empty=True)
+        for name, schema in api_document.properties(document, resource.updated).items()
+    }
+    given = [nouns.snake(name) for name in api_document.properties(document, resource.created)]
     deeds = tuple(deed for deed in DEEDS if deed in resource.deeds)
     if "list" not in deeds and "get" in deeds:
         notes.append(f"changed: {noun} can be listed, since ids have to be found somewhere")
-    filters = tuple(name for name in resource.filters if name in made)
     return Subject(
         name=noun,
         properties=tuple(made.values()),
         key=("id",),
         moves=tuple(moves),
         deeds=deeds,
-        filters=filters,
-        updates=updates,
+        filters=tuple(name for name in resource.filters if name in made),
+        updates=tuple(updated),
+        offered={name: each.values for name, each in updated.items() if each and each.values},
+        arguments=tuple(dict.fromkeys([*given, *resource.filters, *updated])),
+        shown="get" in deeds,
     )
 
 
-def _moves(resource: Resource, made: dict[str, Property], notes: list[str]) -> list[Move]:
-    """What the verbs of paths do to a status; without one, a status is made up and noted."""
-    noun, verbs = resource.noun, [*dict.fromkeys(resource.verbs)]
-    if not verbs:
-        return []
-    status = status_of(noun, made)
-    moves = []
-    if status is not None:
-        for verb in verbs:
-            value = next(
-                (v for v in status.values if lexicon.folded(v) in lexicon.verbs()[verb]), ""
-            )
-            if value:
-                moves.append(Move(verb=verb, property=status.name, value=value))
-            else:
-                notes.append(f"left out: {verb} of {noun}, since no {status.name} is known for it")
-        return moves
-    ends = [lexicon.verbs()[verb][0] for verb in verbs]
-    values = tuple(dict.fromkeys(["active", *ends]))
-    made["status"] = Property(name="status", kind="enum", values=values, default="active")
-    notes.append(f"added: {noun}.status, since {', '.join(verbs)} must lead somewhere")
-    return [Move(verb=v, property="status", value=e) for v, e in zip(verbs, ends, strict=True)]
+def _shown(document: dict[str, Any], resource: Resource) -> dict[str, Any]:
+    """The properties of a record: what its own schemas say goes before bodies of requests."""
+    own: dict[str, Any] = {}
+    for schema in resource.schemas[:2]:
+        own = {**api_document.properties(document, schema), **own}
+    shown: dict[str, Any] = {}
+    for schema in (resource.created, resource.updated):
+        shown = {**api_document.properties(document, schema), **shown}
+    shown = {**shown, **{name: schema for name, schema in own.items() if name not in shown}}
+    for name, given in shown.items():
+        # A filter knows all values of an enum, the body of a request perhaps some of them.
+        if name in own:
+            filtered = resource.filters.get(nouns.snake(name))
+            whole = merged(document, own[name], filtered, ("enum",))
+            shown[name] = merged(document, whole, given)
+    return shown

@@ -8,6 +8,10 @@ from provegym.worlds.schemas.sketch import Property, PropertyKind
 
 MOST_VALUES = 24
 MOST_NUMBER = 1e9
+# What the body of a request may say of a property that the record's own schema leaves open.
+OF_BODIES = (
+    *("enum", "default", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+)
 
 
 def property_of(
@@ -17,12 +21,13 @@ def property_of(
     word = nouns.snake(name)
     target = _target(word, schema, known)
     plain = _one(document, schema)
-    own = {"id", f"{noun}_id", "uuid", "_id", "object", "kind", "api_version"}
-    if not word or word in own:
+    values = plain.get("enum")
+    own = {"id", f"{noun}_id", "uuid", "_id", "object", "api_version"}
+    is_label = word == "kind" and not isinstance(values, list)
+    if not word or word in own or is_label:
         return None
     if target:
         return Property(name=word, kind="reference", to=target, empty=empty)
-    values = plain.get("enum")
     texts = (
         tuple(str(v) for v in values if isinstance(v, str) and v)
         if isinstance(values, list)
@@ -35,8 +40,29 @@ def property_of(
         start = default if isinstance(default, str) and default in texts else None
         empty = _maybe(word, empty)
         return Property(name=word, kind="enum", values=texts, default=start, empty=empty)
-    low, high = _bound(plain, "minimum", 1), _bound(plain, "maximum", -1)
+    step = 0.01 if kind == "money" else 1
+    low, high = _bound(plain, "minimum", step), _bound(plain, "maximum", -step)
     return Property(name=word, kind=kind, low=low, high=high, empty=empty)
+
+
+def merged(
+    document: dict[str, Any], own: Any, given: Any, names: tuple[str, ...] = OF_BODIES
+) -> Any:
+    """A property of a record, with what only a request says of it: bounds, values, a default."""
+    if given is None or own is None:
+        return own if given is None else given
+    held, body = _one(document, own), _one(document, given)
+    if _is_record(own) or _main_type(held) != _main_type(body):
+        return own
+    return {**{name: body[name] for name in names if name in body}, **held}
+
+
+def _main_type(schema: dict[str, Any]) -> Any:
+    """The type of a schema, without null."""
+    type_ = schema.get("type")
+    if isinstance(type_, list):
+        return next((each for each in type_ if each != "null"), None)
+    return type_
 
 
 def _maybe(word: str, empty: bool) -> bool:
@@ -54,6 +80,9 @@ def _one(document: dict[str, Any], schema: Any) -> dict[str, Any]:
                 api_document.resolved(document, part) for part in parts[: api_document.MAX_PARTS]
             ]
             some = [part for part in inner if part.get("type") != "null"]
+            enums = [part.get("enum") for part in some if part.get("type") == "string"]
+            if len(some) > 1 and len(enums) == len(some) and all(enums):
+                return {**some[0], "enum": [value for enum in enums for value in enum or ()]}
             return some[0] if some else {}
     return plain
 
@@ -76,9 +105,7 @@ def _is_record(schema: Any) -> bool:
 
 
 def _kind(word: str, schema: dict[str, Any]) -> PropertyKind:
-    type_ = schema.get("type")
-    if isinstance(type_, list):
-        type_ = next((each for each in type_ if each != "null"), None)
+    type_ = _main_type(schema)
     manner = lexicon.of_field(word, "")
     form = schema.get("format")
     if type_ == "boolean":
@@ -100,8 +127,8 @@ def _kind(word: str, schema: dict[str, Any]) -> PropertyKind:
     return "unknown"
 
 
-def _bound(schema: dict[str, Any], name: str, away: int) -> float | None:
-    """A bound; an exclusive one is moved by one."""
+def _bound(schema: dict[str, Any], name: str, away: float) -> float | None:
+    """A bound; an exclusive one is moved by one, or by a cent."""
     value, exclusive = schema.get(name), schema.get(f"exclusive{name.capitalize()}")
     if isinstance(exclusive, int | float) and not isinstance(exclusive, bool):
         value, exclusive = exclusive, True

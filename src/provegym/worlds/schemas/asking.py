@@ -195,6 +195,27 @@ def get_ways(draft: EntityDraft, argument: str, joined: str, inner: str) -> Ways
     return tuple(ways)
 
 
+def plain_get_ways(draft: EntityDraft, argument: str) -> Ways:
+    """Ways to ask for the fields of one record, given by its id; none if it has none of its own."""
+    it = slot(argument)
+    asked = [
+        each
+        for each in draft.fields.values()
+        if each.name != draft.name and each.kind not in ("flag", "reference", "copy")
+    ]
+    if not asked:
+        return ()
+    ways = [f"{question(draft, each, it)} => {each.name}" for each in asked[:5]]
+    words, name = label(asked[0].name, draft.noun), asked[0].name
+    ways += [
+        f"Look up {it} and tell me the {words}. => {name}",
+        f"I need the {words} (of|for) {it}. => {name}",
+        f"Go into {it}: what {words} is down there? => {name}",
+        f"Tell me what we have as the {words} of {it}. => {name}",
+    ]
+    return tuple(ways)
+
+
 def report_told(draft: EntityDraft, figures: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
     """What a reply says of figures: counts first, then sums."""
     it = slot(f"{draft.noun}_name")

@@ -61,8 +61,8 @@ def _first_status(name: str, each: Property, noun: str) -> str | None:
     if short not in lexicon.status_words("columns") and not name.endswith("_status"):
         return None
     first = lexicon.status_words("first")
-    found = [value for value in each.values if lexicon.folded(value) in first]
-    return found[0] if found else each.values[0]
+    known = [value for value in each.values if lexicon.folded(value) in first]
+    return min(known, key=lambda v: first.index(lexicon.folded(v)), default=each.values[0])
 
 
 def bounds(each: Property, manner: Manner | None) -> tuple[float, float, float | None]:

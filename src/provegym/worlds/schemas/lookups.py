@@ -73,8 +73,13 @@ class Finder:
             about = f"Only {many} with this {words}."
             found.append(Argument(name=each.name, about=about, of=each.to, filter=each.name))
         enums = [f for f in draft.of_kind("enum") if self._is_filter(f)]
-        for each in sorted(enums, key=lambda f: f != draft.status)[:2]:
+        most = 4 if self.subject.filters else 2
+        for each in sorted(enums, key=lambda f: f != draft.status)[:most]:
             about = f"Only {many} with this {label(each.name, draft.noun)}."
+            found.append(Argument(name=each.name, about=about, filter=each.name))
+        texts = [f for f in draft.of_kind("text", "copy", "code") if f.name != draft.name]
+        for each in [f for f in texts if self.subject.filters and self._is_filter(f)][:3]:
+            about = f"Only {many} whose {label(each.name, draft.noun)} contains this."
             found.append(Argument(name=each.name, about=about, filter=each.name))
         amounts = [f for f in draft.of_kind("money") if not f.empty and self._is_filter(f)]
         if amounts and draft.name:
@@ -97,7 +102,7 @@ class Finder:
         return not names or each.name in names or each.kind == "reference"
 
     def get(self, children: Sequence[tuple[EntityDraft, Field]]) -> Operation | None:
-        """One record with those that belong to it, if they fit into a result."""
+        """One record with those that belong to it, if they fit into a result, or else alone."""
         for child, by in children:
             if child.name and child.count <= 60 and len(child.fields) <= 9:
                 name = plural(child.noun)
@@ -111,7 +116,20 @@ class Finder:
                     joins=(Join(name=name, entity=child.noun, by=by.name),),
                     asks=asking.get_ways(self.draft, self.key, name, child.name),
                 )
-        return None
+        return self._plain_get() if self.subject.shown else None
+
+    def _plain_get(self) -> Operation | None:
+        """One record alone, if it has fields to ask about."""
+        ways = asking.plain_get_ways(self.draft, self.key)
+        if not ways:
+            return None
+        return self.operation(
+            f"get_{self.draft.noun}",
+            "get",
+            f"Get {article(self.draft.words)} with all that is on file about it.",
+            arguments=(self.its_key(),),
+            asks=ways,
+        )
 
     def report(self, children: Sequence[tuple[EntityDraft, Field]]) -> Operation | None:
         """Figures over the records that point to a record of this entity."""

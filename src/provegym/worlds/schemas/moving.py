@@ -3,12 +3,15 @@ transfers and removals."""
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from provegym.language.vocabulary import past
 from provegym.worlds.schemas import lexicon, wording
-from provegym.worlds.schemas.nouns import article, label, plural, spaced
+from provegym.worlds.schemas.nouns import article, label, plain, plural, spaced
 from provegym.worlds.schemas.shaping import EntityDraft
+from provegym.worlds.schemas.sketch import Move
 from provegym.worlds.schemas.tooling import HELD, STOCKED, STORES, Toolmaker
-from provegym.worlds.spec import Argument, Effect, Field, Operation, OperationGuard
+from provegym.worlds.spec import Argument, Effect, Field, Operation, OperationGuard, Value
 
 
 class Mover(Toolmaker):
@@ -31,17 +34,22 @@ class Mover(Toolmaker):
         status = self.draft.status
         verbs = list(self._verbs())
         yield from verbs
-        if verbs or status is None or len(status.values) < 2:
+        offered = self.subject.offered.get(self.source(status), ()) if status is not None else ()
+        is_moved = any(each.kind in ("transition", "cancel") for each in verbs)
+        if status is None or len(status.values) < 2 or (is_moved and not offered):
             return
         cancelled = [
             v for v in status.values if lexicon.folded(v) in lexicon.status_words("cancelled")
         ]
+        others = status.values
         if cancelled and len(status.values) > 2:
-            yield self._verb("cancel", "cancel", status, cancelled[0])
-            others = tuple(v for v in status.values if v not in cancelled)
-        else:
-            others = status.values
-        others = tuple(v for v in others if v != status.start) if len(others) > 2 else others
+            if "cancel" not in [move.verb for move in self.subject.moves]:
+                yield self._verb("cancel", "cancel", status, cancelled[0])
+            others = tuple(v for v in others if v not in cancelled)
+        if offered:
+            others = tuple(v for v in others if v in offered)
+        elif len(others) > 2:
+            others = tuple(v for v in others if v != status.start)
         if "update" in self.subject.deeds and len(others) > 1:
             yield self._set_status(status, others)
 
@@ -71,10 +79,68 @@ class Mover(Toolmaker):
         for move in self.subject.moves:
             name = self.draft.kept.get(move.property)
             field = self.draft.fields.get(name or "")
-            if field is not None and field.kind == "enum" and move.value in field.values:
+            sets = list(self._settings(move))
+            if field is not None and not (field.kind == "enum" and move.value in field.values):
+                field = None
+            if sets:
+                yield self._action(move, field, sets)
+            elif field is not None:
                 is_cancel = lexicon.folded(move.value) in lexicon.status_words("cancelled")
                 kind = "cancel" if is_cancel else "transition"
                 yield self._verb(move.verb, kind, field, move.value)
+
+    def _settings(self, move: Move) -> Iterator[tuple[Field, Argument]]:
+        """The fields that a verb sets, each with the argument that gives the value."""
+        for each in move.sets:
+            held = self.draft.fields.get(self.draft.kept.get(each.property, ""))
+            name = plain(each.argument, self.draft.noun)
+            if held is None or held.kind in ("copy", "flag") or name == self.key:
+                continue
+            given = self.argument(held, optional=False, name=name)
+            if each.values and held.kind == "enum":
+                given = replace(given, values=each.values)
+            yield held, given
+
+    def _action(
+        self, move: Move, status: Field | None, sets: Sequence[tuple[Field, Argument]]
+    ) -> Operation:
+        """A tool that sets what a verb is given, and a status if the verb names one."""
+        draft, verb, key = self.draft, move.verb, self.key
+        given = [argument for _, argument in sets]
+        values: dict[str, Value] = {field.name: f"${argument.name}" for field, argument in sets}
+        guards = [*self._unique(values), *self._compared(values, key)]
+        is_moved = status is not None or any(f == draft.status for f, _ in sets)
+        kind = "assign" if all(f.kind == "reference" for f, _ in sets) else "update"
+        if status is not None:
+            of, says = f"${key}.{status.name}", f"{self.named()} is {move.value} already"
+            guards = [
+                *self._not_over(status, (move.value,)),
+                OperationGuard(rule="status", of=of, is_not=move.value, says=says),
+                *guards,
+            ]
+            values[status.name] = move.value
+        elif len(sets) == 1:
+            field, argument = sets[0]
+            words = label(field.name, draft.noun)
+            says = f"that is the {words} of {self.named()} already"
+            of = f"${key}.{field.name}"
+            guards = [
+                *(self._not_over(field) if is_moved else ()),
+                OperationGuard(rule="different", of=of, is_not=f"${argument.name}", says=says),
+                *guards,
+            ]
+        shown = " and ".join(label(f.name, draft.noun) for f, _ in sets)
+        return self.operation(
+            f"{verb}_{draft.noun}",
+            "transition" if is_moved else kind,
+            f"{spaced(verb).capitalize()} {article(draft.words)}: it gets the given {shown}.",
+            arguments=(self.its_key(), *given),
+            guards=tuple(guards),
+            effects=(Effect(change=f"${key}", set=values),),
+            asks=wording.action_ways(draft, key, verb, given),
+            short=wording.action_short(draft, key, verb, given),
+            did=wording.action_did(draft, key, verb, given),
+        )
 
     def _verb(self, verb: str, kind: str, status: Field, value: str) -> Operation:
         draft = self.draft
@@ -209,8 +275,8 @@ class Mover(Toolmaker):
     def _held(self) -> tuple[Field | None, Field | None]:
         """The field that is moved; of a stock per place, also the reference to the goods."""
         draft = self.draft
-        held = [f for f in draft.of_kind("money", "number") if f.name.endswith(HELD)]
-        if held:
+        held = _holdings(draft)
+        if held and draft.name and not self._is_entry():
             return min(held, key=lambda each: each.kind != "money"), None
         stocked = [f for f in draft.of_kind("number") if f.name in STOCKED]
         places = [f for f in draft.references if f.to.rpartition("_")[2] in STORES]
@@ -218,6 +284,11 @@ class Mover(Toolmaker):
         if stocked and len(places) == len(goods) == 1 and not draft.name:
             return stocked[0], goods[0]
         return None, None
+
+    def _is_entry(self) -> bool:
+        """Whether records are entries of something that has a balance itself, as bookings are."""
+        needed = [f.to for f in self.draft.references if not f.empty and f.to != self.draft.noun]
+        return any(_holdings(self.drafts[noun]) for noun in needed)
 
     def _transferable(
         self, each: Field, same: Field | None, source: str, target: str
@@ -261,6 +332,11 @@ class Mover(Toolmaker):
             short=short,
             did=f"removed {{{self.key}}}",
         )
+
+
+def _holdings(draft: EntityDraft) -> list[Field]:
+    """The fields that hold a balance, points or the like."""
+    return [each for each in draft.of_kind("money", "number") if each.name.endswith(HELD)]
 
 
 def _called(maker: Toolmaker, argument: Argument) -> str:

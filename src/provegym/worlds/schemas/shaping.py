@@ -74,7 +74,14 @@ class EntityDraft:
 
     @property
     def name_argument(self) -> str:
-        """The argument that gives a name: "pet_name", so that it is not taken for another name."""
+        """The argument that gives a name: that of the source, or else the noun with it: pet_name.
+
+        With the noun it is not taken for the name of another kind of record.
+        """
+        given = [p for p, held in self.kept.items() if held == self.name and self.name]
+        is_known = len(given) == 1 and given[0] in self.subject.arguments
+        if is_known and given[0] == nouns.plain(given[0], self.noun) != self.noun:
+            return given[0]
         own = self.name.startswith(self.noun) or not self.name
         return self.name if own else f"{self.noun}_{self.name}"[: nouns.LONGEST]
 
@@ -119,12 +126,23 @@ def _draft(subject: Subject, drafts: Mapping[str, EntityDraft], notes: list[str]
         _name_field(draft, properties)
     if not draft.name:
         properties = _tied(draft, properties, drafts, notes)
-    for each in properties:
-        if each.kind == "reference":
-            _reference(draft, each, drafts, notes)
-    for each in _by_importance(draft, properties):
-        if each.name not in draft.kept and each.kind != "reference":
+    references = [each for each in properties if each.kind == "reference"]
+    others = [each for each in properties if each.kind != "reference"]
+    ranked = [each for each in _by_importance(draft, others) if each.name not in draft.kept]
+    # Enums come before the names of other records, which are copies and could be looked up.
+    first = [each for each in ranked if each.kind == "enum"]
+    kept_free = sum(len(each.name) + 4 + VALUE_BYTES["reference"] for each in references)
+    for each in first:
+        _plain(draft, each, notes, kept_free)
+    enums = {name: draft.fields.pop(name) for name in list(draft.fields) if name != draft.name}
+    for each in references:
+        _reference(draft, each, drafts, notes, enums)
+    draft.fields |= enums
+    for each in ranked:
+        if each not in first:
             _plain(draft, each, notes)
+    at = {draft.kept.get(each.name, ""): number for number, each in enumerate(ranked)}
+    draft.fields = dict(sorted(draft.fields.items(), key=lambda item: at.get(item[0], -1)))
     _mark(draft)
     return draft
 
@@ -186,7 +204,7 @@ def _name_field(draft: EntityDraft, properties: list[Property]) -> None:
     for found in (named, itself, codes, keys, late, unique):
         if found:
             each = texts[found[0]]
-            is_code = found is codes
+            is_code = found[0] in codes
             known = is_code or found is late or found[0] == "company_name"
             known |= found is itself and not lexicon.is_named(subject.name)
             manner = lexicon.of_field(each.name, subject.name) if known else None
@@ -212,9 +230,13 @@ def _add_name(
 
 
 def _reference(
-    draft: EntityDraft, each: Property, drafts: Mapping[str, EntityDraft], notes: list[str]
+    draft: EntityDraft,
+    each: Property,
+    drafts: Mapping[str, EntityDraft],
+    notes: list[str],
+    enums: Mapping[str, Field],
 ) -> None:
-    """A reference, and copies of what the other record is called."""
+    """A reference, and copies of what the other record is called, if they leave room for enums."""
     subject = draft.subject
     is_own = each.to == subject.name
     target = draft if is_own else drafts.get(each.to)
@@ -222,8 +244,10 @@ def _reference(
         notes.append(f"left out: {subject.name}.{each.name}, since {each.to} is not in this world")
         return
     base = KEY_ENDS.sub("", each.name) or each.to
-    if base.rpartition("_")[2] in PREPOSITIONS:
-        base = "manager" if is_own else each.to
+    if base.rpartition("_")[2] in PREPOSITIONS and not is_own:
+        base = each.to
+    elif base.rpartition("_")[2] in PREPOSITIONS and lexicon.is_person(each.to):
+        base = "manager"
     name = nouns.plain(f"{base}_id", subject.name)
     if name in draft.fields:
         name = nouns.plain(f"{base}_{each.to}_id", subject.name)
@@ -239,8 +263,12 @@ def _reference(
     for mark in marks:
         copy = f"{base}_name" if mark == target.name else f"{base}_{mark}"
         copy = nouns.plain(copy, subject.name)
-        if copy not in draft.fields and not (is_own and not target.name):
-            draft.fields[copy] = Field(name=copy, kind="copy", to=f"{name}.{mark}")
+        made = Field(name=copy, kind="copy", to=f"{name}.{mark}")
+        size = _bytes([*draft.fields.values(), *enums.values(), made])
+        fits = not (draft.name and enums) or size <= RECORD_BYTES
+        is_free = copy not in draft.fields and copy not in enums
+        if fits and is_free and not (is_own and not target.name):
+            draft.fields[copy] = made
 
 
 def _by_importance(draft: EntityDraft, properties: list[Property]) -> list[Property]:
@@ -251,6 +279,7 @@ def _by_importance(draft: EntityDraft, properties: list[Property]) -> list[Prope
         n for group in subject.unique for n in group
     }
     ruled |= {move.property for move in subject.moves}
+    ruled |= {each.property for move in subject.moves for each in move.sets}
 
     def rank(at_each: tuple[int, Property]) -> tuple[int, int]:
         at, each = at_each
@@ -268,8 +297,8 @@ def _bytes(fields: Iterable[Field]) -> int:
     return 20 + sum(len(each.name) + 4 + VALUE_BYTES[each.kind] for each in fields)
 
 
-def _plain(draft: EntityDraft, each: Property, notes: list[str]) -> None:
-    """A field that is neither a name nor a reference."""
+def _plain(draft: EntityDraft, each: Property, notes: list[str], kept_free: int = 0) -> None:
+    """A field that is neither a name nor a reference; some bytes of a record are kept free."""
     subject = draft.subject
     where = f"left out: {subject.name}.{each.name}"
     manner = lexicon.of_field(each.name, subject.name)
@@ -288,8 +317,12 @@ def _plain(draft: EntityDraft, each: Property, notes: list[str]) -> None:
         notes.append(f"{where}, since its name does not say what such a text looks like")
         return
     name = nouns.plain(each.name, subject.name)
+    if name == subject.name:
+        # An effect that adds a record gives it the name of its kind, so no argument has it.
+        name = nouns.plain(f"{name}_{'text' if each.kind == 'text' else 'given'}", "")
     made = field_of(name, each, manner, draft.noun)
-    if name in draft.fields or _bytes([*draft.fields.values(), made]) > RECORD_BYTES:
+    size = _bytes([*draft.fields.values(), made]) + kept_free
+    if name in draft.fields or size > RECORD_BYTES:
         notes.append(f"{where}, since a record would be too long to list")
         return
     draft.fields[name] = made

@@ -57,12 +57,21 @@ class TriggerEffect(msgspec.Struct, frozen=True, kw_only=True):
     amount: str | int
 
 
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """An argument of a verb that sets a property; of an enum it may take some values only."""
+
+    argument: str
+    property: str
+    values: tuple[str, ...] = ()
+
+
 class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """A verb that sets a status, such as `cancel`: the property and the value it then has."""
+    """A verb such as `cancel`: the status that it sets, with its value, and what it is given."""
 
     verb: str
-    property: str
-    value: str
+    property: str = ""
+    value: str = ""
+    sets: tuple[Setting, ...] = ()
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +79,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
     `key` are the properties of the primary key, `unique` further groups of properties that no two
     records share. `filters` and `updates` are properties that a source names; empty means any.
+    `offered` are the values of enums that an update takes, if not all of them. `arguments` are
+    names that the source gives to arguments. A record is `shown` if a call of the source gets it.
     """
 
     name: str
@@ -82,6 +93,9 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     deeds: tuple[Deed, ...] = DEEDS
     filters: tuple[str, ...] = ()
     updates: tuple[str, ...] = ()
+    offered: dict[str, tuple[str, ...]] = {}
+    arguments: tuple[str, ...] = ()
+    shown: bool = False
 
     def get(self, name: str) -> Property | None:
         """A property by name."""

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from provegym.worlds.schemas import lexicon, wording
 from provegym.worlds.schemas.lookups import Finder
 from provegym.worlds.schemas.nouns import article, label
@@ -214,11 +216,19 @@ class Toolmaker(Finder):
             if target is not None:
                 yield (f"${key}.{by}" if key else f"${by}"), target, amount, each.sign
 
+    def source(self, each: Field) -> str:
+        """The property that a field was made from."""
+        return _property_of(self.draft, each.name)
+
     def changes(self) -> Iterator[Operation]:
         """Tools that change one field each."""
         draft = self.draft
         for each in self._changeable():
             changed = self.argument(each, optional=False)
+            offered = self.subject.offered.get(self.source(each), ())
+            if each.kind == "enum" and offered:
+                held = tuple(value for value in each.values if value in offered)
+                changed = replace(changed, values=held)
             values: dict[str, Value] = {each.name: f"${each.name}"}
             words = label(each.name, draft.noun)
             guards = [

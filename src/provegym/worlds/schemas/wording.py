@@ -5,6 +5,7 @@ The last way of each tool is kept for held-out worlds.
 
 from collections.abc import Sequence
 
+from provegym.language.vocabulary import past
 from provegym.worlds.schemas import lexicon
 from provegym.worlds.schemas.asking import Ways, slot
 from provegym.worlds.schemas.nouns import article, label, plural, spaced
@@ -35,14 +36,14 @@ def detail(argument: Argument, draft: EntityDraft) -> str:
     return f'{words} "{value}"' if argument.kind in ("text", "name") else f"{words} {value}"
 
 
-def details(arguments: Sequence[Argument], draft: EntityDraft) -> str:
+def details(arguments: Sequence[Argument], draft: EntityDraft, *, whom: bool = True) -> str:
     """What a new record is for, the required arguments in a row, then the others in brackets."""
-    first = first_reference(arguments, draft)
-    whom = f" for {slot(first)}" if first else ""
+    first = first_reference(arguments, draft) if whom else ""
+    head = f" for {slot(first)}" if first else ""
     rest = [each for each in arguments if each.name != first]
     required = [f", {detail(each, draft)}" for each in rest if not each.optional]
     others = [f"[, {detail(each, draft)}]" for each in rest if each.optional]
-    return whom + "".join(required) + "".join(others)
+    return head + "".join(required) + "".join(others)
 
 
 def create_ways(draft: EntityDraft, arguments: Sequence[Argument]) -> Ways:
@@ -180,6 +181,53 @@ def verb_short(draft: EntityDraft, key: str, verb: str) -> dict[str, Ways]:
             f"I want to {verb} one of our {draft.many}.",
         )
     }
+
+
+def _acted(verb: str, it: str) -> tuple[str, str]:
+    """A verb with a record as people say it, and in the past: "set power for X", "sent X"."""
+    first, *rest = verb.split("_")
+    if not rest:
+        return f"{first} {it}", f"{past(first)} {it}"
+    tail = f"{' '.join(rest)} for {it}"
+    return f"{first} {tail}", f"{past(first)} {tail}"
+
+
+def action_ways(draft: EntityDraft, key: str, verb: str, given: Sequence[Argument]) -> Ways:
+    """Ways to ask for what a verb does to a record with what it is given."""
+    said, _ = _acted(verb, slot(key))
+    facts = details(given, draft, whom=False)
+    return (
+        f"{said[:1].upper()}{said[1:]}{facts}.",
+        f"(Could|Can) you {said}{facts}?",
+        f"(Please|Just) {said}{facts}.",
+        f"I (want|need) you to {said}{facts}.",
+        f"It is time to {said}{facts}.",
+        f"We have decided to {said}{facts}, so go ahead.",
+    )
+
+
+def action_short(
+    draft: EntityDraft, key: str, verb: str, given: Sequence[Argument]
+) -> dict[str, Ways]:
+    """Ways that leave out the record or one of the values."""
+    one, _ = _acted(verb, article(draft.words))
+    some, _ = _acted(verb, f"one of our {draft.many}")
+    facts = details(given, draft, whom=False)
+    short: dict[str, Ways] = {
+        key: (f"{one[:1].upper()}{one[1:]}{facts}.", f"I want to {some}{facts}.")
+    }
+    said, _ = _acted(verb, slot(key))
+    for each in given:
+        facts = details([other for other in given if other is not each], draft, whom=False)
+        first = f"{said[:1].upper()}{said[1:]}{facts}."
+        short[each.name] = (first, f"I want you to {said}{facts}.")
+    return short
+
+
+def action_did(draft: EntityDraft, key: str, verb: str, given: Sequence[Argument]) -> str:
+    """What a reply says of a verb that was done."""
+    _, done = _acted(verb, slot(key))
+    return f"{done}{details(given, draft, whom=False)}"
 
 
 def assign_ways(draft: EntityDraft, key: str, other: Argument) -> Ways:
