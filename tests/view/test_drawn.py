@@ -147,7 +147,7 @@ def test_worlds_that_are_not_admitted_are_marked(tmp_path: Path) -> None:
 def test_other_json_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text("{}", "utf-8")
     Library([tmp_path]).settle()
-    assert servers.folders() == ()
+    assert servers.places().worlds == ()
 
 
 def test_a_thousand_worlds_are_listed_in_a_moment(tmp_path: Path) -> None:

@@ -155,9 +155,9 @@ def test_a_world_is_found_in_its_folder_and_beside_a_corpus(tmp_path: Path, fold
     beside.mkdir()
     write_world(beside, good())
     servers.look_beside(tmp_path / "train-00000.jsonl")
-    assert servers.folders() == (beside,)
+    assert servers.places().worlds == (beside,)
     servers.look_beside(tmp_path)
-    assert servers.folders() == (beside,)
+    assert servers.places().worlds == (beside,)
     server = servers.load("boat_hire")
     assert Session([server], 0).call("list_boats", {}).ok
     assert servers.asks("boat_hire")["asks"]["repair_boat"]
