@@ -18,7 +18,7 @@ from view.test_report import held
 def test_servers_are_listed_by_category_also_by_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     new = copy(servers.load("banking"))
     new.name, new.category = "telescope", "astronomy"
-    monkeypatch.setattr(servers, "load_all", lambda: [servers.load("trading"), new])
+    monkeypatch.setattr(servers, "load_known", lambda: [servers.load("trading"), new])
     assert [(each["category"], each["name"]) for each in list_servers()] == [
         ("astronomy", "telescope"),
         ("finance", "trading"),
