@@ -15,7 +15,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
-    {"kernel", "files", "templates", "callable_module"},
+    {"kernel", "errors", "files", "templates", "callable_module", "recipes"},
     {"servers", "trace"},
     {"aliases", "language", "toolbox", "rewards", "hosts", "fuzz", "workers", "worlds"},
     {"search", "models"},

@@ -20,6 +20,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from provegym import __version__, servers
+from provegym.errors import UserError
 
 INSTALL = "pip install 'provegym[ray]'"
 OLDEST = (2, 60)
@@ -40,7 +41,7 @@ Work = Callable[[Sequence[A]], Iterable[B]]
 Promise = Callable[[], B]
 
 
-class ClusterError(Exception):
+class ClusterError(UserError):
     """The cluster cannot do the work; the message says why."""
 
 

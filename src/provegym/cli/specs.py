@@ -6,7 +6,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from provegym.cli.base import Commands, Json, app, check_folder, fail, progress_bar
+from provegym.cli.base import Json, app, check_folder, fail, progress_bar, say_next, stoppable
+from provegym.cli.help import Commands
 
 worlds = typer.Typer(
     cls=Commands, rich_markup_mode=None, help="Worlds that are data: draw, import, admit."
@@ -31,7 +32,8 @@ def draw(
         task = bar.add_task("worlds", total=count)
         written, copies = draw_folder(count, seed, out, lambda: bar.advance(task))
     near = f"; {copies} near copies were left out" if copies else ""
-    print(f"{written} worlds in {out}{near}. Next: provegym worlds admit {out}")
+    print(f"{written} worlds in {out}{near}")
+    say_next("worlds", "admit", out)
 
 
 @worlds.command()
@@ -45,7 +47,7 @@ def admit(
     from provegym.admission.run import admit_folder
     from provegym.worlds.files import world_files
 
-    with progress_bar() as bar:
+    with stoppable(), progress_bar() as bar:
         task = bar.add_task("worlds", total=len(world_files(folder)))
         found = admit_folder(folder, workers, lambda: bar.advance(task))
     if as_json:
@@ -61,3 +63,4 @@ def admit(
         print(f"An admitted world has on average {each}.")
         alike = ", ".join(f"{what} {score:.2f}" for what, score in found.alike.items())
         print(f"How alike two worlds are (Jaccard): {alike}")
+        say_next("synth", "--worlds", folder, "--size", 100, "--out", "corpus")

@@ -18,8 +18,11 @@ from provegym.cli.base import (
     load,
     option_groups,
     progress_bar,
+    say_next,
+    stoppable,
+    tell,
 )
-from provegym.cli.graphs import Theirs, tell
+from provegym.cli.graphs import Theirs
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
@@ -99,16 +102,18 @@ def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | Non
     from provegym.corpus.card import card
     from provegym.corpus.corpus import PRELOAD
 
-    with hands(ray, corpus.order.workers, PRELOAD) as workers, progress_bar() as bar:
-        funnel = corpus.make(bar, workers)
-    if lessons:
-        _teach(lessons)
+    with stoppable():
+        with hands(ray, corpus.order.workers, PRELOAD) as workers, progress_bar() as bar:
+            funnel = corpus.make(bar, workers)
+        if lessons:
+            _teach(lessons)
     for part, counts in funnel.items():
         print(f"{part}: {_summary(counts)}")
     total = sum(funnel.values(), Counter[str]())
     (out / "README.md").write_text(card(out, total, corpus.order), "utf-8")
     if missing := corpus.missing():
         fail(missing)
+    say_next("samples", out, "--count", 3)
 
 
 def _summary(counts: Counter[str]) -> str:

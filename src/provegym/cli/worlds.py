@@ -20,9 +20,9 @@ from provegym.cli.base import (
     load,
     need_mcp,
     print_json,
+    say_next,
+    stoppable,
 )
-from provegym.demo import fitting_table
-from provegym.hosts.inline import Sessions
 from provegym.kernel import AnyServer, Session
 
 QUICK = Path("runs") / "quickstart"
@@ -41,16 +41,17 @@ def show_servers(
         print_json({"servers": [_server_json(server) for server in chosen]})
     elif name:
         _show_tools(chosen[0])
+        if name in servers.names():
+            say_next("demo", name)
     else:
-        columns = ("server", "category", "tools", "reads", "writes")
-        table = fitting_table(*columns, last="what it is")
+        table = Table("server", "category", "tools", "writes", "what it is", box=None)
         for server in chosen:
             writes = sum(tool.writes for tool in server.tools.values())
-            count = len(server.tools)
-            row = (server.name, server.category, count, count - writes, writes, server.about)
+            row = (server.name, server.category, len(server.tools), writes, server.about)
             table.add_row(*map(str, row))
         console.print(table)
         console.print(f"\n{len(chosen)} servers, {sum(len(s.tools) for s in chosen)} tools")
+        say_next("servers", chosen[0].name)
 
 
 @app.command("call")
@@ -92,6 +93,7 @@ def serve(
         return
     from provegym.hosts.guard import RequestLimits
     from provegym.hosts.http import bind, build_app, check_token, faces, run
+    from provegym.hosts.inline import Sessions
 
     token = os.environ.get("PROVEGYM_TOKEN")
     if token == "":
@@ -123,6 +125,7 @@ def bench(as_json: Json = False) -> None:
     for name, value in figures.items():
         table.add_row(name, f"{value:,.2f}" if isinstance(value, float) else str(value))
     console.print(table)
+    say_next("demo", "banking")
 
 
 @app.command()
@@ -135,7 +138,8 @@ def quickstart(
 
     check_folder(out)
     # The console keeps the real stdout, because sys.stdout is redirected while libraries run.
-    run(out, Console(file=sys.stdout), fresh)
+    with stoppable():
+        run(out, Console(file=sys.stdout), fresh)
 
 
 @app.command()
@@ -144,6 +148,7 @@ def demo(name: ServerName = None) -> None:
     from provegym.demo import SEED, tell
 
     tell(console, load(name).name, SEED)
+    say_next("synth", "--servers", name, "--size", 20, "--out", "corpus")
 
 
 def _serve_stdio(chosen: list[AnyServer], seed: int) -> None:

@@ -6,6 +6,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
+from provegym.errors import UserError
+
 # OpenMP threads spin while they wait for each other. If another process uses one of their cores,
 # spinning wastes time: a token took seconds. This limit is still long enough on idle cores.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
@@ -13,7 +15,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 INSTALL = "pip install 'provegym[train]' torch==2.13.0"
 
 
-class NotInstalled(Exception):
+class NotInstalled(UserError):
     """Something that a local model needs is missing, such as a package of the extra `train`."""
 
 
