@@ -17,7 +17,17 @@ SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
     {"kernel", "errors", "files", "templates", "callable_module", "recipes"},
     {"servers", "trace"},
-    {"aliases", "language", "toolbox", "rewards", "hosts", "fuzz", "workers", "worlds"},
+    {
+        "aliases",
+        "language",
+        "toolbox",
+        "rewards",
+        "hosts",
+        "fuzz",
+        "workers",
+        "worlds",
+        "worker_group",
+    },
     {"search", "models"},
     {"rollout", "players"},
     {"verify", "graph"},

@@ -37,6 +37,12 @@ OLDEST_MCP = (2, 3)
 GOES_ON = "the same command goes on where it stopped"
 STARTS_AGAIN = "the same command starts again"
 
+ServerName = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SERVER", help="One of `provegym servers`.", autocompletion=servers.known
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Which world.", min=0)]
 RecipeName = Annotated[
     str | None, typer.Option(help="A recipe, by name or file; its [reward] table counts.")

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from provegym import servers
-from provegym.cli.base import Json, Seed, app, fail, load, need_mcp, option_groups, say_next, tell
+from provegym.cli.base import (
+    Json,
+    Seed,
+    ServerName,
+    app,
+    fail,
+    load,
+    need_mcp,
+    option_groups,
+    say_next,
+    tell,
+)
 from provegym.kernel import AnyServer
 from provegym.kernel.errors import suggest
 
@@ -61,7 +72,7 @@ class Theirs:
 @option_groups
 def show_graph(
     *,
-    name: Annotated[str | None, typer.Argument(metavar="SERVER")] = None,
+    name: ServerName = None,
     as_json: Json = False,
     html: Annotated[bool, typer.Option("--html", help="Print a page that draws it.")] = False,
     why: Annotated[str, typer.Option(help="Show the evidence of this tool's edges.")] = "",

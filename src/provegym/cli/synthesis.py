@@ -120,7 +120,7 @@ def _summary(counts: Counter[str]) -> str:
     """How many examples were written, and why the other candidates were dropped."""
     from provegym.corpus.card import KEPT
 
-    dropped = [f"{count} {why}" for why, count in counts.most_common() if why != KEPT]
+    dropped = [f"{count} ({why})" for why, count in counts.most_common() if why != KEPT]
     why = f" Dropped: {', '.join(dropped)}." if dropped else ""
     return f"{counts[KEPT]} examples written, of {counts.total()} candidates.{why}"
 

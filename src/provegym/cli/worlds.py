@@ -13,6 +13,7 @@ from provegym import servers
 from provegym.cli.base import (
     Json,
     Seed,
+    ServerName,
     app,
     check_folder,
     console,
@@ -26,15 +27,10 @@ from provegym.cli.base import (
 from provegym.kernel import AnyServer, Session
 
 QUICK = Path("runs") / "quickstart"
-ServerName = Annotated[
-    str | None, typer.Argument(metavar="SERVER", help="One of `provegym servers`.")
-]
 
 
 @app.command("servers")
-def show_servers(
-    name: Annotated[str | None, typer.Argument()] = None, as_json: Json = False
-) -> None:
+def show_servers(name: ServerName = None, as_json: Json = False) -> None:
     """List the servers, or show one with its tools."""
     chosen = [load(each) for each in ([name] if name else servers.known())]
     if as_json:
@@ -44,11 +40,9 @@ def show_servers(
         if name in servers.names():
             say_next("demo", name)
     else:
-        table = Table("server", "category", "tools", "writes", "what it is", box=None)
+        table = Table("server", "tools", "what it is", box=None)
         for server in chosen:
-            writes = sum(tool.writes for tool in server.tools.values())
-            row = (server.name, server.category, len(server.tools), writes, server.about)
-            table.add_row(*map(str, row))
+            table.add_row(server.name, str(len(server.tools)), server.about)
         console.print(table)
         console.print(f"\n{len(chosen)} servers, {sum(len(s.tools) for s in chosen)} tools")
         say_next("servers", chosen[0].name)
