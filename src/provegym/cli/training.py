@@ -36,16 +36,17 @@ if TYPE_CHECKING:
 BACKENDS = ["trl", "verl"]
 UNSET = "not set"
 SAMPLE = 120
+RecipeArgument = Annotated[
+    str,
+    typer.Argument(
+        help="One of `provegym recipes`, such as tiny, or a file.", autocompletion=recipes.names
+    ),
+]
 
 
 @app.command("train")
 def train_model(
-    recipe: Annotated[
-        str,
-        typer.Argument(
-            help="One of `provegym recipes`, such as tiny, or a file.", autocompletion=recipes.names
-        ),
-    ],
+    recipe: RecipeArgument,
     out: Annotated[Path | None, typer.Option(help="The run's folder; else runs/RECIPE.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run.")] = False,
     changes: Annotated[
