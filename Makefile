@@ -72,7 +72,7 @@ screenshots: .venv/core
 
 .venv/dev: .venv/train
 	@echo "installing the checks into .venv (once) …"
-	@$(PIP) --editable '.[dev,data]'
+	@$(PIP) --editable '.[dev,data,worlds]'
 	@touch $@
 
 # Somebody else's server, which some tests drive; they are skipped where npm cannot install it.

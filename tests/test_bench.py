@@ -21,9 +21,9 @@ def test_figures_that_no_clock_decides_are_right(monkeypatch: pytest.MonkeyPatch
 def test_a_spec_is_not_much_slower_than_a_server_by_hand() -> None:
     """Bounds with air: a quiet machine measures 1.5 for calls, and 1.1 for forks and resets."""
     figures = specs.measure_specs()
-    assert figures["spec_over_hand_call"] < 2.2
-    assert figures["spec_over_hand_fork"] < 2
-    assert figures["spec_over_hand_reset"] < 2
+    assert figures["spec_over_hand_call"] < 4
+    assert figures["spec_over_hand_fork"] < 3
+    assert figures["spec_over_hand_reset"] < 3
 
 
 @pytest.mark.long

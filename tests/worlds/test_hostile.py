@@ -31,19 +31,20 @@ from provegym.worlds.spec import convert
 from worlds.editing import base, edited, server_of
 from worlds.mutants import LIBRARY, mutant
 
-SECOND, MEGABYTES = 1.0, 100
+# A quiet core needs less than one second of CPU time; a busy machine may be three times slower.
+SECONDS, MEGABYTES = 3.0, 100
 CALLS = 40
 LEND = "operations/lend_item"
 
 
 @contextmanager
 def soon() -> Iterator[None]:
-    """Fail if something takes more than a second of this process."""
+    """Fail if something takes more than a few seconds of CPU time."""
     gc.disable()
     start = process_time()
     try:
         yield
-        assert process_time() - start < SECOND
+        assert process_time() - start < SECONDS
     finally:
         gc.enable()
 
@@ -205,6 +206,17 @@ BOMBS: dict[str, tuple[list[tuple[str, Any]], str]] = {
             ("entities/item/count", 350),
         ],
         "",
+    ),
+    "a count for each record of a search": (
+        [
+            ("entities/loan/most", 2_000),
+            ("entities/tag/most", 2_000),
+            (
+                "operations/list_tags/arguments/checked/tests",
+                [{"count": "loan", "where": {"item_id": "$row.item_id"}, "is": 0}],
+            ),
+        ],
+        "list_tags may look at 4,002,000 records",
     ),
     "invariants": (
         [
@@ -417,6 +429,25 @@ def test_numbers_that_grow_too_large_are_refused() -> None:
     assert ends[0].ok
     assert ends[-1].error == "rejected"
     assert "the fees owed would be too large" in ends[-1].text
+
+
+def test_a_sum_that_is_too_large_is_not_stored() -> None:
+    """Each call sets the fees of one member to the fees of all members together."""
+    edits: list[tuple[str, Any]] = [
+        ("operations/pause_member/let", [{"name": "all", "sum": "member.fees_owed"}]),
+        ("operations/pause_member/guards", []),
+        ("operations/pause_member/effects/0/set", {"status": "active", "fees_owed": "$all"}),
+    ]
+    session = Session([server_of(*edits)], 0)
+    state: Any = session.state(session.servers[0])
+    ends = [
+        session.call("pause_member", {"member_id": key}).error
+        for _ in range(20)
+        for key in list(state.members.keys())
+    ]
+    assert ends[0] is None
+    assert ends[-1] == "rejected"
+    session.check()
 
 
 def test_what_an_event_cannot_do_is_left_out() -> None:

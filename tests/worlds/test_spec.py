@@ -213,7 +213,18 @@ WRONG: list[tuple[str, Any, str]] = [
     ("operations/list_items/asks", ["Where is it? => place"], "asks for 'place'"),
     ("words/refer", ["x"], "no table of words"),
     ("words/slots", {"a": {"b": "c"}}, "a list of texts"),
-    ("words/say", {"a": "{open"}, "a brace is open"),
+    ("words/say", {"a": {"b": ["{open"]}}, "a brace is open"),
+    ("words/say", {"a": "b"}, "a table is needed"),
+    ("words/question", {"a": 5}, "a list of texts"),
+    ("words/question", {"a": ["Which one?"]}, ""),
+    ("words/relation", {"loan_id": "the loan of {}"}, ""),
+    ("words/near", {"a": {"to": "b"}}, "to, field and percent"),
+    ("words/near", {"a": {"to": "b", "field": "c", "percent": [5, 1]}}, "to, field and percent"),
+    ("words/new", {"a": {"days": [5, 1]}}, "days = [first, last]"),
+    ("words/new", {"a": [[1]]}, "a list of values"),
+    ("words/parts", {"a": {"b": 5}}, "a list of texts"),
+    ("words/colours", {"a": "b"}, "no table of words"),
+    ("words/kin", ["banking"], "no table of words"),
     # Plain data
     ("about", "two\nlines", "on one line"),
     ("about", "a" * 500, "at most 400 characters"),
@@ -224,6 +235,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("nonsense", 1, "unknown field `nonsense`"),
     ("version", 0, "version from 1"),
     ("words/say", {"a": [[[[[[[[[[[[[[[["b"]]]]]]]]]]]]]]]]}, "nested too deeply"),
+    ("words/say", {"a": [["b"]]}, "a table is needed"),
 ]
 
 

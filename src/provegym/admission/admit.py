@@ -7,7 +7,7 @@ and the examples notice enough of the mutants.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -20,33 +20,60 @@ from provegym.graph.observe import BRISK
 from provegym.kernel import AnyServer, Bug, Session
 from provegym.verify.server_contract import faults
 from provegym.worlds.build import install
-from provegym.worlds.files import Admission, WorldFile
+from provegym.worlds.files import Admission, WorldFile, new_file
 from provegym.worlds.spec import SpecError, WorldSpec
 
-METHOD = 1
+METHOD = 2
 LEAST_WRITES = 0.4
 LEAST_RULES = 3
 LEAST_CHAIN = 3
+# Effects are all noticed. A guard is noticed only if a lookup can show why it refuses.
 LEAST_NOTICED = 0.5
+# How many tools may be taken out of a world so that it is admitted.
+MOST_TRIMMED = 0.2
 CALLS = 240
 
 
 class NotAdmitted(Exception):
-    """A world is not admitted: the kind of reason, and a sentence with details."""
+    """A world is not admitted: the kind of reason, a sentence with details, and unused tools."""
 
-    def __init__(self, reason: str, detail: str) -> None:
+    def __init__(self, reason: str, detail: str, unused: Sequence[str] = ()) -> None:
         super().__init__(detail)
         self.reason = reason
+        self.unused = tuple(unused)
 
 
-def admit(world: WorldFile) -> WorldFile:
-    """The world with its admission, admitted or refused."""
+def admit(world: WorldFile, *, trim: bool = False) -> WorldFile:
+    """The world with its admission, admitted or refused.
+
+    With `trim`, a few tools for which no example is found are taken out of the world.
+    """
+    judged, unused = _judge(world)
+    spec = world.spec
+    if trim and unused and len(unused) <= MOST_TRIMMED * len(spec.operations):
+        return admit(new_file(without(spec, unused)), trim=True)
+    return judged
+
+
+def without(spec: WorldSpec, tools: Sequence[str]) -> WorldSpec:
+    """A spec without some of its tools."""
+    return msgspec.structs.replace(
+        spec,
+        operations=tuple(each for each in spec.operations if each.tool not in tools),
+        past=tuple(each for each in spec.past if each.tool not in tools),
+    )
+
+
+def _judge(world: WorldFile) -> tuple[WorldFile, tuple[str, ...]]:
+    """The world with its admission, and the tools for which no example was found."""
     figures: dict[str, float] = {}
     graph = None
+    unused: tuple[str, ...] = ()
     try:
         graph = _prove(world.spec, figures)
         admission = Admission(method=METHOD, admitted=True, figures=figures)
     except NotAdmitted as problem:
+        unused = problem.unused
         admission = Admission(
             method=METHOD,
             admitted=False,
@@ -57,7 +84,7 @@ def admit(world: WorldFile) -> WorldFile:
     finally:
         servers.forget(world.spec.name)
     bare = None if graph is None else msgspec.to_builtins(graph)
-    return msgspec.structs.replace(world, admission=admission, graph=bare)
+    return msgspec.structs.replace(world, admission=admission, graph=bare), unused
 
 
 def _prove(spec: WorldSpec, figures: dict[str, float]) -> Graph:
@@ -81,7 +108,7 @@ def _prove(spec: WorldSpec, figures: dict[str, float]) -> Graph:
     figures |= {"candidates": maker.tried, "examples": len(examples)}
     used = {step.tool for example in examples for step in example.paths[0].steps}
     if unused := sorted(server.tools.keys() - used):
-        raise NotAdmitted("a tool is in no verified example", ", ".join(unused))
+        raise NotAdmitted("a tool is in no verified example", ", ".join(unused), unused)
     audit = Audit(spec, server)
     for example in examples:
         audit.look(example)

@@ -59,7 +59,7 @@ def _shorter(operation: Operation) -> Iterator[tuple[str, int, Operation]]:
     for number in range(len(operation.guards)):
         rest = operation.guards[:number] + operation.guards[number + 1 :]
         yield "guard", number, put(operation, guards=rest)
-    for number in range(len(operation.effects) if len(operation.effects) > 1 else 0):
+    for number in range(len(operation.effects)):
         rest_effects = operation.effects[:number] + operation.effects[number + 1 :]
         yield "effect", number, put(operation, effects=rest_effects)
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,12 +63,17 @@ def _is_there(folder: Path, spec: WorldSpec) -> bool:
         return False
 
 
-def admit_folder(folder: Path, workers: int, tell: Callable[[], None]) -> FolderSummary:
-    """Admit the worlds of a folder that were not judged yet, and count all of them."""
+def admit_folder(
+    folder: Path, workers: int, tell: Callable[[], None], *, trim: bool = False
+) -> FolderSummary:
+    """Admit the worlds of a folder that were not judged yet, and count all of them.
+
+    With `trim`, worlds that were refused for unused tools are judged again without these.
+    """
     files = world_files(folder)
     with closing(local(workers, PRELOAD, RECYCLE)) as pool:
         worlds = []
-        for world in pool.map(judge_files, files, BATCH):
+        for world in pool.map(partial(judge_files, trim=trim), files, BATCH):
             worlds.append(world)
             tell()
     judged = [world for world in worlds if isinstance(world, WorldFile)]
@@ -84,7 +90,7 @@ def admit_folder(folder: Path, workers: int, tell: Callable[[], None]) -> Folder
     return FolderSummary(len(worlds), len(admitted), reasons, figures, alike)
 
 
-def judge_files(files: Sequence[Path]) -> Iterator[WorldFile | str]:
+def judge_files(files: Sequence[Path], *, trim: bool = False) -> Iterator[WorldFile | str]:
     """Admit the worlds of some files, and write what was found into them."""
     for file in files:
         try:
@@ -92,8 +98,9 @@ def judge_files(files: Sequence[Path]) -> Iterator[WorldFile | str]:
         except SpecError as problem:
             yield str(problem)
             continue
-        if world.admission is None or world.admission.method != METHOD:
-            world = admit(world)
+        known = world.admission
+        if known is None or known.method != METHOD or (trim and not known.admitted):
+            world = admit(world, trim=trim)
             written = write_world(file.parent, world)
             if written != file and file.suffix == ".json":
                 file.unlink()

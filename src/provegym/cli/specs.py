@@ -1,7 +1,8 @@
 """The commands `worlds …`: draw worlds from a grammar, make them from schemas, admit them."""
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -9,11 +10,16 @@ import typer
 from provegym.cli.base import Json, app, check_folder, fail, progress_bar, say_next, stoppable
 from provegym.cli.help import Commands
 
+if TYPE_CHECKING:
+    from provegym.worlds.spec import WorldSpec
+
 worlds = typer.Typer(
     cls=Commands, rich_markup_mode=None, help="Worlds that are data: draw, import, admit."
 )
 app.add_typer(worlds, name="worlds")
 
+# Larger files are no schema of one service.
+MOST_BYTES = 5_000_000
 Out = Annotated[Path, typer.Option(help="The folder of world files.")]
 
 
@@ -40,6 +46,9 @@ def draw(
 def admit(
     folder: Annotated[Path, typer.Argument(help="The folder of world files or specs.")],
     *,
+    trim: Annotated[
+        bool, typer.Option("--trim", help="Take out a few tools for which no example is found.")
+    ] = False,
     workers: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
     as_json: Json = False,
 ) -> None:
@@ -49,7 +58,7 @@ def admit(
 
     with stoppable(), progress_bar() as bar:
         task = bar.add_task("worlds", total=len(world_files(folder)))
-        found = admit_folder(folder, workers, lambda: bar.advance(task))
+        found = admit_folder(folder, workers, lambda: bar.advance(task), trim=trim)
     if as_json:
         print(msgspec.json.encode(found._asdict()).decode())
         return
@@ -64,3 +73,61 @@ def admit(
         alike = ", ".join(f"{what} {score:.2f}" for what, score in found.alike.items())
         print(f"How alike two worlds are (Jaccard): {alike}")
         say_next("synth", "--worlds", folder, "--size", 100, "--out", "corpus")
+
+
+SchemaFile = Annotated[Path, typer.Argument(help="The file.", exists=True, dir_okay=False)]
+Name = Annotated[str, typer.Option(help="The name of the world; by default that of the file.")]
+
+
+@worlds.command("from-sql")
+def from_sql(
+    file: SchemaFile,
+    *,
+    out: Out,
+    name: Name = "",
+    dialect: Annotated[
+        str, typer.Option(help="sqlite, postgres or mysql; found out if not given.")
+    ] = "",
+) -> None:
+    """Make a world from CREATE TABLE statements: keys, checks, uniqueness, plain triggers."""
+    from provegym.worlds.from_sql import spec_of
+
+    _write(*spec_of(_text(file), name or _name_of(file), dialect), out)
+
+
+@worlds.command("from-openapi")
+def from_openapi(file: SchemaFile, *, out: Out, name: Name = "") -> None:
+    """Make a world from an API description: OpenAPI 3 or Swagger 2, JSON or YAML."""
+    from provegym.worlds.from_openapi import spec_of
+
+    _write(*spec_of(_text(file), name or _name_of(file)), out)
+
+
+def _text(file: Path) -> str:
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            fail(f"{file} has more than {MOST_BYTES} bytes; leave parts of it out")
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        fail(f"{file} cannot be read as text: {problem}")
+
+
+def _name_of(file: Path) -> str:
+    """A name for the world from that of a file."""
+    return re.sub(r"[^a-z0-9]+", "_", file.stem.lower()).strip("_")[:40] or "world"
+
+
+def _write(spec: "WorldSpec", notes: list[str], out: Path) -> None:
+    """Write a spec into a folder of worlds, and say what was left out."""
+    from provegym.worlds.build import build
+    from provegym.worlds.files import new_file, write_world
+
+    check_folder(out)
+    server = build(spec)
+    out.mkdir(parents=True, exist_ok=True)
+    file = write_world(out, new_file(spec))
+    for note in notes:
+        print(note)
+    writes = sum(tool.writes for tool in server.tools.values())
+    print(f"{file}: {len(server.tools)} tools, {writes} of them write.")
+    say_next("worlds", "admit", out)

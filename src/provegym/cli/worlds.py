@@ -30,10 +30,20 @@ QUICK = Path("runs") / "quickstart"
 
 
 @app.command("servers")
-def show_servers(name: ServerName = None, as_json: Json = False) -> None:
+def show_servers(
+    name: ServerName = None,
+    as_json: Json = False,
+    openapi: Annotated[
+        bool, typer.Option("--openapi", help="Describe the server as a REST API (OpenAPI 3.1).")
+    ] = False,
+) -> None:
     """List the servers, or show one with its tools."""
+    if openapi and name is None:
+        fail("name the server that --openapi describes")
     chosen = [load(each) for each in ([name] if name else servers.known())]
-    if as_json:
+    if openapi:
+        print_json(_as_api(chosen[0]))
+    elif as_json:
         print_json({"servers": [_server_json(server) for server in chosen]})
     elif name:
         _show_tools(chosen[0])
@@ -161,6 +171,12 @@ def _show_tools(server: AnyServer) -> None:
         arguments = ", ".join(n if n in required else f"[{n}]" for n in tool.arguments.names)
         table.add_row(tool.name, "write" if tool.writes else "read", arguments, tool.description)
     console.print(table, markup=False)
+
+
+def _as_api(server: AnyServer) -> dict[str, Any]:
+    from provegym.worlds.describe import describe
+
+    return describe(server.name, server.about, [tool.describe() for tool in server.tools.values()])
 
 
 def _server_json(server: AnyServer) -> dict[str, Any]:

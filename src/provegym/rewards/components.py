@@ -10,7 +10,14 @@ from typing import NamedTuple
 
 from provegym.rewards.align import Alignment
 from provegym.rewards.outcome import agreement, fingerprints
-from provegym.rewards.success import Judged, has_asked, is_stated, must_decline, seen_in, verdict
+from provegym.rewards.success import (
+    Judged,
+    has_asked,
+    has_succeeded,
+    is_stated,
+    must_decline,
+    seen_in,
+)
 from provegym.trace import Call, Step
 
 ALPHA = 0.5
@@ -107,7 +114,7 @@ def success(case: Case) -> float:
 
     This component and the next two are not in the paper. The hardened scheme pays by them.
     """
-    return float(verdict(case.judged).success)
+    return float(has_succeeded(case.judged))
 
 
 @component(weight=0)
@@ -116,8 +123,10 @@ def progress(case: Case) -> float:
     judged, example = case.judged, case.judged.example
     done = [float(has_asked(judged, at)) for at, turn in enumerate(example.turns) if turn.asks]
     done += [_answered(judged, step) for step in case.steps if step.answers]
-    if fingerprints(example.outcome) - Counter(example.drift) or any(c.writes for c in case.calls):
-        done.append(agreement(example.outcome, judged.outcome, example.drift))
+    changes = fingerprints(example.outcome) - Counter(example.drift)
+    if changes or any(call.writes for call in case.calls):
+        given = fingerprints(judged.outcome) - Counter(example.drift)
+        done.append(agreement(changes, given))
     reached = fsum(done) / len(done) if done else 0.0
     lookups = [at for at, step in enumerate(case.steps) if not (step.writes or step.answers)]
     if not lookups:

@@ -81,16 +81,27 @@ def rates(verdicts: Sequence[Verdict]) -> dict[str, float]:
 
 def verdict(judged: Judged) -> Verdict:
     """State, answer and end of a rollout."""
+    return Verdict(
+        state=is_right_state(judged), answer=is_right_answer(judged), ended=has_ended(judged)
+    )
+
+
+def has_succeeded(judged: Judged) -> bool:
+    """Whether all parts of the verdict are true; the replies, which cost most, are read last."""
+    return has_ended(judged) and is_right_state(judged) and is_right_answer(judged)
+
+
+def has_ended(judged: Judged) -> bool:
+    """Whether the conversation came to its end, with a reply to each turn."""
     replies = judged.replies
     whole = len(replies) == len(judged.example.turns) and all(text.strip() for text in replies)
-    return Verdict(
-        state=is_right_state(judged),
-        answer=all(
-            is_right_reply(judged, turn)
-            for turn, _ in enumerate(judged.example.turns[: len(replies)])
-        ),
-        ended=judged.ended == "done" and whole,
-    )
+    return judged.ended == "done" and whole
+
+
+def is_right_answer(judged: Judged) -> bool:
+    """Whether every reply says, asks and claims what it should."""
+    turns = judged.example.turns[: len(judged.replies)]
+    return all(is_right_reply(judged, turn) for turn, _ in enumerate(turns))
 
 
 def in_plain_words(rollout: Rollout) -> Rollout:

@@ -9,7 +9,7 @@ import msgspec
 from provegym.kernel import Change
 from provegym.rewards.align import align
 from provegym.rewards.components import BETA, COMPONENTS, MOST, WEIGHTS, Case
-from provegym.rewards.success import Judged, in_plain_words, judge, last_words, verdict
+from provegym.rewards.success import Judged, has_succeeded, in_plain_words, judge, last_words
 from provegym.trace import Call, Example, Path, Reward, Rollout, Served
 
 
@@ -84,7 +84,7 @@ def _score_nothing(example: Example, calls: Sequence[Call], scheme: Scheme, rest
         return Reward(total=0.0 if calls else 1.0)
     judged = Judged(example, (), calls, (), rest.outcome, rest.replies, rest.ended)
     failed = HARDENED_WEIGHTS["progress"]
-    return Reward(total=1.0 if verdict(judged).success else failed)
+    return Reward(total=1.0 if has_succeeded(judged) else failed)
 
 
 def paid(rollout: Rollout) -> float:

@@ -1,20 +1,19 @@
 """Static checks of the words of a spec, which are handed to the language layer as an asks.toml."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from provegym.worlds.check import MOST_WORDS, check_texts
 from provegym.worlds.reads import name_field
 from provegym.worlds.shapes import Shapes
 from provegym.worlds.spec import READS, Operation, SpecError, WorldSpec
-from provegym.worlds.texts import require_balanced, slots
+from provegym.worlds.texts import slots
 
 ARROW, FIRST = " => ", "first "
 DEEPEST = 4
 TOLD = {"each", "single", "says", "most", "heads", "none"}
-LISTS = ("question", "relation", "near")
-TEXT_TABLES = ("slots", "fields", "reply", "call")
 FLAT = ("never_first", "shared_words")
+MOST_HOURS = 24
 
 
 def words(spec: WorldSpec, shapes: Shapes) -> None:
@@ -116,30 +115,91 @@ def _table(name: str, table: Any, where: str) -> None:
     if name in FLAT:
         _require_texts(table, where)
         return
-    if name == "kin" or not isinstance(table, dict):
-        raise SpecError(f"{where}: it is no table of words")
+    shape = SHAPES.get(name)
+    if shape is None or not isinstance(table, dict):
+        raise SpecError(f"{where}: it is no table of words; there are {', '.join(SHAPES)}")
     for key, value in table.items():
-        place = f"{where}.{key}"
-        if name in TEXT_TABLES:
-            _require_texts([value], place)
-        elif name == "did":
-            _entry(value, place, 0)
-        elif name == "told":
-            if not isinstance(value, dict):
-                raise SpecError(f"{place}: it is a table")
-            _told(value, place)
-        else:
-            _loose(value, place, 0)
+        shape(value, f"{where}.{key}")
 
 
-def _loose(value: Any, where: str, depth: int) -> None:
-    """Texts, numbers, and lists and tables of them; braces in texts come in pairs."""
-    if depth > DEEPEST:
-        raise SpecError(f"{where}: it is nested too deeply")
-    if isinstance(value, str):
-        # In [relation], {} stands for the thing that holds the key.
-        require_balanced(value.replace("{}", ""), where)
-    elif isinstance(value, dict | list | tuple):
-        parts: Iterable[Any] = value.values() if isinstance(value, dict) else value
-        for part in parts:
-            _loose(part, where, depth + 1)
+def _text(value: Any, where: str) -> None:
+    _require_texts([value], where)
+
+
+def _relation(value: Any, where: str) -> None:
+    """What a thing is to the one that holds its key, for which {} stands."""
+    _text(value.replace("{}", "") if isinstance(value, str) else value, where)
+
+
+def _part(value: Any, where: str) -> None:
+    for each in _entries(value, where) if isinstance(value, dict) else [value]:
+        _text(each, where)
+
+
+def _entries(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, dict) or not value:
+        raise SpecError(f"{where}: a table is needed")
+    return list(value.values())
+
+
+def _lists(value: Any, where: str) -> None:
+    """Texts by a value or an argument."""
+    for each in _entries(value, where):
+        _require_texts(each, where)
+
+
+def _template(value: Any, where: str) -> None:
+    _entry(value, where, 0)
+
+
+def _clauses(value: Any, where: str) -> None:
+    _entries(value, where)
+    _told(value, where)
+
+
+def _made(value: Any, where: str) -> None:
+    """Values that users make up, or a span of days."""
+    if isinstance(value, dict):
+        pairs = _entries(value, where)
+        if value.keys() - {"hours"} != {"days"} or not all(map(_is_pair, pairs)):
+            raise SpecError(f"{where}: a span has days = [first, last]")
+        if not 0 <= value.get("hours", (0, 0))[0] <= value.get("hours", (0, 0))[1] < MOST_HOURS:
+            raise SpecError(f"{where}: hours are from 0 to {MOST_HOURS - 1}")
+        return
+    if not isinstance(value, list | tuple) or not value:
+        raise SpecError(f"{where}: a list of values is needed")
+    _require_texts([each for each in value if isinstance(each, str)], where)
+    if not all(isinstance(each, str | int | float) for each in value):
+        raise SpecError(f"{where}: a list of values is needed")
+
+
+def _is_pair(value: Any) -> bool:
+    is_pair = isinstance(value, list | tuple) and len(value) == 2
+    return is_pair and all(type(each) is int for each in value) and value[0] <= value[1]
+
+
+def _near(value: Any, where: str) -> None:
+    """Amounts close to a field of another argument's thing."""
+    known = isinstance(value, dict) and value.keys() == {"to", "field", "percent"}
+    if not known or not _is_pair(value["percent"]):
+        raise SpecError(f"{where}: it has to, field and percent = [least, most]")
+    _require_texts([value["to"], value["field"]], where)
+
+
+SHAPES: dict[str, Callable[[Any, str], None]] = {
+    "asks": _require_texts,
+    "short": _lists,
+    "refer": _require_texts,
+    "call": _text,
+    "relation": _relation,
+    "new": _made,
+    "near": _near,
+    "say": _lists,
+    "did": _template,
+    "told": _clauses,
+    "parts": _part,
+    "reply": _text,
+    "slots": _text,
+    "fields": _text,
+    "question": _require_texts,
+}

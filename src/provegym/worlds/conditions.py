@@ -254,7 +254,8 @@ def named_values(compiler: Compiler, lets: Iterable[Let]) -> tuple[list[Act], Co
         except SpecError as problem:
             raise SpecError(f"{problem} (let {let.name})") from None
         acts.append(partial(_remember, let.name, formula.compute))
-        compiler = compiler.within(**{let.name: formula.type})
+        type_ = formula.type._replace(wide=not formula.plain)
+        compiler = compiler.within(**{let.name: type_})
     return acts, compiler
 
 

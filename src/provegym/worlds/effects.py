@@ -5,7 +5,6 @@ missing value is refused in a call, and left as it was in an event.
 """
 
 from collections.abc import Callable, Iterable
-from decimal import Decimal
 from typing import Any
 
 from provegym.kernel import Rejected, State, ToolError, money
@@ -15,7 +14,6 @@ from provegym.worlds.shapes import NOW, TEXT, Type, named
 from provegym.worlds.spec import Effect, SpecError, Value
 
 LARGEST = 1_000_000_000
-LARGEST_MONEY = Decimal(LARGEST)
 # How many copies may follow from one change, and how often in a row.
 MOST_COPIES, DEEPEST_COPY = 6, 4
 # The name of the record that an effect changes; no name of a spec starts with _.

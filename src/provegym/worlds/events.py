@@ -56,10 +56,8 @@ def compile_events(shapes: Shapes) -> list[CompiledEvent]:
         for number, event in enumerate(shapes.spec.events, 1)
     ]
     _require_end(compiled)
-    if (
-        returns(compiled, {name: each.most for name, each in shapes.entities.items()})
-        > MOST_RETURNS
-    ):
+    full = {entity.name: entity.most for entity in shapes.spec.entities}
+    if returns(compiled, full) > MOST_RETURNS:
         raise SpecError("events come back too often: make `most` of their entities smaller")
     return compiled
 

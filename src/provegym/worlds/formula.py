@@ -63,6 +63,10 @@ class Work:
         """Count a loop over all records of an entity, or nested loops over several."""
         self.terms.append(entities)
 
+    def repeat(self, entity: str, start: int) -> None:
+        """Count what was added from `start` on once for each record of an entity."""
+        self.terms[start:] = [(entity, *term) for term in self.terms[start:]]
+
     def rows(self, sizes: Mapping[str, int]) -> int:
         """The number of records, if tables have these sizes."""
         total = 0
@@ -170,7 +174,8 @@ class Compiler:
                 else _field_of_key(compute, table, field, optional=holder.optional)
             )
             type_ = type_._replace(optional=type_.optional or holder.optional)
-        return Formula(type_, compute, plain=True, low=0.0 if path == "now" else None)
+        low = 0.0 if path == "now" else None
+        return Formula(type_, compute, plain=not type_.wide, low=low)
 
     def _field(self, entity: str, name: str) -> Type:
         return self.shapes.type(entity, name, self.where)

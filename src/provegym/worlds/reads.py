@@ -70,7 +70,9 @@ def _filter(argument: Argument, operation: Operation, compiler: Compiler) -> Nar
     name = argument.name
     if argument.tests:
         inner = compiler.within(row=Type("record", operation.entity))
+        start = len(compiler.work.terms)
         holds = all_of(inner, argument.tests)
+        compiler.work.repeat(operation.entity, start)
         assert holds is not None
         return _switched(name, holds)
     type_ = compiler.shapes.type(operation.entity, argument.filter, operation.tool)

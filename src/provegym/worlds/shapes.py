@@ -20,7 +20,7 @@ class Type(NamedTuple):
     """The type of a value: text, number, money, date, time, duration, flag, key or nothing.
 
     A key or a record has an entity. `optional` values may be null. A text of an enum has `values`;
-    any other has at most `longest` characters.
+    any other has at most `longest` characters. A `wide` number may be too large to be stored.
     """
 
     kind: str
@@ -28,6 +28,7 @@ class Type(NamedTuple):
     optional: bool = False
     values: tuple[str, ...] = ()
     longest: int = 0
+    wide: bool = False
 
 
 NOW, NUMBER, MONEY = Type("time"), Type("number"), Type("money")

@@ -306,8 +306,12 @@ class WorldSpec(SpecPart, frozen=True, kw_only=True):
         return next(operation for operation in self.operations if operation.tool == tool)
 
     def hash(self) -> str:
-        """A hash of the whole spec: equal specs make equal worlds."""
-        return blake2b(msgspec.json.encode(self), digest_size=12).hexdigest()
+        """A hash of the whole spec: equal specs make equal worlds.
+
+        It is the hash of the spec as it is read from JSON, where 1 and 1.0 are the same bound.
+        """
+        as_read = msgspec.json.decode(msgspec.json.encode(self), type=WorldSpec)
+        return blake2b(msgspec.json.encode(as_read), digest_size=12).hexdigest()
 
 
 def parse(text: str | bytes, where: str = "the spec") -> WorldSpec:

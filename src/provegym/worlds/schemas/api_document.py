@@ -1,0 +1,198 @@
+"""Loads an OpenAPI or Swagger document, and resolves its references within bounds.
+
+YAML aliases are refused, and `$ref`s are followed a few levels deep only, so that a small file
+cannot become a huge or endless one.
+"""
+
+import json
+import re
+from typing import Any
+
+from provegym.worlds.schemas.packages import need
+from provegym.worlds.spec import SpecError
+
+MAX_BYTES = 16_000_000
+MAX_YAML_BYTES = 400_000
+MAX_PATHS = 1_500
+MAX_DEPTH = 6
+MAX_PARTS = 40
+MAX_SCHEMAS = 60
+MAX_NESTING = 60
+MAX_BRACKETS = 300
+
+
+def load(text: str) -> dict[str, Any]:
+    """A document from JSON or YAML text."""
+    if len(text) > MAX_BYTES:
+        raise SpecError(f"an API description has at most {MAX_BYTES} characters, not {len(text)}")
+    try:
+        document = json.loads(text) if text.lstrip()[:1] == "{" else _yaml(text)
+    except SpecError:
+        raise
+    except ValueError as problem:
+        reason = str(problem).splitlines()[0]
+        raise SpecError(f"the API description is neither JSON nor YAML: {reason}") from None
+    except RecursionError:
+        raise SpecError("the API description is nested too deeply") from None
+    if not isinstance(document, dict):
+        raise SpecError("the API description is not an object")
+    version = str(document.get("openapi") or document.get("swagger") or "")
+    if not version.startswith(("3.", "2.")):
+        raise SpecError("the document has neither `openapi: 3.x` nor `swagger: 2.0`")
+    if not isinstance(document.get("paths"), dict) or not document["paths"]:
+        raise SpecError("the API description has no paths")
+    if len(document["paths"]) > MAX_PATHS:
+        raise SpecError(
+            f"an API description has at most {MAX_PATHS} paths, not {len(document['paths'])}"
+        )
+    return document
+
+
+def _yaml(text: str) -> Any:
+    """Plain YAML: no aliases, no tags, and not too large for a parser in Python."""
+    if len(text) > MAX_YAML_BYTES:
+        raise SpecError(
+            f"a YAML description has at most {MAX_YAML_BYTES} characters, not {len(text)};"
+            " convert it to JSON"
+        )
+    deepest = max((len(line) - len(line.lstrip(" ")) for line in text.splitlines()), default=0)
+    if deepest > 4 * MAX_NESTING or _brackets(text) > MAX_BRACKETS:
+        raise SpecError("the API description is nested too deeply")
+    yaml = need("yaml")
+    loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            if isinstance(event, yaml.AliasEvent):
+                raise SpecError("the API description has YAML aliases, which are not read")
+        return yaml.load(text, Loader=loader)
+    except yaml.YAMLError as problem:
+        reason = " ".join(str(problem).split())
+        raise SpecError(f"the API description is neither JSON nor YAML: {reason}") from None
+
+
+def _brackets(text: str) -> int:
+    """How deep brackets are nested."""
+    depth = deepest = 0
+    for mark in re.findall(r"[\[{}\]]", text):
+        depth = depth + 1 if mark in "[{" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def listed(node: Any) -> list[Any]:
+    """A list as it is; anything else is an empty one."""
+    return node[:MAX_PARTS] if isinstance(node, list) else []
+
+
+def resolved(document: dict[str, Any], node: Any) -> dict[str, Any]:
+    """A node, or what its `$ref` points to; an empty one if that is not in the document."""
+    for _ in range(MAX_DEPTH):
+        if not isinstance(node, dict):
+            return {}
+        reference = node.get("$ref")
+        if not isinstance(reference, str):
+            return node
+        node = _at(document, reference)
+    return {}
+
+
+def _at(document: dict[str, Any], reference: str) -> Any:
+    """What a reference within the document points to."""
+    if not reference.startswith("#/"):
+        return {}
+    node: Any = document
+    for part in reference[2:].split("/"):
+        part = part.replace("~1", "/").replace("~0", "~")
+        node = node.get(part) if isinstance(node, dict) else None
+    return node
+
+
+def reference_name(node: Any) -> str:
+    """The name of the schema that a `$ref` points to."""
+    reference = node.get("$ref") if isinstance(node, dict) else None
+    return reference.rpartition("/")[2] if isinstance(reference, str) else ""
+
+
+def properties(document: dict[str, Any], schema: Any) -> dict[str, Any]:
+    """The properties of a schema with those of its allOf; of oneOf and anyOf the first."""
+    found: dict[str, Any] = {}
+    for part in _parts(document, schema):
+        own = part.get("properties")
+        found = {**own, **found} if isinstance(own, dict) else found
+    return found
+
+
+def required(document: dict[str, Any], schema: Any) -> set[str]:
+    """The required properties of a schema with those of its allOf."""
+    names = [name for part in _parts(document, schema) for name in listed(part.get("required"))]
+    return {name for name in names if isinstance(name, str)}
+
+
+def _parts(document: dict[str, Any], schema: Any) -> list[dict[str, Any]]:
+    """A schema and what it is made of; what a `$ref` points to is entered once."""
+    found: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    todo = [schema]
+    while todo and len(found) < MAX_SCHEMAS:
+        node = todo.pop(0)
+        reference = node.get("$ref") if isinstance(node, dict) else None
+        if isinstance(reference, str):
+            if reference in seen:
+                continue
+            seen.add(reference)
+        part = resolved(document, node)
+        found.append(part)
+        choices = listed(part.get("oneOf")) or listed(part.get("anyOf"))
+        todo += [*listed(part.get("allOf")), *choices[:1]]
+    return found
+
+
+def body_schema(document: dict[str, Any], operation: dict[str, Any]) -> Any:
+    """The schema of the body that an operation takes, in OpenAPI 3 or Swagger 2."""
+    body = resolved(document, operation.get("requestBody"))
+    if content := body.get("content"):
+        return _media(content)
+    for each in listed(operation.get("parameters")):
+        parameter = resolved(document, each)
+        if parameter.get("in") == "body":
+            return parameter.get("schema")
+    return None
+
+
+def result_schema(document: dict[str, Any], operation: dict[str, Any]) -> tuple[Any, bool]:
+    """The schema of a result, and whether the result is a list of it."""
+    responses = operation.get("responses")
+    if not isinstance(responses, dict):
+        return None, False
+    good = [code for code in ("200", "201", "202", 200, 201, "default") if code in responses]
+    for code in good:
+        response = resolved(document, responses[code])
+        content = response.get("content")
+        schema = _media(content) if content else response.get("schema")
+        if schema is not None:
+            return _items(document, schema)
+    return None, False
+
+
+def _media(content: Any) -> Any:
+    if not isinstance(content, dict) or not content:
+        return None
+    media = content.get("application/json") or next(iter(content.values()))
+    return media.get("schema") if isinstance(media, dict) else None
+
+
+def _items(document: dict[str, Any], schema: Any) -> tuple[Any, bool]:
+    """The schema of the items of a list, also if the list is in a field such as `data`."""
+    plain = resolved(document, schema)
+    if plain.get("type") == "array" or "items" in plain:
+        return plain.get("items"), True
+    inner = properties(document, plain)
+    lists = [
+        value["items"]
+        for value in (resolved(document, each) for each in inner.values())
+        if value.get("type") == "array"
+        and resolved(document, value.get("items")).get("type", "object") == "object"
+    ]
+    if len(inner) <= 8 and len(lists) == 1 and "id" not in inner:
+        return lists[0], True
+    return schema, False

@@ -1,0 +1,239 @@
+"""Reads columns and keys from the syntax trees of sqlglot."""
+
+import re
+from typing import Any
+
+from provegym.worlds.schemas import lexicon, nouns, sql_text
+from provegym.worlds.schemas.sketch import NOW, PropertyKind
+from provegym.worlds.schemas.sql_checks import CheckReader, SqlColumn, SqlTable
+from provegym.worlds.spec import Scalar, SpecError
+
+WHOLE = {"INT", "BIGINT", "SMALLINT", "TINYINT", "MEDIUMINT", "SERIAL", "BIGSERIAL", "SMALLSERIAL"}
+WHOLE |= {"UINT", "UBIGINT", "USMALLINT", "UTINYINT", "UMEDIUMINT", "YEAR", "INT128"}
+TEXTS = {"TEXT", "VARCHAR", "CHAR", "NVARCHAR", "NCHAR", "BPCHAR", "TINYTEXT", "MEDIUMTEXT"}
+TEXTS |= {"LONGTEXT", "NAME", "UUID", "INET", "CITEXT"}
+TIMES = {"TIMESTAMP", "TIMESTAMPTZ", "DATETIME", "TIMESTAMPLTZ", "TIMESTAMPNTZ", "DATETIME2"}
+BROKEN = {"FLOAT", "DOUBLE", "REAL", "UDOUBLE", "UDECIMAL"}
+FLAGS = {"BOOLEAN", "BIT"}
+FLAG_NAMES = ("is_", "has_", "can_")
+FLAG_WORDS = {"discontinued", "active", "enabled", "deleted", "archived", "verified", "published"}
+FLAG_WORDS |= {"locked", "completed", "approved", "confirmed", "visible", "featured", "activebool"}
+MOST_COLUMNS = 200
+
+
+class TableReader(CheckReader):
+    """Reads the statements of a script into tables."""
+
+    def __init__(self, sqlglot: Any, dialect: str, notes: list[str]) -> None:
+        super().__init__(sqlglot, dialect, notes)
+        self.tables: dict[str, SqlTable] = {}
+        self.enums: dict[str, tuple[str, ...]] = {}
+        self.domains: dict[str, str] = {}
+
+    def learn_types(self, statements: list[str]) -> None:
+        """Remember enum types and domains."""
+        for each in statements:
+            if match := sql_text.ENUM.match(each):
+                values = tuple(re.findall(r"'([^']*)'", match[2]))
+                self.enums[sql_text.unquoted(match[1]).lower()] = values
+            elif match := sql_text.DOMAIN.match(each):
+                self.domains[sql_text.unquoted(match[1]).lower()] = match[2].upper()
+
+    def _parsed(self, statement: str) -> Any | None:
+        """The syntax tree of a statement, or None with a note."""
+        statement = re.sub(r"\bSUB_TYPE\s+\w+", "", statement, flags=re.I)
+        errors = (self.sqlglot.errors.SqlglotError, RecursionError)
+        for dialect in dict.fromkeys((self.dialect, "sqlite", "postgres", "mysql", "tsql")):
+            try:
+                return self.sqlglot.parse_one(statement, read=dialect)
+            except errors:
+                continue
+        head = " ".join(statement.split())[:60]
+        self.notes.append(f"left out: the statement {head!r}, since it cannot be read")
+        return None
+
+    def read_table(self, statement: str) -> None:
+        """Read a CREATE TABLE."""
+        exp = self.exp
+        tree = self._parsed(statement)
+        if (
+            tree is None
+            or not isinstance(tree, exp.Create)
+            or not isinstance(tree.this, exp.Schema)
+        ):
+            if tree is not None:
+                head = " ".join(statement.split())[:60]
+                self.notes.append(f"left out: the statement {head!r}, since it lists no columns")
+            return
+        table = SqlTable(tree.this.this.name)
+        if len(tree.this.expressions) > MOST_COLUMNS:
+            raise SpecError(f"{table.name} has more than {MOST_COLUMNS} columns")
+        checks: list[Any] = []
+        for part in tree.this.expressions:
+            if isinstance(part, exp.ColumnDef):
+                checks += self._column(table, part)
+        for part in tree.this.expressions:
+            if not isinstance(part, exp.ColumnDef):
+                checks += self._constraint(table, part)
+        for check in checks:
+            self.read_check(table, check)
+        self.tables[table.name.lower()] = table
+
+    def read_alter(self, statement: str) -> None:
+        """Read the constraints that an ALTER TABLE adds."""
+        if not re.search(r"\b(PRIMARY|FOREIGN|UNIQUE|CHECK)\b", statement, re.I):
+            return
+        tree = self._parsed(statement)
+        table = (
+            self.tables.get(tree.this.name.lower()) if isinstance(tree, self.exp.Alter) else None
+        )
+        if tree is None or table is None:
+            return
+        for action in tree.args.get("actions") or ():
+            for part in action.expressions if isinstance(action, self.exp.AddConstraint) else ():
+                for check in self._constraint(table, part):
+                    self.read_check(table, check)
+
+    def add_unique(self, table: str, columns: str, *, partial: bool) -> None:
+        """Add the columns of a CREATE UNIQUE INDEX."""
+        found = self.tables.get(sql_text.unquoted(table).lower())
+        names = tuple(
+            sql_text.unquoted(each.strip().split()[0])
+            for each in columns.split(",")
+            if each.strip()
+        )
+        if found is None or not names:
+            return
+        if partial or any(name.lower() not in found.columns for name in names):
+            self.notes.append(f"left out: a unique index of {found.name}, since it has a condition")
+            return
+        found.unique.append(names)
+
+    def _column(self, table: SqlTable, part: Any) -> list[Any]:
+        """Read a column; returns its CHECKs."""
+        exp = self.exp
+        kind, values, high = self._kind(part)
+        column = SqlColumn(part.name, kind, values, high=high)
+        if kind == "number" and str(part.kind.this.name)[:1] == "U":
+            column.low = 0
+        table.columns[part.name.lower()] = column
+        checks = []
+        for constraint in part.args.get("constraints") or ():
+            rule = constraint.kind
+            if isinstance(rule, exp.NotNullColumnConstraint):
+                column.required = not rule.args.get("allow_null")
+            elif isinstance(rule, exp.PrimaryKeyColumnConstraint):
+                table.key, column.required = (part.name,), True
+            elif isinstance(rule, exp.UniqueColumnConstraint):
+                table.unique.append((part.name,))
+            elif isinstance(rule, exp.DefaultColumnConstraint):
+                column.default = self._default(rule.this, column)
+            elif isinstance(rule, exp.CheckColumnConstraint):
+                checks.append(rule.this)
+            elif isinstance(rule, exp.Reference):
+                self._refer(table, [part.name], rule)
+            elif isinstance(rule, exp.ComputedColumnConstraint) or rule.args.get("expression"):
+                column.kind = "unknown"
+        return checks
+
+    def _kind(self, part: Any) -> tuple[PropertyKind, tuple[str, ...], float | None]:
+        """The kind of a column, its values, and its highest value, from its type and name."""
+        name = nouns.snake(part.name)
+        type_ = part.kind
+        if type_ is None:
+            return "text", (), None
+        word = str(type_.this).rpartition(".")[2]
+        if word == "USERDEFINED":
+            own = str(type_.args.get("kind") or "").rpartition(".")[2].strip('"').lower()
+            if own in self.enums:
+                return self.enum_kind(self.enums[own]), self.enums[own], None
+            word = self.domains.get(own, word)
+            word = "INT" if word == "INTEGER" else word
+        if word == "ENUM":
+            values = tuple(str(each.this) for each in type_.expressions)
+            return self.enum_kind(values), values, None
+        sizes = [int(str(p.this)) for p in type_.expressions if str(p.this).isdigit()]
+        manner = lexicon.of_field(name, "")
+        is_flag = name.startswith(FLAG_NAMES) or name in FLAG_WORDS
+        if word in FLAGS or (word == "TINYINT" and sizes == [1]) or (word in WHOLE and is_flag):
+            return "flag", (), None
+        if word in WHOLE:
+            return "number", (), None
+        if word in ("MONEY", "SMALLMONEY"):
+            return "money", (), None
+        if word == "DECIMAL":
+            scale = sizes[1] if len(sizes) > 1 else 2 if not sizes else 0
+            most = 10.0 ** (sizes[0] - scale) - 1 if sizes else None
+            return "money" if scale else "number", (), most
+        if word in BROKEN:
+            return ("money" if manner is not None and manner.money else "unknown"), (), None
+        if word == "DATE":
+            return "date", (), None
+        if word in TIMES:
+            return "date" if name.endswith(("date", "birthday", "_on")) else "time", (), None
+        if word in TEXTS:
+            is_day = manner is not None and manner.low is not None and name.endswith("date")
+            return "date" if is_day else "text", (), None
+        return "unknown", (), None
+
+    def _default(self, tree: Any, column: SqlColumn) -> Scalar | None:
+        """A default as a literal, or NOW; None for anything else."""
+        exp = self.exp
+        while isinstance(tree, exp.Cast | exp.Paren):
+            tree = tree.this
+        if isinstance(tree, exp.CurrentTimestamp | exp.CurrentDate) or (
+            isinstance(tree, exp.Anonymous | exp.Column | exp.Func)
+            and str(tree.name).lower() in ("now", "getdate", "datetime", "current_timestamp")
+        ):
+            return NOW if column.kind in ("date", "time") else None
+        if isinstance(tree, exp.Boolean):
+            return bool(tree.this)
+        number = self.number(tree)
+        if number is not None and column.kind in ("number", "money"):
+            return int(number) if number == int(number) else number
+        if isinstance(tree, exp.Literal) and tree.is_string and column.kind in ("text", "enum"):
+            return str(tree.this)
+        return None
+
+    def _constraint(self, table: SqlTable, part: Any) -> list[Any]:
+        """Read a constraint of a table; returns its CHECKs."""
+        exp = self.exp
+        if isinstance(part, exp.Constraint):
+            return [check for inner in part.expressions for check in self._constraint(table, inner)]
+        if isinstance(part, exp.CheckColumnConstraint):
+            return [part.this]
+        if isinstance(part, exp.Check):
+            return [part.this]
+        if isinstance(part, exp.PrimaryKey):
+            table.key = tuple(each.name for each in part.expressions)
+            for name in table.key:
+                if name.lower() in table.columns:
+                    table.columns[name.lower()].required = True
+        elif isinstance(part, exp.UniqueColumnConstraint) and part.this is not None:
+            names = tuple(each.name for each in part.this.expressions)
+            if names:
+                table.unique.append(names)
+        elif isinstance(part, exp.ForeignKey):
+            self._refer(table, [each.name for each in part.expressions], part.args["reference"])
+        return []
+
+    def _refer(self, table: SqlTable, names: list[str], reference: Any) -> None:
+        """Note a foreign key."""
+        where = f"{table.name}.{', '.join(names)}"
+        target = (
+            reference.this.this if isinstance(reference.this, self.exp.Schema) else reference.this
+        )
+        if len(names) != 1:
+            self.notes.append(f"left out: the foreign key of {where}, since it has several columns")
+            return
+        if names[0].lower() not in table.columns:
+            return
+        column = table.columns[names[0].lower()]
+        if column.target:
+            return
+        column.target = target.name.lower()
+        options = " ".join(str(each) for each in reference.args.get("options") or ()).upper()
+        if found := re.search(r"ON DELETE (CASCADE|SET NULL|SET DEFAULT)", options):
+            self.notes.append(
+                f"changed: ON DELETE {found[1]} of {where}; what others point to cannot be removed"
+            )

@@ -1,0 +1,207 @@
+"""Splits an SQL script into statements, and finds plain triggers in it, with regular expressions.
+
+Only CREATE TABLE and ALTER TABLE are parsed as SQL, elsewhere. Work is linear in the text.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from provegym.worlds.spec import SpecError
+
+MAX_BYTES = 3_000_000
+MAX_TABLES = 250
+MAX_STATEMENT = 60_000
+MAX_INDEX = 2_000
+MAX_DEPTH = 24
+PIECE = re.compile(
+    r"--|^[ \t]*\#|/\*|'|\"|`|\[[^\]\n]{1,80}\]|\$\w*\$|^DELIMITER\b"
+    r"|;|//|\bBEGIN\b|\bEND\b|\bCREATE\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+# What ends a comment or a quoted text; other pieces have no inside.
+ENDS = {"--": "\n", "#": "\n", "/*": "*/", "'": "'", '"': '"', "`": "`", "DELIMITER": "\n"}
+ESCAPED = re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL)
+COMMENTS = ("--", "#", "/*", "DELIMITER")
+TRIGGER = re.compile(
+    r"CREATE\s+(?:OR\s+REPLACE\s+|DEFINER\s*=\s*\S+\s+|TEMP\s+|CONSTRAINT\s+)*TRIGGER\b", re.I
+)
+WANTED = re.compile(
+    r"(CREATE\s+(OR\s+REPLACE\s+)?(GLOBAL\s+|LOCAL\s+|TEMP\w*\s+|UNLOGGED\s+)*"
+    r"(TABLE|TYPE|DOMAIN|UNIQUE\s+INDEX|FUNCTION|TRIGGER|DEFINER|CONSTRAINT)|ALTER\s+TABLE)\b",
+    re.I,
+)
+ENUM = re.compile(r"CREATE\s+TYPE\s+([\w.\"]+)\s+AS\s+ENUM\s*\((.*)\)", re.I | re.DOTALL)
+DOMAIN = re.compile(r"CREATE\s+DOMAIN\s+([\w.\"]+)\s+AS\s+(\w+)", re.I)
+INDEX = re.compile(
+    r"CREATE\s+UNIQUE\s+INDEX\s+.*?\bON\s+(?:ONLY\s+)?([\w.\"`\[\]]+)[^(]*\(([^()]*)\)\s*(WHERE)?",
+    re.I | re.DOTALL,
+)
+HEAD = re.compile(
+    r"CREATE\s+[^;]{0,80}?TRIGGER\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"`\[\]]+)\s+(BEFORE|AFTER)?\s*(INSERT|DELETE|UPDATE)"
+    r"(.*?)\bON\s+([\w.\"`\[\]]+)(.*)",
+    re.I | re.DOTALL,
+)
+FUNCTION = re.compile(r"CREATE\s+(?:OR\s+REPLACE\s+)?FUNCTION\s+([\w.\"]+)", re.I)
+DOLLARS = re.compile(r"\$\w*\$")
+RUNS = re.compile(r"EXECUTE\s+(?:FUNCTION|PROCEDURE)\s+([\w.\"]+)", re.I)
+UPDATE = re.compile(
+    r"UPDATE\s+(?P<table>[\w.\"`\[\]]+)\s+SET\s+(?P<column>[\w\"`\[\]]+)\s*=\s*"
+    r"(?:(?:COALESCE|IFNULL)\s*\(\s*)?(?P<held>[\w.\"`\[\]]+)(?:\s*,\s*0\s*\))?\s*(?P<sign>[+-])\s*"
+    r"(?P<amount>(?:NEW|OLD)\.[\w\"`\[\]]+|\d+)\s+WHERE\s+(?P<key>[\w.\"`\[\]]+)\s*=\s*"
+    r"(?:NEW|OLD)\.(?P<by>[\w\"`\[\]]+)",
+    re.I,
+)
+EMPTY = re.compile(r"\s*(RETURN\s+(NEW|OLD|NULL)|BEGIN|END|FOR\s+EACH\s+ROW|DECLARE)?\s*", re.I)
+
+
+class PlainTrigger(NamedTuple):
+    """A trigger that changes a number of another table, with names as the script has them."""
+
+    table: str
+    event: str
+    target: str
+    column: str
+    sign: str
+    amount: str
+    by: str
+
+
+def unquoted(name: str) -> str:
+    """A name without quotes and without its schema."""
+    return re.sub(r"[\"`\[\]]", "", name).rpartition(".")[2]
+
+
+def statements(text: str) -> Iterator[str]:
+    """The statements of a script that describe a schema; data and comments are skipped."""
+    if len(text) > MAX_BYTES:
+        raise SpecError(f"an SQL script has at most {MAX_BYTES} characters, not {len(text)}")
+    escapes = guess_dialect(text) == "mysql"
+    at, start, depth = 0, 0, 0
+    parts: list[str] = []
+    in_trigger = False
+    while piece := PIECE.search(text, at):
+        word = piece[0].strip().upper()
+        at = _end_of(text, word, piece.end(), escapes=escapes)
+        if word in COMMENTS:
+            parts.append(text[start : piece.start()])
+            start = at
+        elif word == "CREATE" and not in_trigger:
+            in_trigger = bool(TRIGGER.match(text, piece.start()))
+        elif word == "BEGIN" and in_trigger:
+            depth += 1
+        elif word == "END" and in_trigger:
+            after = text[at : at + 12].lstrip().upper()
+            depth -= 0 if after.startswith(("IF", "CASE", "LOOP", "WHILE")) else 1
+        elif (word == ";" and depth <= 0) or word == "//":
+            yield from _wanted("".join([*parts, text[start : piece.start()]]))
+            start, depth, in_trigger, parts = at, 0, False, []
+    yield from _wanted("".join([*parts, text[start:]]))
+
+
+def _end_of(text: str, word: str, at: int, *, escapes: bool) -> int:
+    """Where a comment or a quoted text ends; the end of all if it is never closed."""
+    if word == "'" and escapes:
+        closed = ESCAPED.match(text, at)
+        return closed.end() if closed else len(text)
+    end = word if word.startswith("$") else ENDS.get(word, "")
+    if not end:
+        return at
+    # A tag of a dollar quote is compared as it is written, so its case is looked up again.
+    found = text.find(text[at - len(end) : at] if end == word and word != "'" else end, at)
+    return len(text) if found < 0 else found + len(end)
+
+
+def _wanted(statement: str) -> Iterator[str]:
+    statement = statement.strip()
+    if not WANTED.match(statement):
+        return
+    if len(statement) > MAX_STATEMENT:
+        raise SpecError(f"a statement has at most {MAX_STATEMENT} characters, not {len(statement)}")
+    if depth_of(statement) > MAX_DEPTH:
+        raise SpecError(f"a statement has brackets within brackets, more than {MAX_DEPTH} deep")
+    yield statement
+
+
+def depth_of(text: str) -> int:
+    """How deep brackets are nested."""
+    depth = deepest = 0
+    for mark in re.findall(r"[()]", text):
+        depth += 1 if mark == "(" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def guess_dialect(text: str) -> str:
+    """The dialect of a script, from words that only one of them has."""
+    head = text[:200_000]
+    if re.search(r"ENGINE\s*=|AUTO_INCREMENT|`\w+`|\bUNSIGNED\b|^DELIMITER", head, re.I | re.M):
+        return "mysql"
+    if re.search(r"\[\w+\]|AUTOINCREMENT|WITHOUT\s+ROWID|PRAGMA\s", head, re.I):
+        return "sqlite"
+    if re.search(
+        r"\bSERIAL\b|::|character varying|\bAS ENUM\b|\bplpgsql\b|\bTIMESTAMPTZ\b|\bJSONB\b",
+        head,
+        re.I,
+    ):
+        return "postgres"
+    return "sqlite"
+
+
+def triggers(found: list[str], notes: list[str]) -> list[PlainTrigger]:
+    """The plain triggers among statements; of the others a note says that they were left out."""
+    bodies = dict(known for each in found if (known := _body(each)) is not None)
+    plain: list[PlainTrigger] = []
+    for each in found:
+        head = HEAD.match(each) if TRIGGER.match(each) else None
+        if head is None:
+            continue
+        name, event, more, table, body = (
+            unquoted(head[1]),
+            head[3].upper(),
+            head[4],
+            head[5],
+            head[6],
+        )
+        if runs := RUNS.search(body):
+            body = bodies.get(unquoted(runs[1]).lower(), "?")
+        updates = _updates(body)
+        if updates is None or event == "UPDATE" or re.search(r"\bOR\b", more, re.I):
+            notes.append(f"left out: the trigger {name}, since it is not a plain sum or count")
+            continue
+        plain += [
+            PlainTrigger(
+                unquoted(table),
+                "create" if event == "INSERT" else "remove",
+                unquoted(match["table"]),
+                unquoted(match["column"]),
+                match["sign"],
+                unquoted(match["amount"]),
+                unquoted(match["by"]),
+            )
+            for match in updates
+        ]
+    return plain
+
+
+def _body(statement: str) -> tuple[str, str] | None:
+    """The name and the body of a function of Postgres."""
+    head, quote = FUNCTION.match(statement), DOLLARS.search(statement)
+    if head is None or quote is None:
+        return None
+    return unquoted(head[1]).lower(), statement[quote.end() :].partition(quote[0])[0]
+
+
+def _updates(body: str) -> list[re.Match[str]] | None:
+    """The updates of a trigger's body, or None if it does anything else."""
+    found = []
+    body = re.sub(r"\bFOR\s+EACH\s+ROW\b|^\s*(AS\s+)?BEGIN\b|\bEND\b\s*$", ";", body, flags=re.I)
+    for statement in body.split(";"):
+        match = UPDATE.search(statement)
+        if match is not None and statement[: match.start()].strip().upper() in ("", "BEGIN"):
+            if statement[match.end() :].strip():
+                return None
+            found.append(match)
+        elif not EMPTY.fullmatch(statement):
+            return None
+    return found or None
