@@ -81,6 +81,22 @@ def test_a_stopped_rollout_says_that_it_goes_on(
     assert told.strip() == f"provegym: stopped; {GOES_ON}"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_on_stdio_ends_at_once_and_silently(number: int) -> None:
+    command = [sys.executable, "-m", "provegym", "serve", "banking"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        process.stdin.flush()
+        process.stdout.readline()  # it answers, so it waits for the next line now
+        process.send_signal(number)
+        assert process.wait(SECONDS) == -number
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
 def test_how_a_run_goes_on_depends_on_what_there_is(tmp_path: Path) -> None:
     assert _how_on(tmp_path) == STARTS_AGAIN
     (tmp_path / "metrics.jsonl").touch()

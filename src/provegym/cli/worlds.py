@@ -1,6 +1,7 @@
 """The commands `servers`, `call`, `serve`, `bench`, `quickstart` and `demo`."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -160,6 +161,9 @@ def _serve_stdio(chosen: list[AnyServer], seed: int) -> None:
 
     from provegym.hosts.mcp import serve_stdio
 
+    # A thread waits for stdin, and Python waits for the thread: these signals end both at once.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     anyio.run(serve_stdio, chosen, seed)
 
 
