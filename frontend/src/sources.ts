@@ -31,7 +31,7 @@ export function useSourcesPolling(): Known {
   return known;
 }
 
-const same = (one: Sources, other: Sources): boolean => JSON.stringify(one.sources) === JSON.stringify(other.sources);
+const same = (one: Sources, other: Sources): boolean => one.worlds === other.worlds && JSON.stringify(one.sources) === JSON.stringify(other.sources);
 
 export function useSources(): Known {
   return useContext(KnownSources);

@@ -125,6 +125,14 @@ def test_what_is_not_ours_is_shown_without_playing_it(
         assert told["gold"][2]["arguments"]["amount"] == 20
 
 
+def test_an_example_with_distractors_is_played_too(tmp_path: Path) -> None:
+    """Tools of other servers are shown, so the session holds worlds of other servers as well."""
+    seen = replace(example_of().toolbox, distractors=("list_invoices", "list_vehicles"))
+    item = shown(tmp_path, example_of(toolbox=seen))
+    assert item["notes"] == []
+    assert "Freelance" in item["gold"][0]["result"]
+
+
 @pytest.mark.parametrize("step", [99, -1])
 @pytest.mark.parametrize("wrap", [lambda ref: ref, lambda ref: [{"deep": ref}]])
 def test_references_that_lead_nowhere_are_told(

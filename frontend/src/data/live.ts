@@ -70,7 +70,7 @@ export const live: Store = {
   watched: (source) => get("run/examples", { source }),
   servers: () => get("servers"),
   server: (name) => get("server", { name }),
-  graphs: async () => (await live.servers()).map((server) => server.name),
+  graphs: async () => (await live.servers()).filter((server) => !server.drawn).map((server) => server.name),
   graph: (server) => get("graph", { server }),
   world: (server, seed, session) => get("world", { server, seed, session }),
   session: (server, seed) => post("session", { server, seed }),

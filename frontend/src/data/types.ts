@@ -23,6 +23,8 @@ export interface Source {
 export interface Sources {
   sources: Source[];
   version: string;
+  /** How many drawn worlds are in the folders. */
+  worlds?: number;
 }
 
 /** Whether a rollout succeeded, in three parts; a part that is false is left out. */
@@ -289,6 +291,25 @@ export interface ServerCard {
   reads: number;
   writes: number;
   version: number | string;
+  /** A world that is data, from a world file; its verdict says whether it was admitted. */
+  drawn?: boolean;
+  source?: string;
+  verdict?: string;
+}
+
+/** The result of the admission of a drawn world: why it was refused, and what was measured. */
+export interface Admission {
+  admitted: boolean;
+  reasons?: string[];
+  details?: string[];
+  figures?: Record<string, number>;
+}
+
+export interface WorldFile {
+  hash: string;
+  source: string;
+  spec: string;
+  admission: Admission | null;
 }
 
 export interface Schema {
@@ -333,6 +354,7 @@ export interface Server {
   rules: string;
   records?: { table: string; noun: string; about: string }[];
   tools: Tool[];
+  world?: WorldFile;
 }
 
 export interface Table {
@@ -391,6 +413,8 @@ export interface Graph {
   server: string;
   nodes: GraphNode[];
   edges: GraphEdge[];
+  /** Only the last proving call of each edge is kept, as in the file of a drawn world. */
+  bare?: boolean;
 }
 
 /** A digest of everything in which two rollouts of one example can differ. */

@@ -27,7 +27,7 @@ export function OverviewPage() {
   useKeys({ j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1), Enter: open, o: open });
   return (
     <div class="page">
-      <header class="top"><h1>Examples & rollouts</h1><p class="lead">What is in {data.frozen ? "this report" : "the folders you named"}.</p></header>
+      <header class="top"><h1>Examples & rollouts</h1><p class="lead">What is in {data.frozen ? "this report" : "the folders you named"}.</p>{known.worlds ? <p class="tally"><a href={link(["servers"])}>{grouped(known.worlds)} drawn worlds</a> among the servers</p> : null}</header>
       {!shown.length && (data.frozen ? <Nothing>This report holds no examples and no rollouts.</Nothing> :
         <Nothing>
           There is nothing here yet. Write some: <code>provegym rollout --policy oracle --data corpus --out rollouts.jsonl</code>, then{" "}

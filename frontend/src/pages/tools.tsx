@@ -1,7 +1,7 @@
 /** A server's tools: what they take, what they say, and a form to try them. */
 
 import { useState } from "preact/hooks";
-import { data, type Schema, type Server, type Tool } from "../data";
+import { data, type Schema, type Server, type Tool, type WorldFile } from "../data";
 import { useKeys } from "../keys";
 import { CallView } from "../parts/call";
 import { ToolForm } from "../parts/form";
@@ -60,8 +60,24 @@ function About({ server }: { server: Server }) {
       {server.records?.length ? (
         <><h3>Records</h3><dl class="takes">{server.records.map((one) => <div key={one.table}><dt>{one.table}</dt><dd>{one.about}</dd></div>)}</dl></>
       ) : null}
+      {server.world && <Drawn world={server.world} />}
       <p class="silent">Choose a tool on the left{data.frozen ? "." : " to try it on a world of its own: whatever you call can be undone."}</p>
     </section>
+  );
+}
+
+/** What the file of a drawn world says: where it comes from, its admission, its spec. */
+function Drawn({ world }: { world: WorldFile }) {
+  const { admission } = world;
+  const figures = Object.entries(admission?.figures ?? {});
+  return (
+    <>
+      <h3>Admission</h3>
+      <p>{admission ? (admission.admitted ? "Admitted." : `Refused: ${(admission.reasons ?? []).join(", ")}. ${(admission.details ?? []).join(" ")}`) : "Not judged yet: run provegym worlds admit."}</p>
+      {figures.length > 0 && <dl class="figures">{figures.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>}
+      <p class="silent">Source: {world.source}. Hash of the spec: <code>{world.hash}</code></p>
+      <details class="others"><summary>Spec</summary><Code text={world.spec} /></details>
+    </>
   );
 }
 

@@ -28,7 +28,7 @@ function Runs({ title, runs, tone }: { title: string; runs: Trial[]; tone: strin
   );
 }
 
-function Proof({ edge }: { edge: GraphEdge }) {
+function Proof({ edge, bare }: { edge: GraphEdge; bare: boolean }) {
   return (
     <article class={`proof ${edge.kind}`}>
       <p class="claim">
@@ -38,7 +38,7 @@ function Proof({ edge }: { edge: GraphEdge }) {
         {edge.seed === undefined ? null : <span class="aside"> world {edge.seed}</span>}
       </p>
       <Runs title={`with ${edge.source}`} runs={edge.with_source} tone="with" />
-      <Runs title="without" runs={edge.without} tone="without" />
+      {bare ? <p class="silent">Without it the call failed. A world file keeps the call that worked.</p> : <Runs title="without" runs={edge.without} tone="without" />}
     </article>
   );
 }
@@ -59,7 +59,7 @@ export function Evidence({ graph, chain, picked, pick, drop }: Props) {
         <h2>{picked.source} → {picked.target}</h2>
         <p class="sub">{picked.kind === "explicit" ? "explicit: a value is handed over" : "implicit: the state must be right"} <button type="button" class="quiet" onClick={() => pick(null)}>close</button></p>
         {!edges.length && <p class="silent">There is no such edge.</p>}
-        {edges.slice(0, MANY).map((edge, at) => <Proof key={at} edge={edge} />)}
+        {edges.slice(0, MANY).map((edge, at) => <Proof key={at} edge={edge} bare={graph.bare ?? false} />)}
       </aside>
     );
   }

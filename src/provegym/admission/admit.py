@@ -15,7 +15,7 @@ from provegym import servers
 from provegym.admission.examples import Maker, cover
 from provegym.admission.mutants import Audit, further
 from provegym.fuzz import Fuzzer
-from provegym.graph.dependency import Dependency, Graph, build, give, without_undoing
+from provegym.graph.dependency import Dependency, Graph, build, give, take_back, without_undoing
 from provegym.graph.observe import BRISK
 from provegym.kernel import AnyServer, Bug, Session
 from provegym.verify.server_contract import faults
@@ -43,16 +43,16 @@ class NotAdmitted(Exception):
         self.unused = tuple(unused)
 
 
-def admit(world: WorldFile, *, trim: bool = False) -> WorldFile:
-    """The world with its admission, admitted or refused.
+def admit(world: WorldFile, *, trim: bool = False) -> tuple[WorldFile, Admission]:
+    """The world with its admission, admitted or refused, and the admission alone.
 
     With `trim`, a few tools for which no example is found are taken out of the world.
     """
-    judged, unused = _judge(world)
+    judged, admission, unused = _judge(world)
     spec = world.spec
     if trim and unused and len(unused) <= MOST_TRIMMED * len(spec.operations):
         return admit(new_file(without(spec, unused)), trim=True)
-    return judged
+    return judged, admission
 
 
 def without(spec: WorldSpec, tools: Sequence[str]) -> WorldSpec:
@@ -64,9 +64,9 @@ def without(spec: WorldSpec, tools: Sequence[str]) -> WorldSpec:
     )
 
 
-def _judge(world: WorldFile) -> tuple[WorldFile, tuple[str, ...]]:
+def _judge(world: WorldFile) -> tuple[WorldFile, Admission, tuple[str, ...]]:
     """The world with its admission, and the tools for which no example was found."""
-    figures: dict[str, float] = {}
+    figures: dict[str, int] = {}
     graph = None
     unused: tuple[str, ...] = ()
     try:
@@ -83,11 +83,13 @@ def _judge(world: WorldFile) -> tuple[WorldFile, tuple[str, ...]]:
         )
     finally:
         servers.forget(world.spec.name)
+        take_back(world.spec.name)
     bare = None if graph is None else msgspec.to_builtins(graph)
-    return msgspec.structs.replace(world, admission=admission, graph=bare), unused
+    judged = msgspec.structs.replace(world, admission=admission, graph=bare)
+    return judged, admission, unused
 
 
-def _prove(spec: WorldSpec, figures: dict[str, float]) -> Graph:
+def _prove(spec: WorldSpec, figures: dict[str, int]) -> Graph:
     """Check everything; raises NotAdmitted at the first reason."""
     try:
         server = install(spec)
@@ -124,7 +126,7 @@ def _prove(spec: WorldSpec, figures: dict[str, float]) -> Graph:
     return graph
 
 
-def _graph(server: AnyServer, figures: dict[str, float]) -> Graph:
+def _graph(server: AnyServer, figures: dict[str, int]) -> Graph:
     try:
         graph = without_undoing(server, build(server, effort=BRISK))
     except Bug as problem:
@@ -137,9 +139,7 @@ def _graph(server: AnyServer, figures: dict[str, float]) -> Graph:
     if len(refusing) < LEAST_RULES:
         raise NotAdmitted("too few rules refuse", f"{len(refusing)} rules refused a random call")
     if figures["chain"] < LEAST_CHAIN:
-        raise NotAdmitted(
-            "no chain of three", f"the longest chain has {figures['chain']:.0f} tools"
-        )
+        raise NotAdmitted("no chain of three", f"the longest chain has {figures['chain']} tools")
     return graph
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from provegym.admission.admit import METHOD, admit
-from provegym.admission.alike import NEAR_COPY, Copies, summary, traits
-from provegym.workers import local
-from provegym.worlds.files import WorldFile, new_file, read_world, world_files, write_world
+from provegym.admission.alike import NEAR_COPY, Copies, Traits, summary, traits
+from provegym.workers import Processes
+from provegym.worlds.files import Admission, new_file, read_world, world_files, write_world
 from provegym.worlds.grammar import draw_specs
 from provegym.worlds.spec import SpecError, WorldSpec
 
@@ -70,38 +70,54 @@ def admit_folder(
 
     With `trim`, worlds that were refused for unused tools are judged again without these.
     """
-    files = world_files(folder)
-    with closing(local(workers, PRELOAD, RECYCLE)) as pool:
-        worlds = []
-        for world in pool.map(partial(judge_files, trim=trim), files, BATCH):
-            worlds.append(world)
-            tell()
-    judged = [world for world in worlds if isinstance(world, WorldFile)]
-    reasons = Counter("the file cannot be read" for world in worlds if isinstance(world, str))
+    files, reasons = _distinct(folder)
+    count = len(files) + reasons.total()
     figures: Counter[str] = Counter()
-    admitted = [world for world in judged if world.admission and world.admission.admitted]
-    for world in judged:
-        assert world.admission is not None
-        reasons.update(world.admission.reasons)
-    for world in admitted:
-        assert world.admission is not None
-        figures.update({name: int(value) for name, value in world.admission.figures.items()})
-    alike = summary([traits(world.spec, world.graph) for world in admitted])
-    return FolderSummary(len(worlds), len(admitted), reasons, figures, alike)
+    admitted: list[Traits] = []
+    # A single worker is a process of its own too, so that memory stays flat.
+    with closing(Processes(workers, PRELOAD, RECYCLE)) as pool:
+        for admission, found in pool.map(partial(judge_files, trim=trim), files, BATCH):
+            tell()
+            reasons.update(admission.reasons)
+            if admission.admitted:
+                admitted.append(found)
+                figures.update(admission.figures)
+    return FolderSummary(count, len(admitted), reasons, figures, summary(admitted))
 
 
-def judge_files(files: Sequence[Path], *, trim: bool = False) -> Iterator[WorldFile | str]:
-    """Admit the worlds of some files, and write what was found into them."""
-    for file in files:
+def _distinct(folder: Path) -> tuple[list[Path], Counter[str]]:
+    """One file for each world of a folder, and the reasons why other files are not judged.
+
+    A world can have two files: a spec in TOML, and the world file that was made of it. The world
+    file is used unless the spec was changed since.
+    """
+    found: dict[str, tuple[Path, str]] = {}
+    reasons: Counter[str] = Counter()
+    for file in sorted(world_files(folder), key=lambda file: (file.suffix != ".json", file)):
         try:
             world = read_world(file)
-        except SpecError as problem:
-            yield str(problem)
+        except SpecError:
+            reasons["the file cannot be read"] += 1
             continue
-        known = world.admission
-        if known is None or known.method != METHOD or (trim and not known.admitted):
-            world = admit(world, trim=trim)
+        first, known = found.setdefault(world.spec.name, (file, world.hash))
+        if known == world.hash:
+            continue
+        if file.suffix == ".toml" and first.suffix == ".json":
+            found[world.spec.name] = file, world.hash
+        else:
+            reasons["another world has its name"] += 1
+    return sorted(file for file, _ in found.values()), reasons
+
+
+def judge_files(files: Sequence[Path], *, trim: bool = False) -> Iterator[tuple[Admission, Traits]]:
+    """Admit the worlds of some files, and write what was found into them."""
+    for file in files:
+        world = read_world(file)
+        admission = world.admission
+        is_judged = admission is not None and admission.method == METHOD
+        if admission is None or not is_judged or (trim and not admission.admitted):
+            world, admission = admit(world, trim=trim)
             written = write_world(file.parent, world)
             if written != file and file.suffix == ".json":
                 file.unlink()
-        yield world
+        yield admission, traits(world.spec, world.graph)

@@ -22,6 +22,7 @@ from provegym.cli import (
     synthesis,
     training,
     viewing,
+    world_writing,
     worlds,
 )
 from provegym.cli.base import app, fail
@@ -39,6 +40,7 @@ __all__ = [
     "synthesis",
     "training",
     "viewing",
+    "world_writing",
     "worlds",
 ]
 

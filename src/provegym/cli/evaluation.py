@@ -139,19 +139,39 @@ class HeldoutPlayer:
         return {**told, **here, "prompt": limits.prompt}
 
 
+@dataclass(frozen=True)
+class HeldoutTasks:
+    """Options: which tasks are played, and what they show."""
+
+    data: Annotated[
+        Path | None, typer.Option(help="A split corpus or a file of examples; else made now.")
+    ] = None
+    worlds: Annotated[
+        Path | None, typer.Option(help="Also on the held-out tenth of this folder's drawn worlds.")
+    ] = None
+    count: Annotated[int, typer.Option(help="Tasks of each group.", min=1)] = 128
+    tools: Annotated[int | None, typer.Option(help="Most tools shown; 8 to embedded.", min=1)] = (
+        None
+    )
+
+    def unseen_worlds(self) -> tuple[str, ...]:
+        """The drawn worlds to play on; workers that start later find them too."""
+        from provegym.evals.heldout import held_out_worlds
+
+        if self.worlds is None:
+            return ()
+        if self.data is not None and not self.data.is_dir():
+            fail("--data names a file, whose examples are taken as they are: leave --worlds out")
+        return held_out_worlds(self.worlds)
+
+
 @app.command("heldout", cls=RayCommand)
 @option_groups
 def evaluate_model(
     *,
     player: HeldoutPlayer,
-    data: Annotated[
-        Path | None, typer.Option(help="A split corpus or a file of examples; else made now.")
-    ] = None,
-    count: Annotated[int, typer.Option(help="Tasks of each group.", min=1)] = 128,
+    chosen: HeldoutTasks,
     samples: Annotated[int, typer.Option(help="Rollouts of each task.", min=1)] = 1,
-    tools: Annotated[
-        int | None, typer.Option(help="Most tools shown; 8 to embedded.", min=1)
-    ] = None,
     batch: Annotated[
         int | None, typer.Option(help="Rollouts at a time; else 16, with --vllm 256.", min=1)
     ] = None,
@@ -165,7 +185,8 @@ def evaluate_model(
     from provegym.players.remote import greet
     from provegym.train.data import show
 
-    tools = tools or (FEW if player.model == "embedded" else None)
+    tools = chosen.tools or (FEW if player.model == "embedded" else None)
+    count, unseen = chosen.count, chosen.unseen_worlds()
     try:
         with stdout_kept(as_json):
             player.check(samples, ray is not None)
@@ -178,7 +199,10 @@ def evaluate_model(
     with stoppable(_how_on(out)), stdout_kept(as_json), hands(ray) as workers:
         if not done:
             greet(play, workers)
-        examples = _fitting([show(example, tools) for example in tasks(data, count)], play)
+        found = [show(example, tools) for example in tasks(chosen.data, count, unseen)]
+        examples = _fitting(found, play)
+        if book:
+            book.keep_worlds(examples)
         with progress_bar() as bar:
             report = evaluate(examples, _shown_by(bar, play, workers, done), samples, book)
     if as_json:
@@ -275,6 +299,13 @@ def _local(player: HeldoutPlayer, batch: int, seed: int) -> "Play":
 
 
 def _print_scores(report: dict[str, Any]) -> None:
+    """Print the scores: two groups side by side, further ones below."""
+    groups = list(report.items())
+    for at in range(0, len(groups), 2):
+        _print_groups(dict(groups[at : at + 2]))
+
+
+def _print_groups(report: dict[str, Any]) -> None:
     table = Table("", box=None)
     for group, found in report.items():
         table.add_column(f"{group} ({found['tasks']})", justify="right")

@@ -29,13 +29,17 @@ def view_page(
     """Show worlds, graphs, examples, rollouts and runs on a local web page."""
     need_mcp()
     from provegym.hosts.http import bind, run
+    from provegym.view import drawn
     from provegym.view.app import build_app
 
     library = _library(paths)
     listener = bind(f"127.0.0.1:{port}")
     port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}/"
-    print(f"{url}  ({len(library.sources)} sources; end with Ctrl-C)", flush=True)
+    found = f"{len(library.sources)} sources"
+    if count := len(drawn.names()):
+        found += f", {count:,} drawn worlds"
+    print(f"{url}  ({found}; end with Ctrl-C)", flush=True)
     if not no_open and _has_screen():
         Timer(0.3, webbrowser.open, [url]).start()
     library.start()
@@ -82,13 +86,14 @@ def _has_screen() -> bool:
 
 def _library(paths: list[Path] | None) -> "Library":
     """The sources in the paths; fail if a named path has none."""
+    from provegym.view import drawn
     from provegym.view.library import Library
 
     for path in paths or ():
         if not path.exists():
             fail(f"no such file or folder: {path}")
     library = Library(paths or [Path()])
-    if paths and not library.sources:
+    if paths and not library.sources and not drawn.names():
         named = " and ".join(str(path) for path in paths)
-        fail(f"nothing to show in {named}: no .jsonl of examples or rollouts, and no run")
+        fail(f"nothing to show in {named}: no .jsonl of examples or rollouts, no run, no world")
     return library

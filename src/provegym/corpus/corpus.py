@@ -13,7 +13,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from shutil import copyfile
 
 import msgspec
 from rich.progress import Progress
@@ -24,12 +23,13 @@ from provegym.corpus.candidates import PER_ROUND, SHAPES, Aim, Aimed, DrawJob, D
 from provegym.corpus.lookahead import Lookahead
 from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
-from provegym.corpus.split import HELD_OUT
+from provegym.corpus.split import HELD_OUT, split_worlds
 from provegym.files import Append, appending, write_atomically
 from provegym.graph.dependency import admitted, cached
 from provegym.trace import BadFile, Example, line, read
 from provegym.workers import Workers, local
 from provegym.worlds.files import admitted as admitted_worlds
+from provegym.worlds.files import copy_worlds
 
 # Candidates of one server in a round, at least and at most.
 LEAST, MOST = 2, 16
@@ -95,7 +95,7 @@ class Order:
             )
         held_out = max(len(apart), self.size // 10)
         seen = tuple(name for name in servers.names() if name not in HELD_OUT)
-        known, unknown = drawn[: -len(drawn) // 10 or None], drawn[len(drawn) + -len(drawn) // 10 :]
+        known, unknown = split_worlds(drawn)
         return (
             CorpusPart("train", self.size, train, mix, seen, self.aliases, known, share),
             CorpusPart("heldout", held_out, apart, mix, (), self.aliases, unknown, share),
@@ -211,11 +211,7 @@ class Corpus:
         """Copy the files of the worlds into the corpus, so that anybody can draw them again."""
         if self.order.worlds is None:
             return
-        folder = self.order.out / servers.BESIDE
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in self.order.drawn:
-            if not (folder / f"{name}.json").exists():
-                copyfile(self.order.worlds / f"{name}.json", folder / f"{name}.json")
+        copy_worlds(self.order.drawn, self.order.out / servers.BESIDE)
 
     def _run(self, ahead: Lookahead) -> None:
         """Run one round: draw some candidates from every server whose quota is not full."""

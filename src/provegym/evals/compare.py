@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from provegym import servers
 from provegym.evals.measure import METRICS, Estimate, by_task, estimate
 from provegym.trace import BadFile, Example, Rollout, read_some
 
 Key = Callable[[Example], str]
+DRAWN = "drawn worlds"
 # The metrics that are also compared by kind and by server.
 GROUPED = ("success", "state", "answer", "ended", "reward")
 
@@ -87,6 +89,11 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
+def _server(example: Example) -> str:
+    """The server of a task; all drawn worlds, of which there may be hundreds, count as one."""
+    return DRAWN if servers.world_file(example.server) else example.server or "none"
+
+
 def compare(first: Path, second: Path, count: int = 10) -> dict[str, Any]:
     """The paired differences between two files of rollouts, over all tasks and by group."""
     pair = PairedRuns(read_some(first, Rollout), read_some(second, Rollout))
@@ -98,6 +105,6 @@ def compare(first: Path, second: Path, count: int = 10) -> dict[str, Any]:
         "only_second": pair.alone[1],
         "all": pair.rows(),
         "kinds": {m: pair.by(lambda example: example.kind, m) for m in GROUPED},
-        "servers": {m: pair.by(lambda example: example.server or "none", m) for m in GROUPED},
+        "servers": {m: pair.by(_server, m) for m in GROUPED},
         "most_changed": pair.most_changed(count),
     }

@@ -1,7 +1,8 @@
-"""Evaluation on held-out tasks: on unseen servers, and on unseen worlds of the other servers.
+"""Evaluation on held-out tasks: on unseen servers, unseen worlds of others, unseen drawn worlds.
 
 The tasks are unseen only by a model that was trained on a corpus made with `--split servers`. That
-split keeps four servers out of training, and the last hundred worlds of every other server.
+split keeps four servers out of training, the last hundred worlds of every other server, and a tenth
+of the drawn worlds, which are data and each a kind of their own.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,9 +13,10 @@ from typing import Any
 
 from provegym import servers
 from provegym.corpus.candidates import DrawJob, Made, draw
+from provegym.corpus.corpus import OF_WORLD
 from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
-from provegym.corpus.split import HELD_OUT, TRAIN_WORLDS
+from provegym.corpus.split import HELD_OUT, TRAIN_WORLDS, split_worlds
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.journal import INSTEAD, ROLLOUTS, ResultsFolder
 from provegym.evals.measure import Estimate, measure
@@ -22,24 +24,43 @@ from provegym.models.local import adapter_place
 from provegym.players.scripted import SCRIPTS
 from provegym.rollout import play_script
 from provegym.trace import BadFile, Example, Json, Rollout, line, read, read_some
+from provegym.worlds.files import admitted, copy_worlds
 
 SERVERS, WORLDS, TRAINING = "unseen servers", "unseen worlds", "training worlds"
+DRAWN = "unseen drawn worlds"
 SEED, IDLE = 0, 3
 Play = Callable[[Sequence[Example]], Iterator[Rollout]]
 
 
 def group(example: Example) -> str:
-    """The group of an example: unseen server, unseen world, or training world."""
+    """The group of an example: unseen server, unseen world, unseen drawn world, or training."""
     if example.server in HELD_OUT:
         return SERVERS
-    return WORLDS if example.seed >= TRAIN_WORLDS else TRAINING
+    if example.seed < TRAIN_WORLDS:
+        return TRAINING
+    return WORLDS if servers.world_file(example.server) is None else DRAWN
 
 
-def tasks(data: Path | None, count: int) -> list[Example]:
+def held_out_worlds(folder: Path) -> tuple[str, ...]:
+    """The drawn worlds of a folder, or of a corpus, that `synth --split servers` holds out.
+
+    From now on `servers.load` finds them.
+    """
+    beside = folder / servers.BESIDE
+    place = beside if beside.is_dir() else folder
+    found = [world.spec.name for world in admitted(place)]
+    if not found:
+        raise BadFile(f"{place} holds no admitted world; run `provegym worlds admit`")
+    servers.look_in(place.resolve())
+    return split_worlds(found)[1]
+
+
+def tasks(data: Path | None, count: int, worlds: tuple[str, ...] = ()) -> list[Example]:
     """At most `count` tasks of each group, the same ones every time.
 
     Of a corpus folder, the held-out part is read and tasks on unseen worlds are made now. A file
-    is read as it is. Without data, all tasks are made now.
+    is read as it is. Without data, all tasks are made now. Tasks on drawn worlds are made now if
+    there are `worlds`; then those of the corpus folder are left out.
     """
     found: list[Example] = []
     if data is not None and data.is_dir():
@@ -53,6 +74,8 @@ def tasks(data: Path | None, count: int) -> list[Example]:
         seen = tuple(name for name in servers.names() if name not in HELD_OUT)
         found += [] if data else drawn(HELD_OUT, count)
         found += drawn(seen, count)
+    if worlds:
+        found = [each for each in found if group(each) != DRAWN] + drawn(worlds, count)
     by_group: dict[str, list[Example]] = {}
     for example in found:
         by_group.setdefault(group(example), []).append(example)
@@ -102,7 +125,8 @@ class Drawer:
         example = made.example
         if example is None or not quotas.wants(example.server, made.shape):
             return
-        if not self.keeper.objection(example, count):
+        is_ours = example.server in servers.names()
+        if not self.keeper.objection(example, count if is_ours else max(count, OF_WORLD)):
             self.keeper.keep(example)
             quotas.take(example.server, made.shape)
             self.kept.append(example)
@@ -126,6 +150,12 @@ class HeldoutFolder(ResultsFolder[Rollout]):
                 f"{self.folder} holds a run on other tasks, such as {others[0]}; {INSTEAD}"
             )
         return found
+
+    def keep_worlds(self, examples: Sequence[Example]) -> None:
+        """Copy the drawn worlds of the tasks into the folder, so that rollouts can be replayed."""
+        names = dict.fromkeys(each.server for each in examples if group(each) == DRAWN)
+        if names:
+            copy_worlds(names, self.folder / servers.BESIDE)
 
 
 def marked(name: str) -> str:

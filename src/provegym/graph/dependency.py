@@ -123,6 +123,12 @@ def give(graph: Graph) -> None:
     _given[graph.server] = graph
 
 
+def take_back(name: str) -> None:
+    """Forget a graph that was given; from now on the graph in the world's file is used."""
+    _given.pop(name, None)
+    admitted.cache_clear()
+
+
 @lru_cache(maxsize=GRAPHS_KEPT)
 def shipped(server: AnyServer, seed: int = 0) -> Graph | None:
     """The graph that is part of the package; None if there is none for this server as it is."""

@@ -39,7 +39,10 @@ class EndpointError(UserError):
 
 @dataclass(frozen=True)
 class EndpointConfig:
-    """Which model to ask, how to sample it, and the limits on time, retries and rate."""
+    """Which model to ask, how to sample it, and the limits on time, retries and rate.
+
+    `timeout` limits each wait for the endpoint, `deadline` a whole request with its retries.
+    """
 
     url: str
     model: str
@@ -49,6 +52,7 @@ class EndpointConfig:
     retries: int = 4
     per_minute: float | None = None
     native_tools: bool = True
+    deadline: float | None = None
 
 
 @dataclass
@@ -94,7 +98,12 @@ class Endpoint:
         names = {wire_name(tool["function"]["name"]): tool["function"]["name"] for tool in tools}
         if any(short != name for short, name in names.items()):
             body = _on_the_wire(body)
-        answer = await self._ask(body, retries)
+        try:
+            async with asyncio.timeout(self.config.deadline):
+                answer = await self._ask(body, retries)
+        except TimeoutError:
+            late = f"gave no whole answer within {self.config.deadline:g} s"
+            raise EndpointError(f"{public(self.config.url)} {late}") from None
         try:
             message = {**answer["choices"][0]["message"]}
             message["content"] = _text(message.get("content"))

@@ -18,7 +18,7 @@ from provegym.hosts.inline import HostError
 from provegym.kernel import Session
 from provegym.kernel.state import ENCODE
 from provegym.trace import Json
-from provegym.view import page, worlds
+from provegym.view import drawn, page, worlds
 from provegym.view.fingerprints import fingerprint
 from provegym.view.guard import PageGuard
 from provegym.view.item import show_item
@@ -79,7 +79,8 @@ class PageApi:
 
     def sources(self, request: Request) -> Json:
         """What is in the folders."""
-        return {"sources": self.library.describe(), "version": __version__}
+        worlds = len(drawn.names())
+        return {"sources": self.library.describe(), "worlds": worlds, "version": __version__}
 
     def columns(self, request: Request) -> Json:
         """The columns of the next rows of a source; the page filters, orders and counts them."""

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from provegym import servers
-from provegym.kernel import Bug, Change
+from provegym.kernel import Bug, Change, Session
 from provegym.kernel.session import MAX_MINUTES
 from provegym.rewards import COMPONENTS, HARDENED, PAPER, Scheme
 from provegym.rewards.align import resolve
 from provegym.rewards.equality import equal
 from provegym.rewards.explain import explain
-from provegym.toolbox import Toolbox, all_tools
+from provegym.toolbox import all_tools
 from provegym.trace import (
     Call,
     Example,
@@ -30,6 +30,7 @@ from provegym.trace import (
 from provegym.verify.replay import replay
 from provegym.view.sources import Missing, Rows
 from provegym.view.summary import is_sound, judged
+from provegym.worlds.spec import SpecError
 
 MAX_STEPS, MAX_TURN = 64, 20_000
 CLOSE = 1e-6
@@ -244,7 +245,10 @@ def why_not_played(example: Example, path: Path) -> str:
     if not servers.is_known(name):
         made = f"was made on {name}, which is no server of ours" if name else "has no world"
         return f"it {made}; shown as recorded, without playing the right calls"
-    version = servers.load(name).version
+    try:
+        version = servers.load(name).version
+    except SpecError as problem:
+        return f"its world cannot be built: {problem}; shown as recorded"
     if version != example.server_version:
         return (
             f"it was made on version {example.server_version} of {name}, and this is version"
@@ -258,6 +262,7 @@ def why_not_played(example: Example, path: Path) -> str:
         return "it is longer than any example of ours; shown as recorded"
     if not all(is_plain(value, count) for value in values):
         return "its right calls refer to values that are not there; shown as recorded"
-    if Toolbox.of(example).session(example.seed).digest() != example.digest:
+    # The digest is that of the example's own server; distractors bring others.
+    if Session([servers.load(name)], example.seed).digest() != example.digest:
         return "its world is not the one that its seed gives here; shown as recorded"
     return ""

@@ -9,7 +9,9 @@ from threading import Event, Lock, Thread
 from time import monotonic, sleep
 from typing import NamedTuple
 
+from provegym import servers
 from provegym.trace import Json
+from provegym.view.drawn import holds_worlds
 from provegym.view.growing_file import GrowingFile, is_inside
 from provegym.view.sources import DataSource, Missing, Rows, RunFolder
 
@@ -154,6 +156,8 @@ class Library:
         if real in seen or len(seen) >= MOST_FOLDERS:
             return
         seen.add(real)
+        if real not in servers.folders() and holds_worlds(real):
+            servers.look_in(real)
         files, folders = _entries(folder)
         if any(file.path.name == METRICS for file in files):
             run = self._add_run(folder)

@@ -16,7 +16,7 @@ from provegym.hosts.inline import HostError
 from provegym.kernel import AnyServer
 from provegym.kernel.state import ENCODE
 from provegym.trace import Json
-from provegym.view import worlds
+from provegym.view import drawn, worlds
 from provegym.view.fingerprints import fingerprint
 from provegym.view.item import show_item
 from provegym.view.library import Library
@@ -25,6 +25,8 @@ from provegym.view.runs import list_watched, show_run
 from provegym.view.sources import DataSource, Missing, Rows, RunFolder
 
 ITEMS = 200
+# Drawn worlds of a report, at most: those of its items.
+WORLDS = 40
 SCRIPT = re.compile(r'<script\b[^>]*\bsrc="\.?/assets/([^"]+)"[^>]*></script>')
 STYLE = re.compile(r'<link\b[^>]*\bhref="\.?/assets/([^"]+\.css)"[^>]*>')
 # Characters that could end a script element, or end a line in old JavaScript parsers.
@@ -59,14 +61,16 @@ def freeze(library: Library, items: int = ITEMS) -> ReportData:
             shown.update({f"{source.id}:{at}": _item(source, at) for at in picked})
     runs = [source for source in library.sources if isinstance(source, RunFolder)]
     used = {name for each in rows.values() for name in each["columns"]["server"]["values"]}
-    ours = servers.load_all()
+    shown_worlds = sorted(filter(drawn.is_drawn, used))[:WORLDS]
+    ours = [*servers.load_all(), *map(worlds.load, shown_worlds)]
+    listed = [each for each in worlds.list_servers() if each["name"] in {s.name for s in ours}]
     return ReportData(
         sources=[_describe(source, rows) for source in library.sources],
         rows=rows,
         items=shown,
         runs={run.id: show_run(run, 0) for run in runs},
         run_examples={run.id: list_watched(run) for run in runs},
-        servers=worlds.list_servers(),
+        servers=listed,
         server={server.name: worlds.show_server(server) for server in ours},
         graphs={
             server.name: worlds.show_graph(server, worlds.load_graph(server))

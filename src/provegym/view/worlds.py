@@ -6,12 +6,11 @@ from threading import Lock
 from typing import Any
 
 from provegym import servers
-from provegym.graph.dependency import Graph, build, cached
+from provegym.graph.dependency import Graph, admitted, build, cached
 from provegym.kernel import AnyServer, Session
-from provegym.kernel.errors import suggest
 from provegym.trace import Json
+from provegym.view import drawn
 from provegym.view.graph_layout import layers
-from provegym.view.sources import Missing
 
 MAX_RECORDS = 2_000
 _proving = Lock()
@@ -19,16 +18,15 @@ TITLES = {"crm": "CRM", "iot_devices": "IoT devices"}
 
 
 def load(name: str) -> AnyServer:
-    """A server by name; Missing says which there are."""
-    if name not in servers.names():
-        raise Missing(f"no server {name[:60]!r}; {suggest(name[:60], list(servers.names()))}")
-    return servers.load(name)
+    """A server by name, ours or a drawn world; Missing says which there are."""
+    return servers.load(name) if name in servers.names() else drawn.load(name)
 
 
 def list_servers() -> list[Json]:
-    """Every server in brief, by category."""
+    """Every server in brief, by category; then the drawn worlds."""
     found = [describe(server) for server in servers.load_all()]
-    return sorted(found, key=lambda each: (each["category"], each["name"]))
+    ours = sorted(found, key=lambda each: (each["category"], each["name"]))
+    return [*ours, *drawn.list_worlds()]
 
 
 def describe(server: AnyServer) -> Json:
@@ -36,7 +34,7 @@ def describe(server: AnyServer) -> Json:
     writes = sum(tool.writes for tool in server.tools.values())
     return {
         "name": server.name,
-        "title": TITLES.get(server.name) or server.name.replace("_", " ").capitalize(),
+        "title": TITLES.get(server.name) or drawn.title(server.name),
         "category": server.category,
         "summary": server.about,
         "tools": len(server.tools),
@@ -49,8 +47,10 @@ def describe(server: AnyServer) -> Json:
 def show_server(server: AnyServer) -> Json:
     """A server's tools and rules."""
     specs = server.state.tables
+    is_drawn = drawn.is_drawn(server.name)
     return {
         **describe(server),
+        **({"drawn": True, "world": drawn.show_world_file(server.name)} if is_drawn else {}),
         "rules": "\n\n".join(_rules(server)),
         "records": [
             {"table": table, "noun": spec.noun, "about": spec.record.__doc__ or ""}
@@ -64,6 +64,8 @@ def _rules(server: AnyServer) -> list[str]:
     """What the docstrings of a server say: what it is, and what is always true of it."""
     if server.foreign:
         return []
+    if drawn.is_drawn(server.name):
+        return drawn.rules(server.name)
     package = sys.modules[server.state.__module__.rpartition(".")[0]]
     texts = [package.__doc__, server.state.__doc__, server.state.check.__doc__]
     return [" ".join(text.split()) for text in texts if text]
@@ -89,7 +91,12 @@ def _table(state: Any, name: str) -> Json:
 
 
 def load_graph(server: AnyServer) -> Graph:
-    """The dependency graph of a server; proving it takes a moment the first time."""
+    """The dependency graph of a server; proving it takes a moment the first time.
+
+    The graph of a drawn world is in its file if it was admitted.
+    """
+    if drawn.is_drawn(server.name) and (found := admitted(server.name)) is not None:
+        return found
     with _proving:
         return _graph(server.name)
 
@@ -118,4 +125,6 @@ def show_graph(server: AnyServer, graph: Graph) -> Json:
         for column, row in enumerate(rows)
         for at, tool in enumerate(row)
     ]
-    return {"server": server.name, "nodes": nodes, "edges": graph.edges}
+    # A world file keeps one proving call of each edge; other graphs have the whole evidence.
+    bare = any(not edge.without and not edge.with_source[-1].result for edge in graph.edges)
+    return {"server": server.name, "nodes": nodes, "edges": graph.edges, "bare": bare}

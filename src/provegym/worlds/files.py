@@ -3,14 +3,15 @@
 A corpus names its worlds by name. With the file, anybody can draw the same world again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import msgspec
 
 from provegym import servers
-from provegym.files import write_atomically
+from provegym.files import atomic_path, write_atomically
 from provegym.kernel import AnyServer
 from provegym.worlds.build import install
 from provegym.worlds.plain import MAX_BYTES
@@ -31,7 +32,7 @@ class Admission(SpecPart, frozen=True, kw_only=True):
     admitted: bool
     reasons: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
-    figures: dict[str, float] = msgspec.field(default_factory=dict)
+    figures: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class WorldFile(SpecPart, frozen=True, kw_only=True):
@@ -56,14 +57,21 @@ def read_world(file: Path) -> WorldFile:
         raw = file.read_bytes()
     except OSError as problem:
         raise SpecError(f"{file} cannot be read: {problem.strerror}") from None
+    world = _parsed(raw, file.name)
+    if not servers.WORLD_NAME.fullmatch(world.spec.name):
+        raise SpecError(f"{file.name}: the name of a world has a-z, 0-9 and _, at most 64 of them")
+    return world
+
+
+def _parsed(raw: bytes, name: str) -> WorldFile:
     if not raw.lstrip().startswith(b'{"hash"'):
-        return new_file(parse(raw, file.name))
+        return new_file(parse(raw, name))
     try:
         world = msgspec.json.decode(raw, type=WorldFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise SpecError(f"{file.name}: {problem}") from None
+        raise SpecError(f"{name}: {problem}") from None
     if world.hash != world.spec.hash():
-        raise SpecError(f"{file.name}: its spec was changed; admit it again as a plain spec")
+        raise SpecError(f"{name}: its spec was changed; admit it again as a plain spec")
     return world
 
 
@@ -86,15 +94,29 @@ def admitted(folder: Path) -> Iterator[WorldFile]:
     for file in world_files(folder):
         world = read_world(file)
         if world.admission is not None and world.admission.admitted:
-            yield world
+            yield _named(file, world)
+
+
+def _named(file: Path, world: WorldFile) -> WorldFile:
+    """The world of a file; it is an error if the file has another name."""
+    if world.spec.name != file.stem:
+        raise SpecError(f"{file} holds the world {world.spec.name!r}; rename it")
+    return world
+
+
+def copy_worlds(names: Iterable[str], folder: Path) -> None:
+    """Copy the files of worlds that `servers` knows into a folder, except those that are there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        file, copy = servers.world_file(name), folder / f"{name}.json"
+        if file is not None and not copy.exists():
+            with atomic_path(copy) as part:
+                copyfile(file, part)
 
 
 def install_file(file: Path) -> AnyServer:
     """Install the world of a file; of the worlds installed so, only the last ones are kept."""
-    world = read_world(file)
-    if world.spec.name != file.stem:
-        raise SpecError(f"{file} holds the world {world.spec.name!r}; rename it")
-    server = install(world.spec)
+    server = install(_named(file, read_world(file)).spec)
     _installed.append(server.name)
     if len(_installed) > INSTALLED:
         servers.forget(_installed.pop(0))

@@ -138,8 +138,9 @@ def draw_spec(domain: str, seed: int, number: int) -> WorldSpec:
             "category": words["category"],
             "source": f"drawn {seed} {number}: {domain}, {', '.join(chosen)}",
             "kin": kin,
-            "words": {"reply": {"helps": f"the {_listed(context, chosen)} of {words['about']}"}},
             **merged,
+            "words": merged["words"]
+            | {"reply": {"helps": f"the {_listed(context, chosen)} of {words['about']}"}},
         },
         f"{domain} {seed} {number}",
     )
@@ -147,7 +148,8 @@ def draw_spec(domain: str, seed: int, number: int) -> WorldSpec:
 
 def _context(chance: Random, words: Json, chosen: list[str]) -> Json:
     """The values that the templates of a world see."""
-    style = {name: chance.choice(values) for name, values in _table("style.toml").items()}
+    styles = {name: each for name, each in _table("style.toml").items() if name != "new"}
+    style = {name: chance.choice(values) for name, values in styles.items()}
     uses = {role: any(role in patterns()[n]["uses"] for n in chosen) for role in (*PEOPLE, "place")}
     verbs: Json = {"list": style["list"]}
     options: Json = {}
@@ -163,7 +165,12 @@ def _context(chance: Random, words: Json, chosen: list[str]) -> Json:
     flat: Json = {role: word for role, word in words.items() if isinstance(word, str | list)}
     for name in chosen:
         flat |= words[name]
-    spare: Json = {f"new_{many}": _new(chance, flat[many]) for many in flat if many in NEW}
+    made_up = _table("style.toml")["new"]
+    spare: Json = {
+        f"new_{many}": _new(chance, flat[many], ways)
+        for many, ways in made_up.items()
+        if many in flat
+    }
     nouns = _nouns(flat, style.pop("delivery"))
     return {
         **flat,
@@ -178,13 +185,10 @@ def _context(chance: Random, words: Json, chosen: list[str]) -> Json:
     }
 
 
-NEW = ("jobs", "articles", "topics")
-
-
-def _new(chance: Random, names: list[str]) -> list[str]:
+def _new(chance: Random, names: list[str], ways: list[str]) -> list[str]:
     """Names that users make up for new records."""
-    before = _table("style.toml")["new"]
-    return [f"{chance.choice(before)} {name}" for name in chance.sample(names, min(10, len(names)))]
+    chosen = chance.sample(names, min(10, len(names)))
+    return [chance.choice(ways).format(name) for name in chosen]
 
 
 def _nouns(flat: Json, delivery: str) -> Json:
@@ -231,6 +235,16 @@ def _merged(parts: list[Json]) -> Json:
     return {
         "entities": [each for part in parts for each in part.get("entities", ())],
         **{name: [each for part in parts for each in part.get(name, ())] for name in TABLES},
+        "words": _joined([part.get("words", {}) for part in parts]),
+    }
+
+
+def _joined(words: list[dict[str, Json]]) -> dict[str, Json]:
+    """The tables of words of all patterns; tables of the same name become one."""
+    names = {name for tables in words for name in tables}
+    return {
+        name: {key: value for tables in words for key, value in tables.get(name, {}).items()}
+        for name in sorted(names)
     }
 
 

@@ -12,17 +12,20 @@ from provegym.players.scripted import SCRIPTS
 from provegym.rollout import play_script
 from provegym.trace import Example, Rollout, Turn, line, read, write
 from provegym.train.run import summary, tallies
+from worlds.admitted import write_worlds
 
 DATA = Path(__file__).parents[2] / "data"
 FEW = ("banking", "budget", "payments", "team_chat")
 HOSTILE = ("<script>alert(1)</script>", "</script><img src=x onerror=alert(2)>", "W" * 5_000)
 STEPS, SAMPLED, SHOWN = 24, 4, 10
 PLANNED = 60
+# One world under many names: more than the page shows at once.
+DRAWN = [f"boat_hire_0_{number}" for number in range(30)]
 replace = msgspec.structs.replace
 
 
 def make_folder(folder: Path, servers: Sequence[str] = FEW, lines: int = 1_000) -> Path:
-    """A corpus, two policies over it, hostile text, a long file, a run, and unreadable files."""
+    """A corpus with drawn worlds, two policies over it, hostile text, a run, unreadable files."""
     chance = random.Random(7)
     (folder / "corpus").mkdir(parents=True)
     examples = list(read_examples(servers))
@@ -36,6 +39,7 @@ def make_folder(folder: Path, servers: Sequence[str] = FEW, lines: int = 1_000) 
     write_many(folder / "many.jsonl", before, lines)
     make_run(folder / "run", examples, chance)
     make_run(folder / "earlier", examples[SHOWN:] or examples, chance)
+    write_worlds(folder / "corpus" / "worlds", *DRAWN)
     (folder / "foreign.jsonl").write_text('{"prompt": "hello", "completion": "world"}\n', "utf-8")
     whole = line(before[0])
     (folder / "cut.jsonl").write_bytes(whole + whole[: len(whole) // 2])
