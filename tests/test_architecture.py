@@ -15,9 +15,19 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
-    {"kernel", "files", "templates", "callable_module", "packages"},
+    {"kernel", "errors", "files", "templates", "callable_module", "packages", "recipes"},
     {"servers", "trace"},
-    {"aliases", "language", "toolbox", "rewards", "hosts", "fuzz", "workers", "worlds"},
+    {
+        "aliases",
+        "language",
+        "toolbox",
+        "rewards",
+        "hosts",
+        "fuzz",
+        "workers",
+        "worlds",
+        "worker_group",
+    },
     {"search", "models"},
     {"rollout", "players"},
     {"verify", "graph"},

@@ -146,7 +146,7 @@ def test_training_is_json_alone(
 
     monkeypatch.setattr(start, "check", lambda _: None)
     monkeypatch.setattr(start, "start", train)
-    recipe, out = FOLDER.parent / "recipes" / "tiny.toml", tmp_path / "run"
+    recipe, out = "tiny", tmp_path / "run"
     done = said(capfd, "train", recipe, "--out", out, "--json")
     assert all(word in done.stderr for word in WORDS[:3])
     if fails:

@@ -12,19 +12,21 @@ from msgspec.structs import asdict
 
 from provegym.kernel.errors import suggest
 from provegym.players.local import Limits
+from provegym.recipes import BadRecipe, base, find
 from provegym.rewards import WEIGHTS
 from provegym.train.recipe import Recipe, RecipeTable
 
 EXTENDS = "extends"
+__all__ = ["BadRecipe", "check_weights", "load_recipe", "write_recipe"]
 Toml = dict[str, Any]
 
 
-class BadRecipe(Exception):
-    """A recipe cannot be used; the message names file and field."""
+def load_recipe(name: str | Path, changes: Sequence[str] = ()) -> Recipe:
+    """Read a recipe and the recipes it extends, then apply changes such as `grpo.steps=20`.
 
-
-def load_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
-    """Read a recipe and the recipes it extends, then apply changes such as `grpo.steps=20`."""
+    It is a recipe of the package, such as tiny, or the path of a file.
+    """
+    path = find(name)
     table = _read(path, ())
     for change in changes:
         _change(table, change)
@@ -68,16 +70,16 @@ def _read(path: Path, above: tuple[Path, ...]) -> Toml:
         raise BadRecipe(f"{path}: {problem.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise BadRecipe(f"{path}: {problem}") from None
-    base = table.pop(EXTENDS, None)
-    if base is None:
+    extended = table.pop(EXTENDS, None)
+    if extended is None:
         return table
-    return _over(_read(path.parent / str(base), (*above, path.resolve())), table)
+    return _over(_read(base(path, str(extended)), (*above, path.resolve())), table)
 
 
-def _over(base: Toml, table: Toml) -> Toml:
-    merged = dict(base)
+def _over(below: Toml, table: Toml) -> Toml:
+    merged = dict(below)
     for key, value in table.items():
-        held = base.get(key)
+        held = below.get(key)
         both = isinstance(value, dict) and isinstance(held, dict)
         merged[key] = _over(held, value) if both and held is not None else value
     return merged

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
+from provegym.errors import UserError
+
 if sys.platform != "win32":
     import fcntl
 
@@ -60,7 +62,7 @@ def appending(path: Path) -> Iterator[Append]:
         os.fsync(file.fileno())
 
 
-class FolderInUse(Exception):
+class FolderInUse(UserError):
     """Another process writes to a folder; the message says so."""
 
 

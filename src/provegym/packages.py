@@ -17,13 +17,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+from provegym.errors import UserError
+
 GROUP = "provegym.servers"
 ATTRIBUTE = "server"
 MARKS = ("tools.py", "asks.toml")
 SOURCES = ("*.py", "words.toml", "asks.toml")
 
 
-class BrokenServer(Exception):
+class BrokenServer(UserError):
     """A package that should hold a server cannot be used; the message names it and says why."""
 
 

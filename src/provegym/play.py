@@ -1,7 +1,8 @@
 """Batch jobs over JSONL files: play examples, score rollouts, verify examples; can be resumed."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -11,10 +12,11 @@ from rich.progress import Progress
 from provegym.config import BadRecipe, check_weights
 from provegym.files import appending, cut_torn_line
 from provegym.players.remote import Remote, greet, played
+from provegym.players.scripted import noop
 from provegym.rewards import Scheme, paid, rescore
 from provegym.rewards.explain import explain
 from provegym.rewards.success import PARTS, rates, verdict_of
-from provegym.trace import BadFile, Example, Json, Rollout, line, read, read_some, write
+from provegym.trace import BadFile, Example, Json, Rollout, Verdict, line, read, read_some, write
 from provegym.verify import verify
 from provegym.workers import HERE, Workers
 
@@ -26,40 +28,89 @@ class PlayJob:
     data: Path
     out: Path
     player: Remote
+    samples: int = 1
 
 
 @dataclass(frozen=True)
 class PlayedFile:
-    """What a file of rollouts holds: count, mean reward, success rates, and what went wrong."""
+    """What a file of rollouts holds: means, those of doing nothing, tokens, and what went wrong.
+
+    `prompt_tokens` were read by the model, `tokens` were written.
+    """
 
     count: int
     reward: float
     rates: Mapping[str, float]
+    floor: Mapping[str, float]
+    prompt_tokens: int
+    tokens: int
     failed: Sequence[str]
 
 
 def play_file(job: PlayJob, bar: Progress, workers: Workers = HERE) -> PlayedFile:
-    """Play the examples that are not in the output yet, and summarise the whole file."""
+    """Play the samples that are not in the output yet, and summarise the whole file."""
     examples = list(read_some(job.data, Example))
-    done = {rollout.example.id: (paid(rollout), verdict_of(rollout)) for rollout in _recover(job)}
-    failed: list[str] = []
-    todo = [example for example in examples if example.id not in done]
+    sums = _Sums()
+    for rollout in _recover(job):
+        sums.add(rollout)
+    lacking = [(example, job.samples - sums.held[example.id]) for example in examples]
+    todo = [example for example, count in lacking for _ in range(count)]
     if todo:
         greet(job.player, workers)
-    task = bar.add_task("rollouts", total=len(examples), completed=len(examples) - len(todo))
+    total = job.samples * len(examples)
+    task = bar.add_task("rollouts", total=total, completed=total - len(todo))
     try:
         with appending(job.out) as append:
             for rollout in played(todo, job.player, workers):
                 append(line(rollout))
-                if rollout.reward is None:
-                    failed.append(f"{rollout.example.id}: {rollout.ended}: {rollout.reason}")
-                else:
-                    done[rollout.example.id] = (paid(rollout), verdict_of(rollout))
+                sums.add(rollout)
                 bar.update(task, advance=1, description=f"rollouts{workers.where}")
     except OSError as problem:
         raise BadFile(f"{job.out}: {problem.strerror}") from None
-    reward = _mean([total for total, _ in done.values()])
-    return PlayedFile(len(done), reward, rates([verdict for _, verdict in done.values()]), failed)
+    floor = _floor(examples, job.player, bar, workers)
+    return PlayedFile(
+        count=len(sums.rewards),
+        reward=_mean(sums.rewards),
+        rates=rates(sums.verdicts),
+        floor=floor,
+        prompt_tokens=sums.prompt_tokens,
+        tokens=sums.tokens,
+        failed=sums.failed,
+    )
+
+
+@dataclass
+class _Sums:
+    """The figures of the rollouts so far."""
+
+    held: Counter[str] = field(default_factory=Counter)
+    rewards: list[float] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    prompt_tokens: int = 0
+    tokens: int = 0
+
+    def add(self, rollout: Rollout) -> None:
+        self.tokens += rollout.tokens
+        self.prompt_tokens += rollout.prompt_tokens
+        if rollout.reward is None:
+            self.failed.append(f"{rollout.example.id}: {rollout.ended}: {rollout.reason}")
+            return
+        self.held[rollout.example.id] += 1
+        self.rewards.append(paid(rollout))
+        self.verdicts.append(verdict_of(rollout))
+
+
+def _floor(
+    examples: Sequence[Example], player: Remote, bar: Progress, workers: Workers
+) -> Mapping[str, float]:
+    """The mean reward and the success rate of a policy that never calls anything."""
+    task = bar.add_task("noop, to compare", total=len(examples))
+    sums = _Sums()
+    for rollout in played(examples, replace(player, name="noop", policy=noop), workers):
+        sums.add(rollout)
+        bar.update(task, advance=1)
+    return {"reward": _mean(sums.rewards), "success": rates(sums.verdicts)["success"]}
 
 
 def _recover(job: PlayJob) -> list[Rollout]:

@@ -61,6 +61,7 @@ class Player:
     calls: list[Call] = field(default_factory=list)
     replies: int = 0
     tokens: int = 0
+    prompt_tokens: int = 0
     ended: Ended = "done"
 
     async def play(self, policy: Policy) -> None:
@@ -95,6 +96,7 @@ class Player:
         """Record a reply and run its calls; returns whether the turn goes on."""
         self.replies += 1
         self.tokens += reply.tokens
+        self.prompt_tokens += reply.prompt_tokens
         made = len(self.calls)
         calls = tuple(
             msgspec.structs.replace(call, id=f"call_{made + at}")
@@ -160,6 +162,7 @@ class Player:
             calls=tuple(self.calls),
             ended=self.ended,
             tokens=self.tokens,
+            prompt_tokens=self.prompt_tokens,
         )
 
 

@@ -14,15 +14,19 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from multiprocessing import get_all_start_methods, get_context
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, TypeVar
 
 from provegym import __version__, servers
+from provegym.errors import UserError
 
-INSTALL = "pip install 'provegym[ray]'"
+INSTALL = "in a clone of ProveGym, run pip install '.[ray]'"
 OLDEST = (2, 60)
+# The first module that the fork server imports.
+OWN_GROUP = "provegym.worker_group"
 # Backpressure: the number of batches per core that are given to Ray and not yet returned.
 AHEAD = 4
 TRIES = 3
@@ -40,7 +44,7 @@ Work = Callable[[Sequence[A]], Iterable[B]]
 Promise = Callable[[], B]
 
 
-class ClusterError(Exception):
+class ClusterError(UserError):
     """The cluster cannot do the work; the message says why."""
 
 
@@ -88,6 +92,22 @@ def _prepare(places: servers.Places) -> None:
     gc.set_threshold(100_000, 50, 50)
 
 
+def _fork_server(preload: str) -> BaseContext:
+    """Start the fork server and wait until it has imported a module; on Windows, spawn.
+
+    If Ctrl-C came while a pool waits for these imports, a worker would be forked after the end of
+    the pool, and print a traceback.
+    """
+    if "forkserver" not in get_all_start_methods():
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload([OWN_GROUP, preload] if preload else [OWN_GROUP])
+    first = context.Process(target=os.getpid)
+    first.start()
+    first.join()
+    return context
+
+
 class Processes(Workers):
     """A process pool on this machine.
 
@@ -97,10 +117,7 @@ class Processes(Workers):
     """
 
     def __init__(self, count: int, preload: str = "", recycle: int | None = None) -> None:
-        method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
-        context = get_context(method)
-        if method == "forkserver":
-            context.set_forkserver_preload([preload] if preload else [])
+        context = _fork_server(preload)
         self.temporary = TemporaryDirectory(prefix="provegym-")
         self.folder = Path(self.temporary.name)
         self.pool = context.Pool(count, _prepare, (servers.places(),), recycle)

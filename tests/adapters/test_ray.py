@@ -259,8 +259,8 @@ def test_a_node_that_is_killed_costs_nothing_but_time(
 @pytest.mark.parametrize(
     ("package", "address", "says"),
     [
-        ("raise ModuleNotFoundError('no ray', name='ray')", [], "ray is missing: pip install"),
-        ("__version__ = '2.59.1'", [], "ray 2.59.1 is too old: pip install 'provegym[ray]'"),
+        ("raise ModuleNotFoundError('no ray', name='ray')", [], "ray is missing: in a clone of"),
+        ("__version__ = '2.59.1'", [], "ray 2.59.1 is too old: in a clone of ProveGym"),
         ("__version__ = '2.60.0'", ["127.0.0.1:9"], "no Ray cluster at 127.0.0.1:9: "),
         ("__version__ = '2.60.0'", ["127.0.0.1:x"], "no Ray cluster at 127.0.0.1:x: "),
     ],

@@ -18,6 +18,7 @@ pytest.importorskip("torch")
 
 import torch
 
+from provegym import recipes
 from provegym.config import load_recipe
 from provegym.corpus.exports import write_rows
 from provegym.models.codec import Codec
@@ -34,7 +35,7 @@ from train.tiny import gold
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".envs" / "verl" / "bin" / "python"
 DRIVE = Path(__file__).with_name("drive_verl.py")
-RECIPES = {path.stem: path for path in sorted((ROOT / "recipes").glob("*.toml"))}
+RECIPES = {path.stem: path for path in sorted(recipes.FOLDER.glob("*.toml"))}
 TRAINED = [name for name, path in RECIPES.items() if load_recipe(path).grpo]
 FILES = sorted((ROOT / "tests" / "data").glob("*.jsonl"))
 EXAMPLES = [next(iter(read(path, Example))) for path in FILES[::4]]

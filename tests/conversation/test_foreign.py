@@ -251,7 +251,10 @@ def test_the_same_command_ends_with_the_same_bytes(
         (("--mcp", f"{BAD} plain"), "of its 1 tools 1 could be asked for (look)"),
         (("--mcp", "no-such-program"), "No such file"),
         (("--mcp", f"{BAD} plain", "--allow-writes"), "writes need a way to start anew"),
-        (("--mcp", f"{BAD} plain", "--servers", "banking"), "leave --servers and --split out"),
+        (
+            ("--mcp", f"{BAD} plain", "--servers", "banking"),
+            "leave --servers, --split, --worlds out",
+        ),
     ],
 )
 def test_what_gives_no_corpus_is_one_sentence(

@@ -13,7 +13,12 @@ from provegym.models.served import Refused
 from provegym.trace import Json, Reply, ToolCall
 from teacher.fake_endpoint import Answer, Body, Failure, fake_model
 
-ASKED: Json = {"model": "m", "messages": [{"role": "user", "content": "List them."}], "tools": [{}]}
+TOOL: Json = {"type": "function", "function": {"name": "list_them"}}
+ASKED: Json = {
+    "model": "m",
+    "messages": [{"role": "user", "content": "List them."}],
+    "tools": [TOOL],
+}
 
 
 def post(gateway: Gateway, body: Any, key: str | None = None) -> httpx2.Response:

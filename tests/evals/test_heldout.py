@@ -457,5 +457,5 @@ def test_an_endpoint_that_goes_down_is_no_score(
         one = play_script(some(example)[0], SCRIPTS["oracle"])
         write(out / "rollouts.jsonl", [one])
         up = False
-        assert "after one try: status 400; nothing was played" in heldout(*arguments).stderr
+        assert "after one try: status 400: gone; nothing was played" in heldout(*arguments).stderr
     assert len(list(read(out, Rollout))) == 1

@@ -45,6 +45,8 @@ class Handler(BaseHTTPRequestHandler):
             step = 504
         if isinstance(step, int):
             self._answer(step, b"{}")
+        elif isinstance(step, tuple):
+            self._answer(*step)
         elif isinstance(step, bytes):
             self._answer(200, step)
         else:
@@ -227,3 +229,34 @@ def test_the_key_reaches_neither_log_nor_rollout(
     assert KEY not in caplog.text
     assert KEY not in repr(rollout)
     assert KEY not in repr(Endpoint(EndpointConfig(url="http://127.0.0.1", model="m")))
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ((400, b'{"error": {"message": "too many tokens"}}'), "status 400: too many tokens"),
+        ((404, b'{"detail": "no such model"}'), "status 404: no such model"),
+        ((422, b'{"detail": [{"loc": "x"}]}'), 'status 422: [{"loc":"x"}]'),
+        ((403, b"<b>go\n  away</b>"), "status 403: <b>go away</b>"),
+        ((401, f"wrong key {KEY}".encode()), "status 401: wrong key …"),
+        ((400, b"{}"), "after one try: status 400"),
+        (b'{"error": "out of credit"}', "answered without a message: out of credit"),
+        (b"[1]", "answered without a message: [1]"),
+    ],
+)
+def test_an_endpoints_own_error_is_told(model: Model, answer: Any, shown: str) -> None:
+    rollout = roll(model, answer)
+    assert rollout.ended == "policy_error"
+    assert rollout.reason.endswith(shown)
+    assert KEY not in rollout.reason
+
+
+def test_a_long_error_is_shortened(model: Model) -> None:
+    assert len(roll(model, (400, b"x" * 100_000)).reason) < 800
+
+
+def test_tokens_read_are_counted(model: Model) -> None:
+    usage = {"prompt_tokens": 40, "completion_tokens": 2}
+    said = {"choices": [{"message": {"content": "Done."}}], "usage": usage}
+    rollout = roll(model, json.dumps(said).encode())
+    assert rollout.prompt_tokens == 40

@@ -21,9 +21,9 @@ ROOT = Path(__file__).parents[2]
 SMALL = ModelSizes(30, 576, 1536, 9, 3, 64, 49_152, is_tied=True)
 LARGE = PUBLISHED["Qwen/Qwen3-4B-Instruct-2507"]
 H200 = Card(150 * GB, "NVIDIA H200")
-FULL = load_recipe(ROOT / "recipes" / "embedded-full.toml")
-ADAPTER = load_recipe(ROOT / "recipes" / "embedded.toml")
-PAPER = load_recipe(ROOT / "recipes" / "qwen3-4b.toml")
+FULL = load_recipe("embedded-full")
+ADAPTER = load_recipe("embedded")
+PAPER = load_recipe("qwen3-4b")
 
 
 def changed(recipe: Recipe, **changes: Any) -> Recipe:
@@ -92,7 +92,7 @@ def test_the_times_are_those_that_were_measured() -> None:
     assert found.learning == pytest.approx(4.1, rel=0.2)
     assert found.step == pytest.approx(11.7, rel=0.2)
     assert estimate(FULL, SMALL, None, usual, H200).step == pytest.approx(6.0, rel=0.2)
-    warm = load_recipe(ROOT / "recipes" / "embedded-full-sft.toml")
+    warm = load_recipe("embedded-full-sft")
     updates = estimate(warm, SMALL, None, Usual(1_600, 950, 220, 3_584, 10_877), H200)
     assert updates.steps == 1_020
     assert updates.seconds == pytest.approx(400, rel=0.3)

@@ -13,6 +13,7 @@ pytest.importorskip("trl")
 
 from command import run
 from examples import pay_example
+from provegym import recipes
 from provegym.config import load_recipe
 from provegym.models.codec import Codec
 from provegym.models.local import ADAPTER, load_tokenizer
@@ -28,7 +29,7 @@ from provegym.train.start import adapter, check
 from train.tiny import build_model, build_tokenizer
 
 ROOT = Path(__file__).parents[2]
-RECIPES = sorted(path for path in (ROOT / "recipes").glob("*.toml") if "reward" not in path.name)
+RECIPES = sorted(path for path in recipes.FOLDER.glob("*.toml") if "reward" not in path.name)
 PAPER = ("granite-4.1-8b", "qwen2.5-7b", "qwen3-4b", "qwen3-8b")
 
 
@@ -88,7 +89,7 @@ def test_the_table_says_what_a_run_takes_and_what_limits_a_step(
     examples: list[Example], tmp_path: Path
 ) -> None:
     pytest.importorskip("gguf")
-    recipe = load_recipe(ROOT / "recipes" / "embedded-full.toml", ["model.name=embedded"])
+    recipe = load_recipe("embedded-full", ["model.name=embedded"])
     table, notes = told(recipe, examples, tmp_path)
     assert table["generation"].startswith("vLLM in 2 engine processes, lag 1: they play the next")
     assert "Adam's two moments in 32 bits" in table["memory of the trainer"]
@@ -208,7 +209,7 @@ def test_the_adapter_that_is_trained_is_the_one_that_is_shown(folder: Path, tmp_
 
 @pytest.mark.parametrize("name", ["embedded", "embedded-beta-zero", "embedded-minus-efficiency"])
 def test_the_recipes_of_the_embedded_model_describe_its_adapter(name: str) -> None:
-    recipe = load_recipe(ROOT / "recipes" / f"{name}.toml", ["model.adapter=shipped"])
+    recipe = load_recipe(f"{name}", ["model.adapter=shipped"])
     check(recipe)
     assert adapter(recipe.model) == ADAPTER
 
@@ -227,7 +228,7 @@ def test_the_command_shows_the_table_and_what_does_not_fit(
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
     options = [part for change in changes for part in ("--set", change)]
-    done = run("train", str(ROOT / "recipes" / "tiny.toml"), "--dry-run", *options)
+    done = run("train", "tiny", "--dry-run", *options)
     assert done.returncode == 0, done.stderr
     assert "2 prompts of 4 rollouts = 8 sequences" in done.stdout
     assert "right conversations are longer than limits.completion (512)" in done.stdout
@@ -237,7 +238,7 @@ def test_the_command_shows_the_table_and_what_does_not_fit(
 def test_the_dry_run_is_one_json_document(folder: Path, tmp_path: Path) -> None:
     changes = [f"model.name={folder}", "data.size=4", "data.servers=['budget']"]
     options = [part for change in changes for part in ("--set", change)]
-    recipe = str(ROOT / "recipes" / "tiny.toml")
+    recipe = "tiny"
     done = run("train", recipe, "--dry-run", "--json", "--card", "24", *options)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

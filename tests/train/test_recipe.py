@@ -5,10 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from provegym import recipes
 from provegym.config import BadRecipe, load_recipe, write_recipe
 from provegym.rewards import PAPER, WEIGHTS
 
-RECIPES = Path(__file__).parents[2] / "recipes"
+RECIPES = recipes.FOLDER
 FILES = sorted(RECIPES.glob("*.toml"))
 PAPER_LR = {"qwen3-4b": 1e-6, "qwen3-8b": 5e-8, "qwen2.5-7b": 3e-7, "granite-4.1-8b": 3e-7}
 

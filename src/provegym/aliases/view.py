@@ -160,6 +160,7 @@ class AliasedView:
             text=self.ids.show(reply.text),
             calls=tuple(map(self.show_call, reply.calls)),
             tokens=reply.tokens,
+            prompt_tokens=reply.prompt_tokens,
         )
 
     def show_text(self, text: str) -> str:

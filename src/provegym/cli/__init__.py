@@ -1,8 +1,13 @@
 """The command line `provegym`, built with typer: one module per group of commands."""
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, current_thread, main_thread
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -23,14 +28,7 @@ from provegym.cli import (
     worlds,
 )
 from provegym.cli.base import app, fail
-from provegym.config import BadRecipe
-from provegym.evals.environments import BenchmarkError
-from provegym.hosts.inline import HostError
-from provegym.models.endpoint import EndpointError
-from provegym.packages import BrokenServer
-from provegym.teacher.teacher import TeacherError
-from provegym.trace import BadFile
-from provegym.worlds.spec import SpecError
+from provegym.errors import UserError
 
 __all__ = [
     "app",
@@ -48,12 +46,6 @@ __all__ = [
     "world_writing",
     "worlds",
 ]
-
-# Errors that a user can mend; the message says how.
-EXPECTED = (
-    *(HostError, BadFile, BadRecipe, TeacherError, BenchmarkError, EndpointError, SpecError),
-    BrokenServer,
-)
 
 
 @app.callback(invoke_without_command=True)
@@ -79,16 +71,40 @@ def root(
 
 
 def main() -> None:
-    """Run the command line; an expected error is printed as one line."""
+    """Run the command line; an error that the user can mend is printed as one line."""
+    with interrupted_by_sigterm() as came:
+        try:
+            code = app(standalone_mode=False)
+        except typer.TyperException as problem:
+            fail(problem.format_message())
+        except UserError as problem:
+            fail(str(problem))
+        except (KeyboardInterrupt, typer.Abort):
+            code = 130
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 1
+    raise SystemExit(128 + signal.SIGTERM if came.is_set() else code)
+
+
+@contextmanager
+def interrupted_by_sigterm() -> Iterator[Event]:
+    """Treat SIGTERM as Ctrl-C, so that it ends worker processes too; the event says if it came."""
+    came = Event()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        came.set()
+        # A shell that starts a command in the background makes it ignore Ctrl-C.
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):
+            raise KeyboardInterrupt
+        handler(number, frame)
+
+    if current_thread() is not main_thread():  # only the main thread can handle signals
+        yield came
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
     try:
-        code = app(standalone_mode=False)
-    except typer.TyperException as problem:
-        fail(problem.format_message())
-    except EXPECTED as problem:
-        fail(str(problem))
-    except (KeyboardInterrupt, typer.Abort):
-        code = 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
-    raise SystemExit(code)
+        yield came
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
@@ -10,60 +11,42 @@ from functools import wraps
 from importlib.metadata import version
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import msgspec
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from provegym import servers
+from provegym.cli.help import SETTINGS, Commands
 from provegym.kernel import AnyServer
 from provegym.kernel.errors import near
-from provegym.workers import Cluster, ClusterError, Workers, local
 
-# Options of `provegym` that may also stand after a command.
-EVERYWHERE = "--servers-from"
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
-
-def _taken(args: list[str], option: str) -> list[str]:
-    """Take an option and its values out of a command line, and return them."""
-    taken: list[str] = []
-    end = args.index("--") if "--" in args else len(args)
-    at = 0
-    while at < min(end, len(args)):
-        size = 2 if args[at] == option else 1 if args[at].startswith(f"{option}=") else 0
-        taken += args[at : at + size]
-        del args[at : at + size]
-        end -= size
-        at += not size
-    return taken
-
-
-class Commands(TyperGroup):
-    """A group of commands; for an unknown command the error suggests a similar one."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Let an option of `provegym` itself stand after the name of the command, too."""
-        return super().parse_args(ctx, [*_taken(args, EVERYWHERE), *args])
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command by its name."""
-        if args[0] not in self.commands:
-            hint = near(args[0], list(self.commands)) or f"`{ctx.command_path} --help` lists them"
-            fail(f"no command {args[0]!r}; {hint}")
-        return super().resolve_command(ctx, args)
+    from provegym.workers import Workers
 
 
 app = typer.Typer(
-    cls=Commands, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+    cls=Commands, context_settings=SETTINGS, rich_markup_mode=None, pretty_exceptions_enable=False
 )
 console = Console()
 OLDEST_MCP = (2, 3)
+GOES_ON = "the same command goes on where it stopped"
+STARTS_AGAIN = "the same command starts again"
 
+ServerName = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SERVER", help="One of `provegym servers`.", autocompletion=servers.known
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Which world.", min=0)]
-RecipeFile = Annotated[Path | None, typer.Option(help="A recipe; its [reward] table counts.")]
+RecipeName = Annotated[
+    str | None, typer.Option(help="A recipe, by name or file; its [reward] table counts.")
+]
 SchemeName = Annotated[
     Literal["paper", "hardened"] | None,
     typer.Option(help="The reward: the paper's formula, or hardened.", show_default="paper"),
@@ -109,13 +92,22 @@ def option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def hands(ray: str | None, processes: int = 1, preload: str = "") -> Iterator[Workers]:
+def hands(ray: str | None, processes: int = 1, preload: str = "") -> Iterator["Workers"]:
     """The workers of a command: this process, several processes, or a Ray cluster."""
+    from provegym.workers import Cluster, local
+
+    with closing(local(processes, preload) if ray is None else Cluster(ray)) as workers:
+        yield workers
+
+
+@contextmanager
+def stoppable(how: str | Callable[[], str] = GOES_ON) -> Iterator[None]:
+    """Say after Ctrl-C or SIGTERM how to go on."""
     try:
-        with closing(local(processes, preload) if ray is None else Cluster(ray)) as workers:
-            yield workers
-    except ClusterError as problem:
-        fail(str(problem))
+        yield
+    except KeyboardInterrupt:
+        tell(f"stopped; {how if isinstance(how, str) else how()}")
+        raise
 
 
 def need_mcp() -> None:
@@ -125,9 +117,20 @@ def need_mcp() -> None:
         fail(f"this needs mcp 2.3 or newer, and {found} is installed: pip install 'mcp>=2.3'")
 
 
+def tell(note: str) -> None:
+    """Print a note on stderr."""
+    print(f"provegym: {note}", file=sys.stderr)
+
+
+def say_next(*words: object, as_json: bool = False) -> None:
+    """Print on stderr the command to try next; nothing where a machine reads."""
+    if not as_json:
+        print(f"next: provegym {shlex.join(map(str, words))}", file=sys.stderr)
+
+
 def fail(message: str) -> NoReturn:
     """Print one line on stderr and exit with status 2."""
-    print(f"provegym: {message}", file=sys.stderr)
+    tell(message)
     raise SystemExit(2)
 
 
@@ -185,13 +188,8 @@ def print_json(value: object) -> None:
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
-def progress_bar() -> Progress:
-    """A progress bar with the remaining time, on stderr; only in a terminal."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+def progress_bar() -> "Progress":
+    """A progress bar with the remaining time, on stderr; without a terminal, log lines."""
+    from provegym.cli.progress import LoggedProgress
+
+    return LoggedProgress(Console(stderr=True))

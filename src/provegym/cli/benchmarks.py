@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import TaskID
 from rich.table import Table
 
 from provegym.cli.base import (
-    Commands,
     Json,
     check_folder,
     check_model,
@@ -20,12 +18,16 @@ from provegym.cli.base import (
     print_json,
     progress_bar,
     stdout_kept,
+    stoppable,
 )
 from provegym.cli.base import app as root
+from provegym.cli.help import Commands
 from provegym.kernel.errors import suggest
 from provegym.models.optional import NotInstalled, installed
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from provegym.evals.benchmark import Benchmark, BenchmarkRun
     from provegym.evals.contamination import OverlapReport
     from provegym.evals.gateway import Answer, Load
@@ -239,7 +241,7 @@ def play_teval(
         folder = TevalFolder(data, embedder)
         run = choice.run(player, (*ABILITIES, *PARTS))
         known = script(folder, run, player.endpoint)
-        with Bar() as bar:
+        with stoppable(), Bar() as bar:
             report = evaluate(folder, run, lambda: known or _answer(player, choice.at_once), bar)
     _report(report, as_json)
 
@@ -274,7 +276,7 @@ def _answer(player: BenchmarkPlayer, at_once: int) -> "Answer":
 def _evaluate(bench: "Benchmark", run: "BenchmarkRun", load: "Load") -> dict[str, Any]:
     from provegym.evals.benchmark import evaluate
 
-    with Bar() as bar:
+    with stoppable(), Bar() as bar:
         return evaluate(bench, run, load, bar)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from provegym.cli.base import app, fail, progress_bar
+from provegym.cli.base import app, fail, progress_bar, say_next
 from provegym.kernel.errors import suggest
 
 
@@ -33,6 +33,7 @@ def export_corpus(
     for problem in left_out:
         print(f"left out: {problem}", file=sys.stderr)
     print(f"{count} examples in {out}" + (f", {len(left_out)} left out" if left_out else ""))
+    say_next("recipes")
 
 
 @app.command("import")
@@ -48,6 +49,7 @@ def import_corpus(
         fail(f"no source {source!r}; {suggest(source, list(SOURCES))}")
     kept, left = write_examples(source, file, out)
     print(f"{kept} examples in {out}; {left} rows call a tool and were left out")
+    say_next("rollout", "--policy", "oracle", "--data", out, "--out", "rollouts.jsonl")
 
 
 @app.command("samples")
@@ -69,3 +71,4 @@ def show_samples(
     for example in drawn.examples:
         print()
         print("\n".join(tell(example)).rstrip())
+    say_next("verify", data)

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
 from provegym.cli.base import (
+    GOES_ON,
+    STARTS_AGAIN,
     Json,
     Ray,
     RayCommand,
@@ -23,12 +24,16 @@ from provegym.cli.base import (
     option_groups,
     print_json,
     progress_bar,
+    say_next,
     stdout_kept,
+    stoppable,
 )
 from provegym.cli.base import app as root
 from provegym.cli.benchmarks import Out, app
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from provegym.evals.compare import Difference
     from provegym.evals.heldout import HeldoutFolder
     from provegym.evals.measure import Estimate
@@ -208,7 +213,7 @@ def evaluate_model(
             play = _play(player, batch or (256 if player.vllm else 16), done)
     except NotInstalled as problem:
         fail(str(problem))
-    with stdout_kept(as_json), hands(ray) as workers:
+    with stoppable(_how_on(out)), stdout_kept(as_json), hands(ray) as workers:
         if not done:
             greet(play, workers)
         examples = _fitting([show(example, tools) for example in given.tasks()], play)
@@ -223,6 +228,12 @@ def evaluate_model(
     if broken := sum(found["broken"] for found in report.values()):
         why = f"{broken} rollouts went wrong and count as nothing; does {player.who} answer?"
         fail(f"{why} With --out, the same command plays them again")
+    say_next("view", *([out] if out else []), as_json=as_json)
+
+
+def _how_on(out: Path | None) -> str:
+    """How an evaluation goes on after it was stopped."""
+    return GOES_ON if out else f"{STARTS_AGAIN}; with --out FOLDER it would go on"
 
 
 def _book(out: Path | None, told: dict[str, Any]) -> "HeldoutFolder | None":
@@ -250,7 +261,7 @@ def _play(player: HeldoutPlayer, batch: int, done: int) -> "Play":
     return Remote(player.who, config, batch, caps=Caps(tokens=limits.completion))
 
 
-def _shown_by(bar: Progress, play: "Play", workers: "Workers", done: int) -> "Play":
+def _shown_by(bar: "Progress", play: "Play", workers: "Workers", done: int) -> "Play":
     """Wrap `play` with workers and a progress bar that counts finished rollouts too."""
     from provegym.players.remote import greet, played
 
@@ -362,6 +373,7 @@ def compare_runs(
             f"\nleft out: {found['only_first']} tasks of the first file alone,"
             f" {found['only_second']} of the second"
         )
+    say_next("view", first, second)
 
 
 def _print_rows(title: str, rows: "dict[str, Difference]") -> None:

@@ -1,6 +1,5 @@
 """The command `graph`: which tools of a server depend on which, for our and foreign MCP servers."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from provegym import servers
-from provegym.cli.base import Json, Seed, app, fail, load, need_mcp, option_groups
+from provegym.cli.base import (
+    Json,
+    Seed,
+    ServerName,
+    app,
+    fail,
+    load,
+    need_mcp,
+    option_groups,
+    say_next,
+    tell,
+)
 from provegym.kernel import AnyServer
 from provegym.kernel.errors import suggest
 
@@ -62,7 +72,7 @@ class Theirs:
 @option_groups
 def show_graph(
     *,
-    name: Annotated[str | None, typer.Argument(metavar="SERVER")] = None,
+    name: ServerName = None,
     as_json: Json = False,
     html: Annotated[bool, typer.Option("--html", help="Print a page that draws it.")] = False,
     why: Annotated[str, typer.Option(help="Show the evidence of this tool's edges.")] = "",
@@ -108,6 +118,8 @@ def _show(server: AnyServer, seed: int, why: str, form: str) -> None:
         print(build_report(freeze_graph(server, graph)))
     else:
         print(as_json(graph) if form == "json" else list_edges(graph))
+        if graph.edges and form == "text" and servers.is_known(server.name):
+            say_next("graph", server.name, "--why", graph.edges[0].target)
 
 
 def _rebuild(names: Sequence[str]) -> None:
@@ -120,8 +132,3 @@ def _rebuild(names: Sequence[str]) -> None:
         except OSError as problem:
             fail(f"the package cannot be written to: {problem}")
         print(f"{name}: {len(graph.tools)} tools, {len(graph.edges)} dependencies")
-
-
-def tell(note: str) -> None:
-    """Print a note on stderr."""
-    print(f"provegym: {note}", file=sys.stderr)

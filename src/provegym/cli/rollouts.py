@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
 
 from provegym.cli.base import (
+    STARTS_AGAIN,
     Json,
     Ray,
     RayCommand,
-    RecipeFile,
+    RecipeName,
     SchemeName,
     app,
     console,
@@ -21,48 +23,125 @@ from provegym.cli.base import (
     option_groups,
     print_json,
     progress_bar,
+    say_next,
     stdout_kept,
+    stoppable,
 )
 from provegym.cli.graphs import Theirs
 from provegym.kernel.errors import suggest
 
+if TYPE_CHECKING:
+    from provegym.play import PlayedFile
+    from provegym.players.imported import ImportedPolicy
+    from provegym.players.remote import Remote
+    from provegym.rewards import Scheme
+
+# How many different reasons of failed rollouts are shown.
+REASONS = 3
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Options: how a model behind an endpoint is asked."""
+
+    model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default"
+    temperature: Annotated[
+        float | None, typer.Option(help="0, the default: always the likeliest.", min=0)
+    ] = None
+    reply: Annotated[int | None, typer.Option(help="Most tokens of a reply; else 2048.", min=1)] = (
+        None
+    )
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds to wait for a reply; else 120.", min=0.1)
+    ] = None
+    retries: Annotated[
+        int | None, typer.Option(help="Tries after one that failed; else 4.", min=0)
+    ] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that were given, by the names of `EndpointConfig`."""
+        named = {
+            "temperature": self.temperature,
+            "max_tokens": self.reply,
+            "timeout": self.timeout,
+            "retries": self.retries,
+        }
+        return {name: value for name, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Price:
+    """Options: what a model costs."""
+
+    price_in: Annotated[float, typer.Option(help="Of a million tokens read.", min=0)] = 0.0
+    price_out: Annotated[float, typer.Option(help="Of a million tokens written.", min=0)] = 0.0
+
+    def cost(self, read: int, written: int) -> float:
+        """The cost of so many tokens."""
+        return (read * self.price_in + written * self.price_out) / 1e6
+
 
 @app.command("rollout", cls=RayCommand)
+@option_groups
 def run_rollouts(
+    *,
     data: Annotated[Path, typer.Option(help="Examples: a JSONL file or a folder of them.")],
     out: Annotated[Path, typer.Option(help="Where rollouts go; what is there already is kept.")],
-    policy: Annotated[str, typer.Option(help="A script (oracle, noop, …) or an endpoint's URL.")],
-    model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default",
+    policy: Annotated[
+        str,
+        typer.Option(help="A script (oracle, noop, …), an endpoint's URL, or your module:Class."),
+    ],
+    samples: Annotated[int, typer.Option(help="Rollouts of each example.", min=1)] = 1,
     concurrency: Annotated[int, typer.Option(help="Rollouts at a time, on a core.", min=1)] = 8,
-    recipe: RecipeFile = None,
+    asking: Asking,
+    price: Price,
+    recipe: RecipeName = None,
     scheme: SchemeName = None,
     ray: Ray = None,
     as_json: Json = False,
 ) -> None:
     """Play every example with a policy and write one rollout per line; resumes where it stopped."""
     from provegym.play import PlayJob, play_file
-    from provegym.players.remote import Remote
+
+    player = _player(policy, asking, samples, concurrency, _scheme(recipe, scheme))
+    job = PlayJob(data, out, player, samples)
+    with stoppable(), stdout_kept(as_json), hands(ray) as workers, progress_bar() as bar:
+        done = play_file(job, bar, workers)
+    _print_played(done, out, price, as_json)
+    if done.failed:
+        why = list(dict.fromkeys(each.partition(": ")[2] for each in done.failed))
+        fail(
+            f"{len(done.failed)} rollouts went wrong and are played again next time;"
+            f" {done.failed[0].partition(': ')[0]}: {'; '.join(why[:REASONS])}"
+        )
+    say_next("score", out, "--explain", as_json=as_json)
+
+
+def _print_played(done: "PlayedFile", out: Path, price: Price, as_json: bool) -> None:
     from provegym.rewards.explain import success_line
 
-    name = policy if "://" not in policy else f"{model} at {policy.rpartition('@')[2]}"
-    player = Remote(name, _policy(policy, model), concurrency, _scheme(recipe, scheme))
-    with stdout_kept(as_json), hands(ray) as workers, progress_bar() as bar:
-        done = play_file(PlayJob(data, out, player), bar, workers)
+    cost = price.cost(done.prompt_tokens, done.tokens)
     if as_json:
         figures = {"rollouts": done.count, "reward": done.reward, **done.rates}
-        print_json({"out": str(out), **figures, "failed": done.failed})
-    else:
-        told = success_line(done.rates)
-        print(f"{done.count} rollouts in {out}, mean reward {done.reward:.3f}, {told}")
-    if done.failed:
-        went_wrong = f"{len(done.failed)} rollouts went wrong and are played again next time"
-        fail(f"{went_wrong}; {done.failed[0]}")
+        tokens = {"prompt_tokens": done.prompt_tokens, "tokens": done.tokens, "cost": cost}
+        told = {"out": str(out), **figures, "noop": done.floor, **tokens}
+        print_json({**told, "failed": done.failed})
+        return
+    print(
+        f"{done.count} rollouts in {out}, mean reward {done.reward:.3f}, {success_line(done.rates)}"
+    )
+    floor = done.floor
+    print(f"doing nothing: mean reward {floor['reward']:.3f}, success {floor['success']:.1%}")
+    if done.prompt_tokens or done.tokens:
+        spent = f"; at this price: {cost:,.4f}" if price.price_in or price.price_out else ""
+        print(f"tokens: {done.prompt_tokens:,} in, {done.tokens:,} out{spent}")
 
 
 @app.command("score")
 def score_rollouts(
     file: Annotated[Path, typer.Argument(help="Rollouts: a JSONL file or a folder of them.")],
-    recipe: RecipeFile = None,
+    recipe: RecipeName = None,
     scheme: SchemeName = None,
     weights: Annotated[str, typer.Option(help="Other weights, e.g. name=0,argument=0.3.")] = "",
     strict: Annotated[
@@ -89,6 +168,7 @@ def score_rollouts(
             print(f"  {line}")
     mean = with_parts(report["total"], report["parts"])
     print(f"{report['rollouts']} rollouts, mean {mean}, {success_line(report)}")
+    say_next("view", file)
 
 
 @app.command("verify", cls=RayCommand)
@@ -105,7 +185,12 @@ def verify_examples(
 
     if theirs.mcp and ray is not None:
         fail("somebody's server is connected to this machine alone: leave --ray out")
-    with connected(theirs, data), hands(ray) as workers, progress_bar() as bar:
+    with (
+        stoppable(STARTS_AGAIN),
+        connected(theirs, data),
+        hands(ray) as workers,
+        progress_bar() as bar,
+    ):
         failed, count = verify_file(data, bar, workers)
     if as_json:
         print_json({"examples": count, "failed": failed})
@@ -114,6 +199,9 @@ def verify_examples(
             for problem in problems:
                 print(f"{example}: {problem}")
         print(f"{count} examples, {len(failed)} fail the contract")
+    if not failed:
+        play = ("rollout", "--policy", "oracle", "--data", data, "--out", "rollouts.jsonl")
+        say_next(*play, as_json=as_json)
     raise typer.Exit(1 if failed else 0)
 
 
@@ -144,7 +232,7 @@ def connected(theirs: Theirs, data: Path) -> Iterator[None]:
 @app.command("audit")
 def audit_reward(
     data: Annotated[Path, typer.Option(help="Examples to look for exploits on.")],
-    recipe: RecipeFile = None,
+    recipe: RecipeName = None,
     scheme: SchemeName = None,
     as_json: Json = False,
 ) -> None:
@@ -171,21 +259,49 @@ def audit_reward(
     console.print(
         f"\na failing rollout is paid up to {max(best, default=0):.3f}, {mean:.3f} on average"
     )
+    if scheme is None and recipe is None:
+        say_next("audit", "--data", data, "--scheme", "hardened")
 
 
-def _policy(name: str, model: str) -> Any:
+def _player(
+    policy: str, asking: Asking, samples: int, concurrency: int, scheme: "Scheme"
+) -> "Remote":
+    """The player of a policy's name; fail if an option has no effect on it."""
     from provegym.models.endpoint import EndpointConfig
+    from provegym.players.remote import Remote
     from provegym.players.scripted import SCRIPTS
 
-    if name.startswith(("http://", "https://")):
-        return EndpointConfig(url=name, model=model)
-    if name not in SCRIPTS:
-        hint = suggest(name, list(SCRIPTS))
-        fail(f"no policy {name!r}; give an endpoint's URL or a script: {hint}")
-    return SCRIPTS[name]
+    if policy.startswith(("http://", "https://")):
+        if samples > 1 and not asking.temperature:
+            fail(f"{samples} samples at temperature 0 are all the same; say --temperature 1")
+        warmth = f", temperature {asking.temperature:g}" if asking.temperature else ""
+        name = f"{asking.model} at {policy.rpartition('@')[2]}{warmth}"
+        config = EndpointConfig(policy, asking.model, **asking.given)
+        return Remote(name, config, concurrency, scheme)
+    if asking.given:
+        given = ", ".join(asking.given).replace("max_tokens", "reply")
+        fail(f"{given}: an option for endpoints, and {policy} is none; leave it out")
+    if ":" in policy:
+        return Remote(policy, _imported(policy), concurrency, scheme)
+    if policy not in SCRIPTS:
+        hint = suggest(policy, list(SCRIPTS))
+        fail(
+            f"no policy {policy!r}; give an endpoint's URL, your module:Class, or a script: {hint}"
+        )
+    if samples > 1:
+        fail(f"{samples} samples of a script are all the same; leave --samples out")
+    return Remote(policy, SCRIPTS[policy], concurrency, scheme)
 
 
-def _scheme(recipe: Path | None, name: Literal["paper", "hardened"] | None) -> Any:
+def _imported(name: str) -> "ImportedPolicy":
+    """A policy of the user's own; fail now if it cannot be imported."""
+    from provegym.players.imported import ImportedPolicy, import_policy
+
+    import_policy(name, Path.cwd())
+    return ImportedPolicy(name, Path.cwd())
+
+
+def _scheme(recipe: str | None, name: Literal["paper", "hardened"] | None) -> Any:
     """The reward scheme of a recipe, or the one of this name; the paper's if neither is given."""
     from provegym.config import load_recipe
     from provegym.rewards import Scheme

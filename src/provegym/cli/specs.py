@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from provegym.cli.base import Commands, Json, app, check_folder, fail, progress_bar
+from provegym.cli.base import Json, app, check_folder, fail, progress_bar, say_next, stoppable
+from provegym.cli.help import Commands
 
 if TYPE_CHECKING:
     from provegym.worlds.spec import WorldSpec
@@ -37,7 +38,8 @@ def draw(
         task = bar.add_task("worlds", total=count)
         written, copies = draw_folder(count, seed, out, lambda: bar.advance(task))
     near = f"; {copies} near copies were left out" if copies else ""
-    print(f"{written} worlds in {out}{near}. Next: provegym worlds admit {out}")
+    print(f"{written} worlds in {out}{near}")
+    say_next("worlds", "admit", out)
 
 
 @worlds.command()
@@ -54,7 +56,7 @@ def admit(
     from provegym.admission.run import admit_folder
     from provegym.worlds.files import world_files
 
-    with progress_bar() as bar:
+    with stoppable(), progress_bar() as bar:
         task = bar.add_task("worlds", total=len(world_files(folder)))
         found = admit_folder(folder, workers, lambda: bar.advance(task), trim=trim)
     if as_json:
@@ -70,6 +72,7 @@ def admit(
         print(f"An admitted world has on average {each}.")
         alike = ", ".join(f"{what} {score:.2f}" for what, score in found.alike.items())
         print(f"How alike two worlds are (Jaccard): {alike}")
+        say_next("synth", "--worlds", folder, "--size", 100, "--out", "corpus")
 
 
 SchemaFile = Annotated[Path, typer.Argument(help="The file.", exists=True, dir_okay=False)]
@@ -127,4 +130,4 @@ def _write(spec: "WorldSpec", notes: list[str], out: Path) -> None:
         print(note)
     writes = sum(tool.writes for tool in server.tools.values())
     print(f"{file}: {len(server.tools)} tools, {writes} of them write.")
-    print(f"Next: provegym worlds admit {out}")
+    say_next("worlds", "admit", out)

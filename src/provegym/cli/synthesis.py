@@ -18,8 +18,11 @@ from provegym.cli.base import (
     load,
     option_groups,
     progress_bar,
+    say_next,
+    stoppable,
+    tell,
 )
-from provegym.cli.graphs import Theirs, tell
+from provegym.cli.graphs import Theirs
 from provegym.cli.own import contract
 from provegym.kernel.errors import suggest
 
@@ -103,10 +106,11 @@ def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | Non
     from provegym.corpus.card import card
     from provegym.corpus.corpus import PRELOAD
 
-    with hands(ray, corpus.order.workers, PRELOAD) as workers, progress_bar() as bar:
-        funnel = corpus.make(bar, workers)
-    if lessons:
-        _teach(lessons)
+    with stoppable():
+        with hands(ray, corpus.order.workers, PRELOAD) as workers, progress_bar() as bar:
+            funnel = corpus.make(bar, workers)
+        if lessons:
+            _teach(lessons)
     for part, counts in funnel.items():
         print(f"{part}: {_summary(counts)}")
     total = sum(funnel.values(), Counter[str]())
@@ -114,6 +118,7 @@ def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | Non
     if missing := corpus.missing():
         _say_lacks(corpus.short())
         fail(missing)
+    say_next("samples", out, "--count", 3)
 
 
 def _say_lacks(names: list[str]) -> None:
@@ -131,7 +136,7 @@ def _summary(counts: Counter[str]) -> str:
     """How many examples were written, and why the other candidates were dropped."""
     from provegym.corpus.card import KEPT
 
-    dropped = [f"{count} {why}" for why, count in counts.most_common() if why != KEPT]
+    dropped = [f"{count} ({why})" for why, count in counts.most_common() if why != KEPT]
     why = f" Dropped: {', '.join(dropped)}." if dropped else ""
     return f"{counts[KEPT]} examples written, of {counts.total()} candidates.{why}"
 

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,8 +12,20 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from provegym.cli.base import Json, app, console, fail, print_json, progress_bar, stdout_kept
-from provegym.files import FolderInUse
+from provegym import recipes
+from provegym.cli.base import (
+    STARTS_AGAIN,
+    Json,
+    app,
+    console,
+    fail,
+    print_json,
+    progress_bar,
+    say_next,
+    stdout_kept,
+    stoppable,
+    tell,
+)
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
@@ -23,11 +36,17 @@ if TYPE_CHECKING:
 BACKENDS = ["trl", "verl"]
 UNSET = "not set"
 SAMPLE = 120
+RecipeArgument = Annotated[
+    str,
+    typer.Argument(
+        help="One of `provegym recipes`, such as tiny, or a file.", autocompletion=recipes.names
+    ),
+]
 
 
 @app.command("train")
 def train_model(
-    recipe: Annotated[Path, typer.Argument(help="A recipe, such as recipes/embedded.toml.")],
+    recipe: RecipeArgument,
     out: Annotated[Path | None, typer.Option(help="The run's folder; else runs/RECIPE.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run.")] = False,
     changes: Annotated[
@@ -47,11 +66,9 @@ def train_model(
 ) -> None:
     """Train a model by a recipe: a warm-up on transcripts, or GRPO against live worlds."""
     from provegym.config import load_recipe
-    from provegym.models.optional import NotInstalled
-    from provegym.train.run import TrainError
 
     settings = load_recipe(recipe, changes or ())
-    folder = out or Path("runs") / recipe.stem
+    folder = out or Path("runs") / recipes.find(recipe).stem
     if backend not in BACKENDS:
         fail(f"no backend {backend!r}; {suggest(backend, BACKENDS)}")
     if dry_run and backend == "verl":
@@ -64,18 +81,45 @@ def train_model(
         fail("--dry-run looks at no run; leave --resume out")
     if card and not dry_run:
         fail("--card is for --dry-run; a run takes the GPU of this machine")
-    try:
-        if backend == "verl":
-            from provegym.train.verl.overrides import RunFiles
+    if backend == "verl":
+        from provegym.train.verl.overrides import RunFiles
 
-            place = RunFiles(folder.resolve(), gpus or 8, nodes or 1, resume)
-            _train_with_verl(settings, place, show, as_json)
-        elif dry_run:
-            _dry_run(settings, card, as_json)
-        else:
+        place = RunFiles(folder.resolve(), gpus or 8, nodes or 1, resume)
+        _train_with_verl(settings, place, show, as_json)
+    elif dry_run:
+        _dry_run(settings, card, as_json)
+    else:
+        with stoppable(partial(_how_on, folder)):
             _train_with_trl(settings, folder, resume, as_json)
-    except (FolderInUse, NotInstalled, TrainError) as problem:
-        fail(str(problem))
+
+
+def _how_on(folder: Path) -> str:
+    """How a run goes on after it was stopped: steps are recorded, or there are none yet."""
+    if not (folder / "metrics.jsonl").exists():
+        return STARTS_AGAIN
+    return "the same command with --resume goes on from the last checkpoint"
+
+
+@app.command("recipes")
+def show_recipes(
+    name: Annotated[
+        str | None, typer.Argument(help="Print this one.", autocompletion=recipes.names)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the recipes for `train`, or print one; a file of your own can extend it by its name."""
+    if name:
+        print(recipes.find(name).read_text("utf-8"), end="")
+        return
+    told = {each: recipes.about(each) for each in recipes.names()}
+    if as_json:
+        print_json({"recipes": told})
+        return
+    table = Table("recipe", "what it trains", box=None)
+    for each, about in told.items():
+        table.add_row(each, escape(about))
+    console.print(table)
+    say_next("train", "tiny", "--dry-run")
 
 
 def _train_with_trl(recipe: "Recipe", folder: Path, resume: bool, as_json: bool) -> None:
@@ -90,9 +134,19 @@ def _train_with_trl(recipe: "Recipe", folder: Path, resume: bool, as_json: bool)
     count = len(run.history)
     if not as_json:
         print(f"{count} steps in {folder}; its metrics, rollouts and plots are there")
+        _say_next(recipe, folder)
     elif run.first:
         last = run.history[-1] if run.history else None
         print_json({"folder": str(folder), "steps": count, "last_step": last})
+
+
+def _say_next(recipe: "Recipe", folder: Path) -> None:
+    """What to do with a trained model: measure it, if it is an adapter."""
+    if (folder / "adapter").exists():
+        adapter = ("--adapter", folder / "adapter")
+        say_next("eval", "heldout", "--model", recipe.model.name, *adapter)
+    else:
+        say_next("view", folder)
 
 
 def _train_with_verl(recipe: "Recipe", place: "RunFiles", show: bool, as_json: bool) -> None:
@@ -128,6 +182,7 @@ def _dry_run(recipe: "Recipe", card: int | None, as_json: bool) -> None:
     console.print(table)
     for note in found.notes:
         console.print(f"- {note}", markup=False, highlight=False)
+    tell("this was a dry run; without --dry-run the same command trains")
 
 
 def _forecast(recipe: "Recipe", card: int | None) -> "Forecast":

@@ -1,6 +1,5 @@
 """The command `worlds write`: a model writes worlds, which are admitted like any others."""
 
-import asyncio
 from collections import Counter
 from contextlib import aclosing
 from pathlib import Path
@@ -31,6 +30,8 @@ def write(
     as_json: Json = False,
 ) -> None:
     """Let a model write worlds: it proposes specs, and sees why one is refused."""
+    import asyncio
+
     from provegym.teacher.world_writer import WorldsOrder
 
     check_folder(out)

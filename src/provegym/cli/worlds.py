@@ -1,6 +1,7 @@
 """The commands `servers`, `call`, `serve`, `bench`, `quickstart` and `demo`."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from provegym import servers
 from provegym.cli.base import (
     Json,
     Seed,
+    ServerName,
     app,
     check_folder,
     console,
@@ -20,20 +22,17 @@ from provegym.cli.base import (
     load,
     need_mcp,
     print_json,
+    say_next,
+    stoppable,
 )
-from provegym.demo import fitting_table
-from provegym.hosts.inline import Sessions
 from provegym.kernel import AnyServer, Session
 
 QUICK = Path("runs") / "quickstart"
-ServerName = Annotated[
-    str | None, typer.Argument(metavar="SERVER", help="One of `provegym servers`.")
-]
 
 
 @app.command("servers")
 def show_servers(
-    name: Annotated[str | None, typer.Argument()] = None,
+    name: ServerName = None,
     as_json: Json = False,
     openapi: Annotated[
         bool, typer.Option("--openapi", help="Describe the server as a REST API (OpenAPI 3.1).")
@@ -51,16 +50,15 @@ def show_servers(
         print_json({"servers": [_server_json(server) for server in chosen]})
     elif name:
         _show_tools(chosen[0])
+        if name in servers.names():
+            say_next("demo", name)
     else:
-        columns = ("server", "category", "tools", "reads", "writes")
-        table = fitting_table(*columns, last="what it is")
+        table = Table("server", "tools", "what it is", box=None)
         for server in chosen:
-            writes = sum(tool.writes for tool in server.tools.values())
-            count = len(server.tools)
-            row = (server.name, server.category, count, count - writes, writes, server.about)
-            table.add_row(*map(str, row))
+            table.add_row(server.name, str(len(server.tools)), server.about)
         console.print(table)
         console.print(f"\n{len(chosen)} servers, {sum(len(s.tools) for s in chosen)} tools")
+        say_next("servers", chosen[0].name)
 
 
 @app.command("call")
@@ -102,6 +100,7 @@ def serve(
         return
     from provegym.hosts.guard import RequestLimits
     from provegym.hosts.http import bind, build_app, check_token, faces, run
+    from provegym.hosts.inline import Sessions
 
     token = os.environ.get("PROVEGYM_TOKEN")
     if token == "":
@@ -133,6 +132,7 @@ def bench(as_json: Json = False) -> None:
     for name, value in figures.items():
         table.add_row(name, f"{value:,.2f}" if isinstance(value, float) else str(value))
     console.print(table)
+    say_next("demo", "banking")
 
 
 @app.command()
@@ -145,7 +145,8 @@ def quickstart(
 
     check_folder(out)
     # The console keeps the real stdout, because sys.stdout is redirected while libraries run.
-    run(out, Console(file=sys.stdout), fresh)
+    with stoppable():
+        run(out, Console(file=sys.stdout), fresh)
 
 
 @app.command()
@@ -154,6 +155,7 @@ def demo(name: ServerName = None) -> None:
     from provegym.demo import SEED, tell
 
     tell(console, load(name).name, SEED)
+    say_next("synth", "--servers", name, "--size", 20, "--out", "corpus")
 
 
 def _serve_stdio(chosen: list[AnyServer], seed: int) -> None:
@@ -161,6 +163,9 @@ def _serve_stdio(chosen: list[AnyServer], seed: int) -> None:
 
     from provegym.hosts.mcp import serve_stdio
 
+    # A thread waits for stdin, and Python waits for the thread: these signals end both at once.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     anyio.run(serve_stdio, chosen, seed)
 
 

@@ -222,7 +222,7 @@ def _write_parquet(path: Path, rows: Iterable[Json], columns: Columns) -> Iterat
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise BadFile("Parquet needs pyarrow: pip install 'provegym[data]'") from None
+        raise BadFile("Parquet needs pyarrow: pip install pyarrow") from None
     schema = pa.schema([(name, _arrow(pa, kind, pa.json_())) for name, kind in columns.items()])
     plain = pa.schema([(name, _arrow(pa, kind, pa.string())) for name, kind in columns.items()])
     count, rows = 0, iter(rows)

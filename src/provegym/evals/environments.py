@@ -17,12 +17,13 @@ from typing import Any
 
 import msgspec
 
+from provegym.errors import UserError
 from provegym.files import cache_folder, write_atomically
 
 Tell = Callable[[str], None]
 
 
-class BenchmarkError(Exception):
+class BenchmarkError(UserError):
     """A benchmark cannot be set up or run; the message says what to do."""
 
 

@@ -175,7 +175,7 @@ def tame(reply: Reply) -> Reply:
         arguments = tame_arguments(call.arguments)
         calls.append(ToolCall(name=name, arguments=arguments, id=call.id or f"call_{at}"))
     text = "\n".join(filter(None, said))
-    return Reply(text=text, calls=tuple(calls), tokens=reply.tokens)
+    return msgspec.structs.replace(reply, text=text, calls=tuple(calls))
 
 
 def tame_arguments(text: str) -> str:
@@ -202,9 +202,9 @@ def completion(reply: Reply, model: str) -> Json:
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
         "usage": {
-            "prompt_tokens": 0,
+            "prompt_tokens": reply.prompt_tokens,
             "completion_tokens": reply.tokens,
-            "total_tokens": reply.tokens,
+            "total_tokens": reply.prompt_tokens + reply.tokens,
         },
     }
 

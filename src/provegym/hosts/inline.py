@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import monotonic
 
+from provegym.errors import UserError
 from provegym.kernel import AnyServer, Session
 
 
-class HostError(Exception):
+class HostError(UserError):
     """A request the host cannot serve; the message says what to do."""
 
     status = 400

@@ -16,6 +16,8 @@ import httpx2
 import msgspec
 from msgspec.structs import replace
 
+from provegym.errors import UserError
+from provegym.kernel.errors import shorten
 from provegym.models.dialects import openai, pick
 from provegym.trace import Example, Json, Reply
 
@@ -24,7 +26,7 @@ HELLO: list[Json] = [{"role": "user", "content": "Say hello."}]
 RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 
 
-class EndpointError(Exception):
+class EndpointError(UserError):
     """The endpoint gave no usable answer, after all retries.
 
     `status` is the last HTTP status, or 0 if there was no response.
@@ -61,10 +63,11 @@ class Endpoint:
     backoff: float = 1.0
     _client: httpx2.AsyncClient = field(init=False, repr=False)
     _next: float = field(default=0.0, init=False)
+    _key: str = field(default="", init=False, repr=False)
 
     def __post_init__(self) -> None:
-        key = next((value for name in KEYS if (value := os.environ.get(name))), None)
-        headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._key = next((value for name in KEYS if (value := os.environ.get(name))), "")
+        headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         self._client = httpx2.AsyncClient(timeout=self.config.timeout, headers=headers)
 
     def __call__(self, _: Example) -> "Endpoint":
@@ -104,16 +107,17 @@ class Endpoint:
         try:
             message = {**answer["choices"][0]["message"]}
             message["content"] = _text(message.get("content"))
-            spent = int((answer.get("usage") or {}).get("completion_tokens") or 0)
+            usage = answer.get("usage") or {}
+            spent = int(usage.get("completion_tokens") or 0)
+            read = int(usage.get("prompt_tokens") or 0)
             reply = openai.parse(message)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-            raise EndpointError(
-                f"{public(self.config.url)} answered without a message", 200
-            ) from None
+            told = f"{public(self.config.url)} answered without a message"
+            raise EndpointError(told + self._quote(answer), 200) from None
         if not reply.calls and not message.get("tool_calls"):
             reply = pick(self.config.model)(message["content"])
         calls = tuple(replace(call, name=names.get(call.name, call.name)) for call in reply.calls)
-        return Reply(text=reply.text, calls=calls, tokens=spent)
+        return Reply(text=reply.text, calls=calls, tokens=spent, prompt_tokens=read)
 
     async def _ask(self, body: Json, retries: int) -> Any:
         problem, status = "", 0
@@ -128,12 +132,12 @@ class Endpoint:
                     # Unlike json, msgspec refuses half a surrogate pair, which no file can hold.
                     return msgspec.json.decode(response.content)
                 status = response.status_code
-                problem = f"status {status}"
+                problem = f"status {status}{self._quote(_decoded(response.content))}"
                 if status not in RETRIED:
                     break
                 pause = max(pause, _seconds(response.headers.get("retry-after")))
             except (httpx2.RequestError, ValueError, RecursionError) as failure:
-                problem, status = type(failure).__name__, 0
+                problem, status = type(failure).__name__ + self._quote(str(failure)), 0
             except httpx2.InvalidURL as failure:
                 raise EndpointError(f"{public(self.config.url)} is no URL: {failure}") from None
             if attempt < retries:
@@ -142,6 +146,13 @@ class Endpoint:
         raise EndpointError(
             f"{public(self.config.url)} gave no answer after {tries}: {problem}", status
         )
+
+    def _quote(self, answer: Any) -> str:
+        """What an endpoint says about an error, shortened, and never with the API key."""
+        said = " ".join(error_text(answer).split())
+        if self._key:
+            said = said.replace(self._key, "…")
+        return f": {shorten(public(said))}" if said else ""
 
     async def _wait_for_turn(self) -> None:
         """Rate limit: wait until the next request may be sent; all rollouts share the limit."""
@@ -177,6 +188,25 @@ def _on_the_wire(body: Json) -> Json:
 def public(text: str) -> str:
     """The text without user names and passwords in its URLs."""
     return re.sub(r"//[^/@\s]*@", "//", text)
+
+
+def error_text(answer: Any) -> str:
+    """The sentence in an error response: OpenAI's `error.message`, FastAPI's `detail`, or text."""
+    for _ in range(2):
+        if isinstance(answer, dict):
+            named = (answer.get(name) for name in ("error", "message", "detail"))
+            answer = next(filter(None, named), "")
+    if isinstance(answer, str):
+        return answer
+    return msgspec.json.encode(answer).decode() if answer else ""
+
+
+def _decoded(content: bytes) -> Any:
+    """The JSON of a response, or its text if it is none."""
+    try:
+        return msgspec.json.decode(content)
+    except (ValueError, RecursionError):
+        return content.decode(errors="replace")
 
 
 def _seconds(text: str | None) -> float:

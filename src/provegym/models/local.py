@@ -43,7 +43,7 @@ def shipped() -> Path:
     if not (ADAPTER / "adapter_config.json").exists():
         raise NotInstalled(
             f"this copy of provegym came without its adapter ({ADAPTER}); install a release, or"
-            " train one: provegym train recipes/embedded-sft.toml"
+            " train one: provegym train embedded-sft"
         )
     return ADAPTER
 
@@ -117,8 +117,11 @@ def load(
     """
     kind, auto = need("torch").__dict__[dtype], need("transformers").AutoModelForCausalLM
     folder = adapter_folder(adapter) if adapter else None
+    source = _source(name)
+    if Path(source).exists():  # a download shows its progress; reading from disk takes seconds
+        need("transformers").utils.logging.disable_progress_bar()
     with _loading(name):
-        model = auto.from_pretrained(_source(name), dtype=kind).to(device)
+        model = auto.from_pretrained(source, dtype=kind).to(device)
     if folder:
         with _loading(folder):
             model = need("peft").PeftModel.from_pretrained(model, folder, is_trainable=True)

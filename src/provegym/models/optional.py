@@ -2,18 +2,24 @@
 
 import importlib
 import os
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
+from provegym.errors import UserError
+
 # OpenMP threads spin while they wait for each other. If another process uses one of their cores,
 # spinning wastes time: a token took seconds. This limit is still long enough on idle cores.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+# The progress bars of libraries (tqdm) fill a log file: they are for a terminal.
+if not sys.stderr.isatty():
+    os.environ.setdefault("TQDM_DISABLE", "1")
 
-INSTALL = "pip install 'provegym[train]' torch==2.13.0"
+INSTALL = "in a clone of ProveGym, run pip install '.[train]' torch==2.13.0"
 
 
-class NotInstalled(Exception):
+class NotInstalled(UserError):
     """Something that a local model needs is missing, such as a package of the extra `train`."""
 
 

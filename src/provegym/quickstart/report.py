@@ -132,4 +132,4 @@ def where_next(desk: QuickstartFolder) -> list[tuple[str, str]]:
             (f"provegym score {desk.run / 'rollouts'} --explain", "what each call was paid"),
             (f"provegym eval heldout {model} --count 16", "how good it is now"),
         ]
-    return [*found, ("provegym train recipes/embedded.toml --dry-run", "the whole run, on a GPU")]
+    return [*found, ("provegym train embedded --dry-run", "the whole run, on a GPU")]

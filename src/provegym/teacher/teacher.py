@@ -16,6 +16,7 @@ from typing import NamedTuple
 from msgspec.structs import replace as put
 
 from provegym.corpus.transcript import play_gold
+from provegym.errors import UserError
 from provegym.language.values import fold
 from provegym.models.endpoint import Endpoint, EndpointError
 from provegym.rewards.success import succeeded
@@ -42,7 +43,7 @@ MOST_REASON = 200
 VETO = re.compile(r"VETO:\s*(.*)")
 
 
-class TeacherError(Exception):
+class TeacherError(UserError):
     """The teacher does not work; the message says why and what to do."""
 
 

@@ -8,11 +8,12 @@ from typing import TypeVar
 import msgspec
 
 from provegym import servers
+from provegym.errors import UserError
 from provegym.files import atomic_path
 from provegym.trace.records import SCHEMA, Example, Rollout, Stored
 
 
-class BadFile(Exception):
+class BadFile(UserError):
     """A file cannot be read; the message names file, line and field."""
 
 

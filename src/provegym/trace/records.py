@@ -254,11 +254,15 @@ class ToolCall(Stored, frozen=True):
 
 
 class Reply(Stored, frozen=True):
-    """One message of a policy: text, calls, or both."""
+    """One message of a policy: text, calls, or both.
+
+    `tokens` is how many the model wrote, `prompt_tokens` how many it read, if they are known.
+    """
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     tokens: int = 0
+    prompt_tokens: int = 0
 
 
 class Checks(Stored, frozen=True):
@@ -338,6 +342,7 @@ class Rollout(Stored, frozen=True, tag_field="schema", tag=SCHEMA):
     ended: Ended = "done"
     reason: str = ""
     tokens: int = 0
+    prompt_tokens: int = 0
     outcome: tuple[Change, ...] = ()
     reward: Reward | None = None
     verdict: Verdict | None = None

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from provegym.errors import UserError
 from provegym.files import appending, write_atomically
 from provegym.models.optional import installed
 from provegym.rewards import COMPONENTS, paid
@@ -46,7 +47,7 @@ FREE = {
 }
 
 
-class TrainError(Exception):
+class TrainError(UserError):
     """A run cannot start or continue; the message says what to change."""
 
 

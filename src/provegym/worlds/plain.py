@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from provegym.errors import UserError
 from provegym.kernel.errors import shorten
 
 MAX_BYTES = 400_000
@@ -26,7 +27,7 @@ STRING = re.compile(r'"(?:\\.|[^"\\\n])*+(?:"|$|\n)|\'[^\'\n]*+(?:\'|$|\n)', re.
 DOTTED = re.compile(r"(?<![\w.-])(?:[\w-]++[ \t]*+\.[ \t]*+){12}")
 
 
-class SpecError(ValueError):
+class SpecError(UserError, ValueError):
     """A spec is wrong; the message is one sentence that says where and why."""
 
     def __init__(self, sentence: str) -> None:

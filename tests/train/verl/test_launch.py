@@ -26,7 +26,7 @@ from provegym.train.verl.overrides import RunFiles
 from train.tiny import build_model, build_tokenizer
 
 ROOT = Path(__file__).parents[3]
-TINY = ROOT / "recipes" / "tiny.toml"
+TINY = "tiny"
 DATA = ROOT / "tests" / "data"
 READY = {"verl": "0.9.1", "transformers": "5.9.0"}
 

@@ -7,13 +7,14 @@ import msgspec
 import pytest
 from msgspec.structs import asdict, replace
 
+from provegym import recipes
 from provegym.config import KNOWN, load_recipe
 from provegym.rewards import WEIGHTS
 from provegym.train.run import TrainError
 from provegym.train.verl.launch import agent_file
 from provegym.train.verl.overrides import RunFiles, overrides
 
-RECIPES = Path(__file__).parents[3] / "recipes"
+RECIPES = recipes.FOLDER
 PLACE = RunFiles(Path("/runs/one"))
 # What the files of a run are made of, as the data's table is; and what changes speed or our own
 # records only.

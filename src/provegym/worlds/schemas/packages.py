@@ -6,7 +6,7 @@ from typing import Any
 
 from provegym.worlds.spec import SpecError
 
-INSTALL = "pip install 'provegym[worlds]'"
+INSTALL = "in a clone of ProveGym, run pip install '.[worlds]'"
 
 
 def need(module: str) -> Any:
