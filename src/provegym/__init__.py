@@ -41,7 +41,7 @@ _PLACES = {
     "provegym.trace": ("Example", "Reply", "Rollout", "ToolCall", "read", "write"),
 }
 # The framework verifiers takes a package as a taskset if it exports these.
-_TASKSET = ("GymEnv", "GymTaskset") if find_spec("verifiers") else ()
+_TASKSET = ("GymEnv", "GymTaskset")
 _PLACES["provegym.adapters.verifiers"] = _TASKSET
 _WHERE = {name: module for module, found in _PLACES.items() for name in found}
 
@@ -70,7 +70,8 @@ __all__ = [
     "verify",
     "write",
 ]
-__all__ += _TASKSET
+if find_spec("verifiers"):
+    __all__ += _TASKSET
 
 
 def __getattr__(name: str) -> Any:

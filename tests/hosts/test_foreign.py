@@ -323,7 +323,7 @@ def test_a_server_found_at_run_time_can_be_loaded(reader: ForeignServer) -> None
     assert reader.name not in servers.names()
     box = Toolbox(servers.load(reader.name).tools.values())
     assert labels(box.session(0)) == ["spoons", "string"]
-    with pytest.raises(ValueError, match="a server of ours"):
+    with pytest.raises(ValueError, match="the name of one of ProveGym's servers"):
         servers.add(servers.load("banking"))
 
 

@@ -52,7 +52,7 @@ def test_everything_the_page_asks_for_is_in_it(tmp_path: Path) -> None:
     assert data.runs[names["all/run"]]["total"] == 3
     assert data.run_examples[names["all/run"]][0]["id"] == "pay-0"
     assert list(data.graphs) == ["banking"]
-    assert len(data.servers) == len(data.server) == len(servers.names())
+    assert len(data.servers) == len(data.server) == len(servers.known())
     assert str(tmp_path) not in embed(data.sources)
 
 

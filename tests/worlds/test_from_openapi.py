@@ -148,5 +148,5 @@ def test_hostile_descriptions_end_soon_in_a_sentence(case: str) -> None:
 
 def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "yaml", None)
-    with pytest.raises(SpecError, match=r"yaml is missing: pip install 'provegym\[worlds\]'"):
+    with pytest.raises(SpecError, match=r"yaml is missing: .*pip install '\.\[worlds\]'"):
         from_openapi.spec_of(YAML, "clinic")

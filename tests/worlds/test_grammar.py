@@ -17,10 +17,10 @@ from provegym.kernel import AnyServer, Session, Tool
 from provegym.language.questions import COUNT, read_way
 from provegym.servers import WORLD_NAME
 from provegym.verify.server_contract import faults
+from provegym.verify.server_words import SLOT, paths
 from provegym.worlds.build import asks_of, build
 from provegym.worlds.grammar import Noun, domains, draw_spec, draw_specs, patterns
 from provegym.worlds.spec import WorldSpec, read
-from servers.test_contract import SLOT, paths, spoken
 
 DOCS = Path(__file__).parents[2] / "docs"
 ALL = sorted(domains())
@@ -123,6 +123,14 @@ def bad(tool: Tool, table: dict[str, dict[str, object]]) -> list[str]:
     wrong += ["too few ways"] * (len(set(ways)) < (4 if tool.writes else 3))
     wrong += ["one opening"] * (len({way.split()[0] for way in ways}) < 2)
     return wrong + [way for way in every if fields_are_wrong(tool, way)]
+
+
+def spoken(way: str) -> str:
+    """A way to ask without what may be left out; brackets must be well formed."""
+    bare = re.sub(r"\[[^\[\]]*\]", "", way)
+    assert not re.search(r"[\[\]]", bare), way
+    assert not re.search(r"[{}]", SLOT.sub("", bare)), way
+    return bare
 
 
 def slots(way: str) -> set[str]:
