@@ -51,7 +51,7 @@ bench: .venv/core
 page:
 	cd frontend && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
 
-screenshots: .venv/core
+screenshots: .venv/train
 	PYTHONPATH=tests $(BIN)/python -m view.browser.pictures
 
 .venv/core: pyproject.toml constraints.txt

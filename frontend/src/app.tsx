@@ -5,6 +5,7 @@ import { data, type Source } from "./data";
 import { useKeys } from "./keys";
 import { ComparePage } from "./pages/compare";
 import { GraphPage } from "./pages/graph";
+import { HomePage } from "./pages/home";
 import { ItemPage } from "./pages/item";
 import { ListPage } from "./pages/list";
 import { OverviewPage } from "./pages/overview";
@@ -18,23 +19,26 @@ import { Icon, type IconName } from "./parts/icons";
 import { grouped } from "./parts/marks";
 import { Nothing, Problem, Waiting } from "./parts/say";
 import { go, link, useRoute, type Route } from "./route";
-import { home, KnownSources, ofKind, useSourcesPolling, type Known } from "./sources";
+import { home, KnownSources, ofKind, useBrief, useSourcesPolling, type Known } from "./sources";
 import { useTheme, type Theme } from "./theme";
 
-const PAGES: { key: string; page: string; name: string; icon: IconName }[] = [
-  { key: "e", page: "data", name: "Examples & rollouts", icon: "list" },
+/** The pages; in a narrow window a long name has a short form. */
+const PAGES: { key: string; page: string; name: string; short?: string; icon: IconName }[] = [
+  { key: "h", page: "", name: "Home", icon: "home" },
+  { key: "e", page: "data", name: "Examples & rollouts", short: "Files", icon: "list" },
   { key: "c", page: "compare", name: "Compare", icon: "compare" },
   { key: "r", page: "runs", name: "Runs", icon: "runs" },
   { key: "s", page: "servers", name: "Servers", icon: "servers" },
   { key: "g", page: "graph", name: "Graph", icon: "graph" },
 ];
+const to = (page: string): string => link(page ? [page] : []);
 
 export function App() {
   const known = useSourcesPolling();
   const route = useRoute();
   const [help, setHelp] = useState(false);
   useKeys({
-    ...Object.fromEntries(PAGES.map(({ key, page }) => [`g ${key}`, () => go(link([page]))])),
+    ...Object.fromEntries(PAGES.map(({ key, page }) => [`g ${key}`, () => go(to(page))])),
     "?": () => setHelp(true),
     "/": () => document.querySelector<HTMLInputElement>("input[type=search]")?.focus(),
   });
@@ -55,7 +59,7 @@ export function App() {
 }
 
 function titleOf({ parts: [page, part, at] }: Route, known: Known): string {
-  const name = PAGES.find((one) => one.page === page)?.name;
+  const name = PAGES.find((one) => one.page && one.page === page)?.name;
   const source = page === "data" || page === "runs" ? known.sources.find((one) => String(one.id) === part)?.name : part;
   return [at ? `line ${Number(at) + 1}` : "", source ?? "", name ?? "", "ProveGym"].filter(Boolean).join(" · ");
 }
@@ -70,20 +74,21 @@ function Page({ known, route }: { known: Known; route: Route }) {
   if (page === "runs") return <RunsPage source={part} route={route} />;
   if (page === "data" && part && at) return <ItemPage source={Number(part)} at={Number(at)} route={route} />;
   if (page === "data" && part) return <ListPage key={part} source={Number(part)} route={route} />;
-  if (!page || page === "data") return <OverviewPage />;
-  return <Nothing>There is no page of that name. The pages are on the left.</Nothing>;
+  if (page === "data") return <OverviewPage />;
+  if (!page) return <HomePage />;
+  return <Nothing>There is no page of that name. <a href={link([])}>Go to the home page.</a></Nothing>;
 }
 
 function Side({ known, route, onHelp }: { known: Known; route: Route; onHelp: () => void }) {
-  const here = route.parts[0] || "data";
+  const here = route.parts[0] ?? "";
   return (
     <nav class="side" aria-label="pages">
       <a class="brand" href={link([])}><Icon name="mark" /> ProveGym</a>
       <ul class="pages">
-        {PAGES.map(({ key, page, name, icon }) => (
+        {PAGES.map(({ key, page, name, short, icon }) => (
           <li key={page}>
-            <a href={link([page])} aria-current={here === page ? "page" : undefined}>
-              <Icon name={icon} />{name}<kbd>g {key}</kbd>
+            <a href={to(page)} aria-current={here === page ? "page" : undefined}>
+              <Icon name={icon} /><span class={short ? "long" : ""}>{name}</span>{short && <span class="short">{short}</span>}<kbd>g {key}</kbd>
             </a>
           </li>
         ))}
@@ -96,7 +101,7 @@ function Side({ known, route, onHelp }: { known: Known; route: Route; onHelp: ()
       </div>
       <div class="foot">
         <ThemeSwitch />
-        <button type="button" class="quiet" onClick={onHelp} aria-label="help and keys" title="Help and keys (?)">?</button>
+        <button type="button" class="quiet keys-help" onClick={onHelp} aria-label="help and keys" title="Help and keys (?)">?</button>
         <span class="version">{data.frozen ? "report" : known.version}</span>
       </div>
     </nav>
@@ -104,6 +109,7 @@ function Side({ known, route, onHelp }: { known: Known; route: Route; onHelp: ()
 }
 
 function Shelf({ title, sources, route }: { title: string; sources: Source[]; route: Route }) {
+  const brief = useBrief();
   if (!sources.length) return null;
   const open = route.parts[1];
   const at = (source: Source): boolean => route.parts[0] === home(source)[0] && open === String(source.id);
@@ -114,7 +120,7 @@ function Shelf({ title, sources, route }: { title: string; sources: Source[]; ro
         {sources.map((source) => (
           <li key={source.id}>
             <a href={link(home(source))} title={`${source.path}${source.problem && `\n${source.problem}`}`} aria-current={at(source) ? "page" : undefined}>
-              <span class="source-name">{source.name}</span>
+              <span class="source-name">{brief(source)}</span>
               {source.problem && <span class="warn" aria-label="has a problem">!</span>}
               {source.kind !== "problem" && <span class={`count ${source.done ? "" : "growing"}`}>{grouped(source.count)}</span>}
             </a>

@@ -6,6 +6,7 @@ import "./style/shell.css";
 import "./style/parts.css";
 import "./style/lists.css";
 import "./style/pages.css";
+import "./style/home.css";
 import "./style/phone.css";
 import { render } from "preact";
 import { App } from "./app";

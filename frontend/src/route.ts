@@ -1,6 +1,6 @@
 /** Hash router: the link holds the whole state of a view, #/page/part/part?name=value. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 export interface Route {
   parts: string[];
@@ -46,13 +46,16 @@ export function go(to: string, replace = false): void {
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
+/** The route of the address. The listener is added before the first paint, and the address read again then: a change in between is not missed. */
 export function useRoute(): Route {
-  const [route, setRoute] = useState(() => parse(location.hash));
-  useEffect(() => {
-    const changed = (): void => setRoute(parse(location.hash));
+  const [hash, setHash] = useState(location.hash);
+  useLayoutEffect(() => {
+    const changed = (): void => setHash(location.hash);
+    changed();
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
+  const route = useMemo(() => parse(hash), [hash]);
   return route;
 }
 

@@ -43,6 +43,15 @@ export const ofKind = (known: Known, ...kinds: Source["kind"][]): Source[] =>
 export const named = (known: Known, id: number): Source | undefined =>
   known.sources.find((source) => source.id === id);
 
+/** Names without the folder that all sources are in. */
+export function useBrief(): (source: Source) => string {
+  const { sources } = useSources();
+  const [folder] = sources[0]?.name.split("/") ?? [];
+  const shared = `${folder}/`;
+  const all = sources.length > 1 && sources.every((one) => one.name.startsWith(shared));
+  return (source) => (all ? source.name.slice(shared.length) : source.name);
+}
+
 /** Where a source opens. */
 export function home(source: Source): (string | number)[] {
   return source.kind === "run" ? ["runs", source.id] : ["data", source.id];

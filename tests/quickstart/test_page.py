@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from examples import pay_example
 from provegym.players.scripted import SCRIPTS
 from provegym.quickstart import pictures
-from provegym.quickstart.page import page
+from provegym.quickstart.page import page, showcase
 from provegym.quickstart.report import METRICS, PLAYERS, Report, score
 from provegym.rollout import play_script
 from provegym.trace import Example, Reward, Rollout, Verdict, write
@@ -59,11 +59,48 @@ def test_the_task_told_is_one_that_only_the_adapter_succeeds_at() -> None:
     assert "<code>list_accounts, list_payees, pay_payee, set_card_status</code>" in text
 
 
-def test_where_there_is_none_the_page_says_that_both_failed() -> None:
-    text = told(base=[play("a", "noop"), play("b", "noop")], trained=[play("a", "noop"), half("b")])
-    assert "No task went from failure to success" in text
-    assert "base model: failed (state), paid 0.00 of 1.30" in text
+def test_where_the_adapter_never_succeeds_the_right_calls_stand_beside_it() -> None:
+    right = [play("a", "oracle"), play("b", "oracle")]
+    base = [play("a", "noop"), play("b", "noop")]
+    text = told(oracle=right, base=base, trained=[play("a", "noop"), half("b")])
+    assert "The shipped adapter fails it; the right calls succeed." in text
+    assert "No task of these went from failure to success." in text
     assert "shipped adapter: failed (state), paid 1.30 of 1.30" in text
+    assert "right calls: succeeded, paid 1.30 of 1.30" in text
+    assert "One task, twice" not in told(base=base, trained=[half("a"), half("b")])
+
+
+def test_a_success_that_is_shown_is_right_in_all_three() -> None:
+    cut = replace(play("b", "oracle"), verdict=Verdict(state=True, answer=True))
+    base = [play("a", "noop"), play("b", "noop")]
+    shown = showcase({"base": base, "trained": [play("a", "oracle"), cut]})
+    assert shown is not None
+    assert shown.succeeded.example.id == "a"
+    assert showcase({"base": base, "trained": [cut]}) is None
+
+
+def test_the_headline_says_who_was_compared_and_what_came_out() -> None:
+    base = [play("a", "noop"), play("b", "noop")]
+    text = told(oracle=[play("a", "oracle")], base=base, trained=[play("a", "oracle"), half("b")])
+    result = re.search(r'<p class="result">(.*)</p>', text)
+    assert result is not None
+    assert result[1] == (
+        "On 2 held-out tasks the shipped adapter gets a reward of 1.30 and succeeds in 50 % of"
+        " them; the base model gets 0.00 and succeeds in 0 %."
+    )
+    figures = re.search(r'class="player trained">.*?</section>', text, re.DOTALL)
+    assert figures is not None
+    found = re.findall(r"<dt>(\w+)</dt><dd>([^<]+)</dd>", figures[0])
+    assert found[:3] == [("reward", "1.30"), ("success", "50 %"), ("state", "50 %")]
+    assert "No model has played yet" in told(oracle=[play("a", "oracle")])
+
+
+def test_the_page_has_dark_colours() -> None:
+    text = told(oracle=[play("a", "oracle")])
+    assert "prefers-color-scheme: dark" in text
+    rules = text[text.index("</style>") - 9_000 : text.index("</style>")]
+    body = [line for line in rules.splitlines() if ":root" not in line]
+    assert not re.findall(r"(?:background|color): #\w+", "\n".join(body))
 
 
 def test_every_part_of_success_that_is_missing_is_named() -> None:

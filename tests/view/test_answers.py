@@ -330,6 +330,23 @@ def test_both_pages_see_the_first_difference_of_a_pair(pages: Pages) -> None:
         assert (pair["left"]["at"], pair["right"]["at"]) == (left, right)
 
 
+def test_both_pages_show_a_success_beside_a_failure_at_the_same_example(pages: Pages) -> None:
+    [contrast, alone] = pages.ask(["showcase", LEFT, RIGHT], ["showcase", None, RIGHT])
+    left, right = ROLLOUTS["left"][contrast["left"]], ROLLOUTS["right"][contrast["right"]]
+    assert left.example.id == right.example.id
+    assert verdict_of(right).success
+    assert not verdict_of(left).success
+    assert alone["left"] is None
+    assert verdict_of(ROLLOUTS["right"][alone["right"]]).success
+
+
+def test_where_nothing_succeeded_nothing_is_shown_as_a_success(pages: Pages) -> None:
+    [told] = pages.ask(["showcase", RIGHT, CORPUS])
+    assert "rollouts" in told["error"]
+    [told] = pages.ask(["showcase", None, CORPUS])
+    assert told is None
+
+
 def test_both_pages_refuse_with_the_same_words(pages: Pages) -> None:
     told = pages.ask(
         ["rows", LEFT, {"sort": ["mood"]}, 0, 10],

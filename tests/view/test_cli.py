@@ -54,8 +54,9 @@ def test_a_report_is_written_once(tmp_path: Path) -> None:
     if not (STATIC / "index.html").exists():
         is_one_line(done, "not built")
         return
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.search(r"report\.html: \d+\.\d MB, 28 items of 6 sources", done.stdout)
+    assert (done.returncode, done.stderr) == (0, f"next: provegym view {path}\n")
+    told = r"report\.html: \d+\.\d MB, 28 examples and rollouts of 6 files or runs; open it"
+    assert re.search(told, done.stdout)
     assert 'id="report"' in out.read_text("utf-8")
     is_one_line(run("report", path, "-o", out), "--force")
     assert run("report", path, "-o", out, "--force", "--items", 2).returncode == 0

@@ -1,6 +1,6 @@
 /** What the pages ask for, answered from a store: a running server or the data of a report. */
 
-import { changes, describe, match, pairUp, summarise } from "./compare";
+import { bestAlone, bestContrast, changes, describe, match, pairUp, summarise } from "./compare";
 import { searchWords, Selection } from "./select";
 import { Table } from "./table";
 import type { Data, Query, Row, Store } from "./types";
@@ -80,6 +80,11 @@ export function answers(store: Store): Data {
     },
     pair: async (left, leftAt, right, rightAt) =>
       pairUp(...(await Promise.all([store.item(left, leftAt), store.item(right, rightAt)]))),
+    showcase: async (left, right) => {
+      if (left === null) return bestAlone(await tableOf(right));
+      const [one, other] = await Promise.all([tableOf(left), tableOf(right)]);
+      return bestContrast(one, other, match(one, other, ""));
+    },
   };
 }
 

@@ -1,8 +1,8 @@
 /** Two files of rollouts over the same examples: which belong together, who wins, what differs. */
 
 import type { Table } from "./table";
-import type { Comparison, Fields, Fingerprint, Item, Json, Pair, Pairing } from "./types";
-import { ratesOf } from "./verdict";
+import type { Comparison, Fields, Fingerprint, Item, Json, Pair, Pairing, Showcase } from "./types";
+import { ratesOf, succeeded } from "./verdict";
 
 const TIE = 1e-9;
 const ORDERS: Record<string, (pair: Matched) => number> = {
@@ -70,6 +70,37 @@ export function describe(left: Table, right: Table, pair: Matched, changed: stri
     changed,
   };
 }
+
+/** More calls than these make a conversation long rather than interesting. */
+const ENOUGH_CALLS = 5;
+
+const isRight = (table: Table, row: number): boolean => {
+  const verdict = table.verdict.get(row);
+  return verdict !== null && succeeded(verdict);
+};
+
+/** How much more a failure teaches that called something, compared with one more call of the success. */
+const TRIED = 2;
+
+/** The pair that shows best what the right file does better: only its rollout succeeds, with several calls, and the other tried. */
+export function bestContrast(left: Table, right: Table, pairs: Matched[]): Showcase | null {
+  const found = pairs.filter((pair) => isRight(right, pair.right) && !isRight(left, pair.left));
+  const worth = (pair: Matched): number => interest(right, pair.right) + (left.calls.get(pair.left) ? TRIED : 0) + pair.difference / 10;
+  const best = found.sort((one, other) => worth(other) - worth(one))[0];
+  return best ? { left: left.at[best.left]!, right: right.at[best.right]! } : null;
+}
+
+/** A rollout that succeeded, with several calls. */
+export function bestAlone(table: Table): Showcase | null {
+  const found = table.at.map((_, row) => row).filter((row) => isRight(table, row));
+  const best = found.sort((one, other) => interest(table, other) - interest(table, one))[0];
+  return best === undefined ? null : { left: null, right: table.at[best]! };
+}
+
+const interest = (table: Table, row: number): number => {
+  const calls = table.calls.get(row);
+  return calls <= ENOUGH_CALLS ? calls : ENOUGH_CALLS - calls / 100;
+};
 
 /** What differs between two rollouts, in short words. */
 export function changes(left: Fingerprint | null, right: Fingerprint | null): string[] {

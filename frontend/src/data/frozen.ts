@@ -1,7 +1,7 @@
 /** The store of a report: everything is in the page. */
 
 import type { Columns } from "./table";
-import type { Fingerprint, Graph, Item, Run, Server, ServerCard, Source, Store, Watched } from "./types";
+import type { Figures, Fingerprint, Graph, Item, Run, Server, ServerCard, Source, Store, Watched } from "./types";
 
 /** The rows of one source that the report holds: one entry per row in every list. */
 interface FrozenRows {
@@ -19,6 +19,7 @@ export interface Report {
   sources: Source[];
   rows: Record<string, FrozenRows>;
   items: Record<string, Item | { error: string }>;
+  figures: Record<string, Figures>;
   runs: Record<string, Run>;
   run_examples: Record<string, Watched[]>;
   servers: ServerCard[];
@@ -56,6 +57,7 @@ export function frozen(report: Report): Store {
       const { fingerprints } = await rowsOf(source);
       return rows.map((row) => fingerprints[row]!);
     },
+    figures: (source) => give(report.figures[source], "This source is not in the report."),
     item: async (source, at) => {
       const found = await give(report.items[`${source}:${at}`], "This item is not in the report; it holds a selection only.");
       if ("error" in found) throw new Error(found.error);

@@ -65,6 +65,7 @@ export const live: Store = {
   search: (source, words) => get("search", { source, word: words }),
   texts: (source, rows) => getPerRow("texts", source, rows),
   fingerprints: (source, rows) => getPerRow("fingerprints", source, rows),
+  figures: (source) => get("figures", { source }),
   item: (source, at) => get("item", { source, at }),
   run: (source, after) => get("run", { source, after }),
   watched: (source) => get("run/examples", { source }),

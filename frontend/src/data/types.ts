@@ -18,6 +18,8 @@ export interface Source {
   run?: number;
   step?: number;
   shown?: number;
+  /** When its files were last written, in seconds since 1970. */
+  modified?: number;
 }
 
 export interface Sources {
@@ -209,6 +211,8 @@ export interface Item {
   best: number | null;
   verdict: Verdict | null;
   gold: GoldStep[];
+  /** Why nothing is to be called, by the turns that have no right call. */
+  why?: Record<string, string>;
   path?: number;
   notes?: string[];
 }
@@ -241,6 +245,15 @@ export interface Rates {
   ended: number;
 }
 
+/** Means over all rollouts of a file; files with the same `examples` have the same examples. */
+export interface Figures {
+  count: number;
+  examples: string;
+  reward: number | null;
+  rates: Rates;
+  policies: string[];
+}
+
 export interface Comparison {
   pairs: number;
   only_left: number;
@@ -260,6 +273,12 @@ export interface Pair {
   left: Item;
   right: Item;
   first_difference: number | null;
+}
+
+/** The lines of a rollout that succeeded and, of a contrast, of one that did not. */
+export interface Showcase {
+  left: number | null;
+  right: number;
 }
 
 export type Metrics = Record<string, Json>;
@@ -436,6 +455,7 @@ export interface Store {
   search(source: number, words: string[]): Promise<number[]>;
   texts(source: number, rows: number[]): Promise<string[]>;
   fingerprints(source: number, rows: number[]): Promise<(Fingerprint | null)[]>;
+  figures(source: number): Promise<Figures>;
   item(source: number, at: number): Promise<Item>;
   run(source: number, after: number): Promise<Run>;
   watched(source: number): Promise<Watched[]>;
@@ -458,4 +478,6 @@ export interface Data extends Omit<Store, "columns" | "search" | "texts" | "fing
   item(source: number, at: number, query: Query): Promise<Placed>;
   compare(left: number, right: number, sort: string, offset: number, limit: number): Promise<Comparison>;
   pair(left: number, leftAt: number, right: number, rightAt: number): Promise<Pair>;
+  /** A pair of lines in which only the right one succeeds; without a left file, a line that succeeds. */
+  showcase(left: number | null, right: number): Promise<Showcase | null>;
 }

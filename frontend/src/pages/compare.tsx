@@ -7,7 +7,7 @@ import { useKeys } from "../keys";
 import { Success, Tag, figure, grouped } from "../parts/marks";
 import { Answer, Nothing } from "../parts/say";
 import { first, go, link, type Route } from "../route";
-import { ofKind, useSources } from "../sources";
+import { ofKind, useBrief, useSources } from "../sources";
 
 const PAGE = 100;
 const SORTS = [["", "largest difference"], ["-difference", "best for the right"], ["difference", "best for the left"]] as const;
@@ -42,9 +42,10 @@ export function ComparePage({ route }: { route: Route }) {
 }
 
 function Pick({ files, label, value, pick }: { files: Source[]; label: string; value: number; pick: (id: number) => void }) {
+  const brief = useBrief();
   return (
     <select class={`pick ${label}`} value={value} aria-label={`${label} file`} onChange={(event) => pick(Number(event.currentTarget.value))}>
-      {files.map((one) => <option key={one.id} value={one.id}>{one.name} ({grouped(one.count)})</option>)}
+      {files.map((one) => <option key={one.id} value={one.id}>{brief(one)} ({grouped(one.count)})</option>)}
     </select>
   );
 }

@@ -7,12 +7,12 @@ import { useKeys } from "../keys";
 import { Conversation } from "../parts/conversation";
 import { Gold } from "../parts/gold";
 import { Icon } from "../parts/icons";
-import { Pointing, Reward, Tag, figure, grouped, words } from "../parts/marks";
+import { Pointing, Reward, SuccessParts, Tag, figure, grouped, words } from "../parts/marks";
 import { Payment } from "../parts/payment";
 import { Answer } from "../parts/say";
 import { JsonView } from "../parts/text";
 import { go, link, type Route } from "../route";
-import { named, ofKind, useSources } from "../sources";
+import { named, ofKind, useBrief, useSources } from "../sources";
 import { filtersOf } from "./list";
 
 const SIBLINGS = 8;
@@ -83,13 +83,15 @@ function Both({ item, open, raw, talk }: { item: Item; open: boolean; raw: boole
 
 function ItemHead({ item, source, query, children }: { item: Item; source: number; query: Query; children: preact.ComponentChildren }) {
   const about = named(useSources(), source);
+  const brief = useBrief();
   const { example, rollout } = item;
   return (
     <header class="top item-top">
-      <div class="crumbs"><a href={link(["data", source], query)}>{about?.name ?? `source ${source}`}</a><span>/</span><h1>{example.id}</h1></div>
+      <div class="crumbs"><a href={link(["data", source], query)}>{about ? brief(about) : `source ${source}`}</a><span>/</span><h1>{example.id}</h1></div>
       <div class="actions">{children}</div>
       <div class="facts">
         {rollout && <Reward value={item.total} best={item.best} />}
+        {rollout && item.verdict && <SuccessParts value={item.verdict} idle={!item.gold.length} />}
         <Tag tone="kind">{words(example.kind)}</Tag>
         {example.server && <a class="tag" href={link(["servers", example.server], { seed: example.seed })}>{example.server}, world {example.seed}</a>}
         {rollout && <Tag>{rollout.policy}</Tag>}

@@ -4,15 +4,18 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { useAsk } from "../ask";
 import { data, type Query, type Row, type Source } from "../data";
 import { useKeys } from "../keys";
+import { useNarrow } from "../narrow";
 import { FacetPanel } from "../parts/facets";
 import { Reward, Success, Tag, grouped, words } from "../parts/marks";
 import { Nothing, Problem, Waiting } from "../parts/say";
 import { Virtual } from "../parts/virtual";
 import { useRows } from "../rows";
 import { go, link, parse, type Route } from "../route";
-import { named, useSources } from "../sources";
+import { named, useBrief, useSources } from "../sources";
 
 const ROW = 34;
+/** On a phone a row has two lines. */
+const TALL_ROW = 62;
 const DEBOUNCE_MS = 140;
 const cursors = new Map<string, number>();
 
@@ -59,12 +62,16 @@ function Lines({ about, query }: { about: Source; query: Query }) {
     Enter: () => open(), o: () => open(),
     x: () => go(link(["data", about.id]), true),
   });
-  const filtered = Object.keys(query).some((name) => name !== "sort");
+  const filters = Object.keys(query).filter((name) => name !== "sort").length;
+  const filtered = filters > 0;
+  const narrow = useNarrow();
+  const [sifting, setSifting] = useState(false);
   return (
     <div class="page list-page">
       <header class="top">
-        <h1 title={about.path}>{about.name}</h1>
+        <h1 title={about.path}>{useBrief()(about)}</h1>
         <Search query={query} refine={refine} />
+        {narrow && <button type="button" class="sift" aria-expanded={sifting} onClick={() => setSifting(!sifting)}>{sifting ? "Show the list" : filters ? `Filters (${filters})` : "Filters"}</button>}
         <p class="tally" role="status">
           {rows.ready && <><b>{grouped(rows.total)}</b>{filtered ? ` of ${grouped(rows.of)}` : ""} {about.kind}</>}
           {!rows.done && <span class="growing"> still reading{about.read && about.bytes ? `, ${Math.floor((about.read / about.bytes) * 100)} %` : ""} …</span>}
@@ -74,7 +81,7 @@ function Lines({ about, query }: { about: Source; query: Query }) {
       </header>
       {about.problem && <p class="notice">{about.problem}</p>}
       {about.shown !== undefined && about.shown < about.count && <p class="notice">This report holds {grouped(about.shown)} of {grouped(about.count)}, chosen evenly over the reward.</p>}
-      <div class="list-body">
+      <div class={`list-body ${sifting ? "sifting" : ""}`}>
         <aside aria-label="filters">
           {facets.value ? <FacetPanel facets={facets.value} query={query} refine={refine} />
             : facets.error ? <Problem>{facets.error}</Problem> : <Waiting what="counts" />}
@@ -85,7 +92,7 @@ function Lines({ about, query }: { about: Source; query: Query }) {
             : !rows.ready ? <Waiting what="the first lines" />
             : !rows.total ? <Nothing>{filtered ? "Nothing fits these filters; press x to clear them." : rows.done ? "This file holds no line." : "Nothing has been read yet."}</Nothing>
             : (
-              <Virtual total={rows.total} height={ROW} cursor={cursor} label={about.kind} kept={key} seen={rows.seen}>
+              <Virtual total={rows.total} height={narrow ? TALL_ROW : ROW} cursor={cursor} label={about.kind} kept={key} seen={rows.seen}>
                 {(index) => <Line row={rows.row(index)} to={(row) => link(["data", about.id, row.at], query)} here={index === cursor} chosen={() => cursors.set(key, index)} kind={about.kind} />}
               </Virtual>
             )}
@@ -139,7 +146,7 @@ function Head({ kind, query, refine }: { kind: string; query: Query; refine: (ch
   return (
     <div class="line head">
       <span class="at">line</span>
-      {kind === "rollouts" && <><span><Sort by="reward">reward</Sort></span><span /></>}
+      {kind === "rollouts" && <><span><Sort by="reward">reward</Sort></span><span title="state, answer and ended: success is all three">success</span></>}
       <span>server</span>
       <span>kind</span>
       <span class="num"><Sort by="calls">{kind === "rollouts" ? "calls" : "steps"}</Sort></span>

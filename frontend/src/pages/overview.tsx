@@ -12,7 +12,7 @@ const size = (bytes: number): string =>
   bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(0)} kB` : bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 
 const ORDER = ["examples", "rollouts", "run", "problem"];
-const NOUN: Record<string, string> = { examples: "examples", rollouts: "rollouts", run: "steps", problem: "" };
+const NOUN: Record<string, string> = { examples: "example", rollouts: "rollout", run: "step" };
 
 export function OverviewPage() {
   const known = useSources();
@@ -41,7 +41,7 @@ export function OverviewPage() {
               <a href={source.kind === "problem" ? undefined : link(home(source))} aria-disabled={source.kind === "problem"}>
                 <span class={`kind ${source.kind}`}>{source.kind === "problem" ? "not readable" : source.kind}</span>
                 <span class="source-name">{source.name}</span>
-                <span class="count">{source.kind === "problem" ? "" : `${grouped(source.count)} ${NOUN[source.kind]}`}{source.done ? "" : " so far"}</span>
+                <span class="count">{source.kind === "problem" ? "" : `${grouped(source.count)} ${NOUN[source.kind]}${source.count === 1 ? "" : "s"}`}{source.done ? "" : " so far"}</span>
                 <span class="bytes">{source.bytes ? size(source.bytes) : ""}</span>
                 {source.problem && <span class="reason">{source.problem}</span>}
               </a>

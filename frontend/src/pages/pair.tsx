@@ -9,7 +9,7 @@ import { Gold } from "../parts/gold";
 import { Pointing, SuccessParts, figure } from "../parts/marks";
 import { Answer } from "../parts/say";
 import { first, go, link, type Route } from "../route";
-import { named, useSources } from "../sources";
+import { named, useBrief, useSources } from "../sources";
 
 export function PairPage({ route }: { route: Route }) {
   const [left, leftAt, right, rightAt] = ["left", "left_at", "right", "right_at"].map((name) => Number(first(route, name))) as [number, number, number, number];
@@ -68,10 +68,11 @@ function Against({ name, left, right }: { name: string; left: Item; right: Item 
 
 function Side({ item, at: [source, at], open, parted, tone }: { item: Item; at: [number, number]; open: boolean; parted: number | null; tone: string }) {
   const about = named(useSources(), source);
+  const brief = useBrief();
   return (
     <section class={`one-side ${tone}`} aria-label={`${tone} rollout`}>
       <h2>
-        <a href={link(["data", source, at])}>{about?.name ?? `source ${source}`}</a>
+        <a href={link(["data", source, at])}>{about ? brief(about) : `source ${source}`}</a>
         <span class="aside">{item.rollout?.policy}, {item.rollout?.calls?.length ?? 0} calls</span>
         <SuccessParts value={item.verdict} /><b class="figure">{figure(item.total)}</b>
       </h2>

@@ -8,7 +8,7 @@ import { grouped } from "../parts/marks";
 import { Nothing, Problem, Waiting } from "../parts/say";
 import { Code } from "../parts/text";
 import { first, go, link, type Route } from "../route";
-import { ofKind, useSources } from "../sources";
+import { ofKind, useBrief, useSources } from "../sources";
 import { Watch } from "./watch";
 
 const LIVE = 1000;
@@ -31,6 +31,7 @@ const CHARTS: { title: string; names: string[]; spread?: string; more?: boolean;
 
 export function RunsPage({ source, route }: { source: string | undefined; route: Route }) {
   const runs = ofKind(useSources(), "run");
+  const brief = useBrief();
   const id = source === undefined ? runs[0]?.id : Number(source);
   if (id === undefined) {
     return (
@@ -45,11 +46,11 @@ export function RunsPage({ source, route }: { source: string | undefined; route:
         {runs.length > 1 && (
           <>
             <select aria-label="run" value={id} onChange={(event) => go(link(["runs", event.currentTarget.value]))}>
-              {runs.map((run) => <option key={run.id} value={run.id}>{run.name}</option>)}
+              {runs.map((run) => <option key={run.id} value={run.id}>{brief(run)}</option>)}
             </select>
             <select aria-label="another run beside it" value={first(route, "beside")} onChange={(event) => go(link(["runs", id], { ...route.query, beside: event.currentTarget.value }), true)}>
               <option value="">alone</option>
-              {runs.filter((run) => run.id !== id).map((run) => <option key={run.id} value={run.id}>beside {run.name}</option>)}
+              {runs.filter((run) => run.id !== id).map((run) => <option key={run.id} value={run.id}>beside {brief(run)}</option>)}
             </select>
           </>
         )}
@@ -101,7 +102,7 @@ function spreadOut(steps: number[], run: Run | null): Metrics[] {
 }
 
 const OTHER = 2;
-const brief = (run: Run | null): string => run?.name.split("/").at(-1) ?? "";
+const shortName = (run: Run | null): string => run?.name.split("/").at(-1) ?? "";
 
 function charts(steps: Metrics[], beside: Metrics[], [mine, other]: [string, string], weight: number): { title: string; lines: Line[]; more: boolean; wide: boolean }[] {
   return CHARTS.flatMap(({ title, names, spread, more, wide }) => {
@@ -123,7 +124,7 @@ function OneRun({ id, route, children }: { id: number; route: Route; children: p
   const set = (changes: Record<string, string>): void => go(link(["runs", id], { ...route.query, ...changes }), true);
   const other = useRun(first(route, "beside") ? Number(first(route, "beside")) : null).run;
   const steps = useMemo(() => [...new Set([run, other].flatMap((one) => (one?.steps ?? []).map(stepOf)))].sort((one, next) => one - next), [run, other]);
-  const drawn = useMemo(() => charts(spreadOut(steps, run), spreadOut(steps, other), [brief(run), brief(other)], weight), [steps, run, other, weight]);
+  const drawn = useMemo(() => charts(spreadOut(steps, run), spreadOut(steps, other), [shortName(run), shortName(other)], weight), [steps, run, other, weight]);
   if (!run) return error ? <Problem>{error}</Problem> : <Waiting what="the run" />;
   return (
     <>

@@ -1,8 +1,10 @@
 /** A server's tools: what they take, what they say, and a form to try them. */
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { data, type Schema, type Server, type Tool, type WorldFile } from "../data";
 import { useKeys } from "../keys";
+import { useNarrow } from "../narrow";
 import { CallView } from "../parts/call";
 import { ToolForm } from "../parts/form";
 import { Tag } from "../parts/marks";
@@ -31,7 +33,7 @@ export function Tools({ server, seed, playing, route, set }: Props) {
   };
   useKeys({ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), Escape: () => set({ tool: "" }) });
   return (
-    <div class="tools-body">
+    <div class={`tools-body ${chosen ? "chosen" : ""}`}>
       <nav class="tool-list" aria-label="tools">
         <input type="search" placeholder="Find a tool …" aria-label="search" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
         <ul>
@@ -46,22 +48,31 @@ export function Tools({ server, seed, playing, route, set }: Props) {
         </ul>
         {!found.length && <p class="silent">No tool fits.</p>}
       </nav>
-      <div class="tool-page">{chosen ? <One key={chosen.name} tool={chosen} server={server.name} seed={seed} playing={playing} /> : <About server={server} />}</div>
+      <div class="tool-page">
+        {chosen && <button type="button" class="quiet to-list" onClick={() => set({ tool: "" })}>‹ All tools</button>}
+        {chosen ? <One key={chosen.name} tool={chosen} server={server.name} seed={seed} playing={playing} /> : <About server={server} />}
+      </div>
       {!data.frozen && <Log playing={playing} />}
     </div>
   );
+}
+
+/** A part of a page that a phone shows folded. */
+function Folded({ title, children }: { title: string; children: ComponentChildren }) {
+  const narrow = useNarrow();
+  return <details class="fold" open={!narrow}><summary><h3>{title}</h3></summary>{children}</details>;
 }
 
 function About({ server }: { server: Server }) {
   return (
     <section class="about">
       <p class="summary">{server.summary}</p>
-      {server.rules && <><h3>Rules</h3><div class="rules">{server.rules.split(/\n\s*\n/).map((part, at) => <p key={at}>{part}</p>)}</div></>}
+      {server.rules && <Folded title="Rules"><div class="rules">{server.rules.split(/\n\s*\n/).map((part, at) => <p key={at}>{part}</p>)}</div></Folded>}
       {server.records?.length ? (
-        <><h3>Records</h3><dl class="takes">{server.records.map((one) => <div key={one.table}><dt>{one.table}</dt><dd>{one.about}</dd></div>)}</dl></>
+        <Folded title="Records"><dl class="takes">{server.records.map((one) => <div key={one.table}><dt>{one.table}</dt><dd>{one.about}</dd></div>)}</dl></Folded>
       ) : null}
       {server.world && <Drawn world={server.world} />}
-      <p class="silent">Choose a tool on the left{data.frozen ? "." : " to try it on a world of its own: whatever you call can be undone."}</p>
+      <p class="silent">Choose a tool{data.frozen ? "." : " to try it on a world of its own: whatever you call can be undone."}</p>
     </section>
   );
 }

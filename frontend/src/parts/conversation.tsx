@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { Call, Item, Json, Message, Served } from "../data";
 import { CallView, type ShownCall } from "./call";
+import { Why } from "./gold";
 import { Prose, parsed } from "./text";
 
 function Said({ role, children, again }: { role: string; children: ComponentChildren; again?: boolean }) {
@@ -64,13 +65,14 @@ function Later({ minutes }: { minutes: number | undefined }) {
   return <div class="later"><span>{text} later</span></div>;
 }
 
-export function Conversation({ item, open, parted }: { item: Item; open: boolean; parted?: number | null }) {
+/** `spoken` leaves out the system message; `parted` is the first message in which two rollouts differ. */
+export function Conversation({ item, open, parted, spoken = false }: { item: Item; open: boolean; parted?: number | null; spoken?: boolean }) {
   return item.rollout
-    ? <Played item={item} open={open} parted={parted ?? null} />
+    ? <Played item={item} open={open} parted={parted ?? null} spoken={spoken} />
     : <Planned item={item} open={open} />;
 }
 
-function Played({ item, open, parted }: { item: Item; open: boolean; parted: number | null }) {
+function Played({ item, open, parted, spoken }: { item: Item; open: boolean; parted: number | null; spoken: boolean }) {
   const rollout = item.rollout!;
   const serving = new Map<number, Served>(item.served.map((one) => [one.call, one]));
   let turn = -1;
@@ -79,6 +81,7 @@ function Played({ item, open, parted }: { item: Item; open: boolean; parted: num
     <div class="conversation">
       {pieces(rollout.messages, rollout.calls ?? []).map(({ message, index, calls }) => {
         if (message.role === "user") turn++;
+        if (spoken && message.role === "system") return null;
         const minutes = message.role === "user" ? item.example.turns[turn]?.minutes : 0;
         const text = plain(message.content);
         const again = last === message.role;
@@ -133,11 +136,7 @@ function Planned({ item, open }: { item: Item; open: boolean }) {
                 <CallView key={step.step} call={{ ...step, error: null }} judged open={open}
                   served={{ call: step.step, step: step.step, in_order: true, equal: 1 }} />
               ))}
-              {!steps.length && (
-                <p class="silent">
-                  {turn.asks ? `must ask for ${turn.asks} and call nothing that writes` : "calls nothing: answers, asks or declines"}
-                </p>
-              )}
+              {!steps.length && <Why item={item} turn={number} />}
             </Said>
           </div>
         );

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { useThemeChange } from "../theme";
 import { figure } from "./marks";
+import { FEW, stepRange, stepTicks, tickLabels, valueRange, WHOLE } from "./ticks";
 
 export interface Line {
   name: string;
@@ -18,13 +19,31 @@ const HEIGHT = 158;
 const COLOURS = ["--s0", "--s1", "--s2", "--s3", "--s4", "--s5", "--s6", "--s7"];
 const shade = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+/** Few points are drawn as dots, since a line between them is short or missing. */
+const dots = (stroke: string): uPlot.Series.Points => ({ show: (plot) => plot.data[0].length <= FEW, size: 6, fill: stroke, stroke });
+
+/** The axis of steps: each step of a short run, whole numbers of a longer one. */
+function stepAxis(): uPlot.Axis {
+  return {
+    size: 26, incrs: WHOLE,
+    splits: (plot, _, low, high, gap) => {
+      const steps = plot.data[0] as number[];
+      if (steps.length <= FEW) return stepTicks(steps, plot.bbox.width / devicePixelRatio).filter((step) => step >= low && step <= high);
+      const ticks = [];
+      for (let step = Math.ceil(low / gap) * gap; step <= high; step += gap) ticks.push(step);
+      return ticks;
+    },
+    values: (_, ticks) => ticks.map((tick) => tick.toLocaleString("en")),
+  };
+}
+
 function options(width: number, lines: Line[], moved: (at: number | null) => void): uPlot.Options {
   const axis = { stroke: shade("--muted"), grid: { stroke: shade("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
   const series: uPlot.Series[] = [{}];
   const bands: uPlot.Band[] = [];
   lines.forEach((line, at) => {
     const stroke = shade(COLOURS[(line.beside ?? at) % COLOURS.length]!);
-    series.push({ stroke, width: 1.5, spanGaps: true, points: { show: false }, ...(line.beside === undefined ? {} : { dash: [4, 3] }) });
+    series.push({ stroke, width: 1.5, spanGaps: true, points: dots(stroke), ...(line.beside === undefined ? {} : { dash: [4, 3] }) });
     if (!line.spread) return;
     const edge: uPlot.Series = { stroke: "transparent", spanGaps: true, points: { show: false } };
     series.push(edge, { ...edge });
@@ -33,8 +52,11 @@ function options(width: number, lines: Line[], moved: (at: number | null) => voi
   return {
     width, height: HEIGHT, series, bands, padding: [6, 10, 0, 0],
     legend: { show: false },
-    scales: { x: { time: false } },
-    axes: [{ ...axis, size: 26 }, { ...axis, size: 44 }],
+    scales: {
+      x: { time: false, range: (plot, low, high) => stepRange(plot.data[0] as number[], low, high) },
+      y: { range: (_, low, high) => valueRange(low, high) },
+    },
+    axes: [{ ...axis, ...stepAxis() }, { ...axis, size: 44, values: (_, ticks) => tickLabels(ticks) }],
     cursor: { sync: { key: "run" }, points: { size: 5 }, drag: { x: true, y: false } },
     hooks: { setCursor: [(plot) => moved(plot.cursor.idx ?? null)] },
   };

@@ -5,6 +5,13 @@ import { Arguments } from "./call";
 import { Changes } from "./changes";
 import { StepBadge, Tag, useLit } from "./marks";
 
+/** Why nothing is to be called in a turn; what stands in backticks is a name. */
+export function Why({ item, turn }: { item: Item; turn: number }) {
+  const said = item.why?.[turn];
+  if (!said) return <p class="why-none">Nothing is to be called here.</p>;
+  return <p class="why-none">{said.split("`").map((part, at) => (at % 2 ? <code key={at}>{part}</code> : part))}</p>;
+}
+
 /** Arguments with references to earlier results shown by their literal. */
 export function literals(values: Record<string, Json> | undefined): Record<string, Json> {
   const plain = (value: Json): Json =>
@@ -74,7 +81,8 @@ function GoldView({ step, item }: { step: GoldStep; item: Item }) {
 }
 
 export function Gold({ item }: { item: Item }) {
-  const turns = [...new Set(item.gold.map((step) => step.turn))];
+  const turns = [...new Set([...item.example.turns.keys(), ...item.gold.map((step) => step.turn)])].sort((one, other) => one - other);
+  const stepsOf = (turn: number): GoldStep[] => item.gold.filter((step) => step.turn === turn);
   const paths = item.example.paths?.length ?? 0;
   const path = item.path ?? item.rollout?.reward?.path ?? 0;
   return (
@@ -83,11 +91,13 @@ export function Gold({ item }: { item: Item }) {
         Ground truth
         {paths > 1 && <span class="aside">path {path + 1} of {paths}</span>}
       </h3>
-      {!item.gold.length && <p class="silent">Nothing is to be called here.</p>}
+      {!item.gold.length && <p class="none-called">Nothing is to be called.</p>}
       {turns.map((turn) => (
         <div key={turn}>
           {turns.length > 1 && <div class="turn-name">turn {turn + 1}</div>}
-          <ol>{item.gold.filter((step) => step.turn === turn).map((step) => <GoldView key={step.step} step={step} item={item} />)}</ol>
+          {stepsOf(turn).length
+            ? <ol>{stepsOf(turn).map((step) => <GoldView key={step.step} step={step} item={item} />)}</ol>
+            : <Why item={item} turn={turn} />}
         </div>
       ))}
       <Outcome item={item} />

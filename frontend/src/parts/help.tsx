@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { data } from "../data";
 
 const KEYS: [string, [string, string][]][] = [
-  ["Anywhere", [["g e", "examples and rollouts"], ["g c", "compare"], ["g r", "runs"], ["g s", "servers"], ["g g", "graph"], ["/", "search"], ["t", "light, dark, as the system"], ["?", "this sheet"]]],
+  ["Anywhere", [["g h", "home"], ["g e", "examples and rollouts"], ["g c", "compare"], ["g r", "runs"], ["g s", "servers"], ["g g", "graph"], ["/", "search"], ["t", "light, dark, as the system"], ["?", "this sheet"]]],
   ["In lists", [["j  ↓", "down"], ["k  ↑", "up"], ["Enter  o", "open"], ["x", "clear all filters"], ["Esc", "leave a field"]]],
   ["In a rollout", [["n", "next"], ["p", "previous"], ["e", "unfold or fold all calls"], ["Esc  u", "back to the list"]]],
 ];

@@ -49,30 +49,51 @@ export function Reward({ value, best = 1.3 }: { value: number | null; best?: num
   );
 }
 
+interface SuccessPart {
+  name: keyof Verdict;
+  yes: string;
+  no: string;
+}
+
 /** The parts of success: what each says of a rollout that has it, and of one that lacks it. */
-export const SUCCESS_PARTS: { name: keyof Verdict; yes: string; no: string }[] = [
+export const SUCCESS_PARTS: SuccessPart[] = [
   { name: "state", yes: "the final world is right, and the evidence for each answer was seen", no: "the final world is wrong, or the evidence for an answer was not seen" },
   { name: "answer", yes: "the replies say what they should", no: "a reply lacks what was asked, does not ask for what is missing, or claims a deed that was not done" },
   { name: "ended", yes: "the conversation came to its end", no: "the conversation was cut off, or a turn has no reply" },
 ];
+/** Where nothing is to be called, the state is right if nothing was called. */
+const IDLE: SuccessPart = { name: "state", yes: "nothing was called, and nothing was to be called", no: "something was called, and nothing was to be called" };
 
-/** One mark for success; it says which parts are missing. */
+const missingOf = (value: Verdict): string => SUCCESS_PARTS.filter(({ name }) => !value[name]).map(({ name }) => name).join(", ");
+
+/** Success in a list: a letter for each part, S(tate), A(nswer) and E(nded); a part that is wrong stands out. */
 export function Success({ value }: { value: Verdict | null }) {
-  if (value === null) return <span class="success none" aria-label="not judged">·</span>;
-  const missing = SUCCESS_PARTS.filter(({ name }) => !value[name]).map(({ name }) => name).join(", ");
-  return missing
-    ? <span class="success no" title={`failed: ${missing}`} aria-label={`failed: ${missing}`}>✗</span>
-    : <span class="success yes" title="succeeded: state, answer and end are right" aria-label="succeeded">✓</span>;
+  if (value === null) return <span class="success none" title="not judged" aria-label="not judged">–</span>;
+  const missing = missingOf(value);
+  const said = SUCCESS_PARTS.map(({ name }) => `${name} ${value[name] ? "✓" : "✗"}`).join("  ");
+  return (
+    <span class={`success ${missing ? "no" : "yes"}`} role="img" title={said} aria-label={missing ? `failed: ${missing}` : "succeeded"}>
+      {SUCCESS_PARTS.map(({ name }) => <i key={name} class={value[name] ? "yes" : "no"}>{name.charAt(0).toUpperCase()}</i>)}
+    </span>
+  );
 }
 
-/** The three parts of success as marks with their names; `words` adds a sentence to each. */
-export function SuccessParts({ value, words = false }: { value: Verdict | null; words?: boolean }) {
+/** Whether a rollout succeeded, in words; `short` where the parts stand beside it. */
+export function Outcome({ value, short = false }: { value: Verdict | null; short?: boolean }) {
+  if (value === null) return <span class="outcome-word">not judged</span>;
+  const missing = missingOf(value);
+  return missing ? <span class="outcome-word no">{short ? "failed" : `failed: ${missing}`}</span> : <span class="outcome-word yes">succeeded</span>;
+}
+
+/** The three parts of success as ticks with their names; `words` adds a sentence to each. */
+export function SuccessParts({ value, words = false, idle = false }: { value: Verdict | null; words?: boolean; idle?: boolean }) {
   if (value === null) return <p class="silent">Not judged: its messages or its reward do not fit its example.</p>;
+  const parts = idle ? [IDLE, ...SUCCESS_PARTS.slice(1)] : SUCCESS_PARTS;
   return (
     <ul class={`success-parts ${words ? "in-words" : ""}`} aria-label="success">
-      {SUCCESS_PARTS.map(({ name, yes, no }) => (
-        <li key={name} title={value[name] ? yes : no}>
-          <span class={`success ${value[name] ? "yes" : "no"}`} aria-label={value[name] ? "right" : "wrong"}>{value[name] ? "✓" : "✗"}</span>
+      {parts.map(({ name, yes, no }) => (
+        <li key={name} title={value[name] ? yes : no} class={value[name] ? "yes" : "no"}>
+          <span class={`tick ${value[name] ? "yes" : "no"}`} aria-label={value[name] ? "right" : "wrong"}>{value[name] ? "✓" : "✗"}</span>
           <b>{name}</b>{words && <span class="said-of">{value[name] ? yes : no}</span>}
         </li>
       ))}

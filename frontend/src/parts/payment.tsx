@@ -2,7 +2,7 @@
 
 import type { Item, Part } from "../data";
 import { Ledger } from "./call";
-import { Success, SuccessParts, figure } from "./marks";
+import { Outcome, SuccessParts, figure } from "./marks";
 
 export function PartBar({ part }: { part: Part }) {
   const share = Math.max(0, Math.min(1, Math.abs(part.value)));
@@ -17,7 +17,7 @@ export function PartBar({ part }: { part: Part }) {
 }
 
 function Judgement({ item }: { item: Item }) {
-  return <><h4 class="by-call">Success <Success value={item.verdict} /></h4><SuccessParts value={item.verdict} words /></>;
+  return <><h4 class="by-call">Success: <Outcome value={item.verdict} /></h4><SuccessParts value={item.verdict} words idle={!item.gold.length} /></>;
 }
 
 export function Payment({ item }: { item: Item }) {

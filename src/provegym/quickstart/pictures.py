@@ -43,7 +43,7 @@ def draw_scores(scores: "Scores", names: Mapping[str, str], path: Path) -> None:
         counts = [first[name].tasks if name in first else 0 for name in SHOWN]
         panel.set_title(f"{group}, {counts[0]} tasks", loc="left", fontsize="medium")
         labels = [f"{name}\nn = {count}" for name, count in zip(SHOWN, counts, strict=True)]
-        panel.set_xticks(range(len(SHOWN)), labels)
+        panel.set_xticks(range(len(SHOWN)), labels, fontsize="small")
         panel.grid(axis="y", alpha=0.25)
         panel.set_axisbelow(True)
         panel.spines[["top", "right"]].set_visible(False)

@@ -19,6 +19,7 @@ from provegym.kernel import Session
 from provegym.kernel.state import ENCODE
 from provegym.trace import Json
 from provegym.view import drawn, page, worlds
+from provegym.view.figures import show_figures
 from provegym.view.fingerprints import fingerprint
 from provegym.view.guard import PageGuard
 from provegym.view.item import show_item
@@ -89,6 +90,12 @@ class PageApi:
         self.library.await_rows(source, asked.after + ENOUGH_ROWS)
         with self.library.answering():
             return source.show_columns(asked.generation, asked.after)
+
+    def figures(self, request: Request) -> Json:
+        """Mean reward and shares of success over the rows read so far."""
+        source = self.library.rows(_parameters(request).source)
+        with self.library.answering():
+            return show_figures(source.columns)
 
     def search(self, request: Request) -> list[int]:
         """The rows that contain every word, among those read so far."""
@@ -180,6 +187,7 @@ def build_app(library: Library, port: int, token: str) -> ASGIApp:
     gets: dict[str, Callable[[Request], object]] = {
         "/api/sources": api.sources,
         "/api/columns": api.columns,
+        "/api/figures": api.figures,
         "/api/search": api.search,
         "/api/texts": api.texts,
         "/api/fingerprints": api.fingerprints,

@@ -40,7 +40,7 @@ class GrowingFile:
     def __init__(self, path: Path, root: Path) -> None:
         """`root` is the resolved folder that the file must not leave, or the file itself."""
         self.path, self.root = path, root
-        self.size = 0
+        self.size, self.modified = 0, 0.0
         self._begin(-1)
 
     def _begin(self, inode: int) -> None:
@@ -58,7 +58,7 @@ class GrowingFile:
         with self._opened() as (file, status):
             file.seek(self.position - len(self.mark))
             back = file.read(len(self.mark))
-        self.size = status.st_size
+        self.size, self.modified = status.st_size, status.st_mtime
         changed = status.st_ino != self.inode or self.size < self.position or back != self.mark
         fresh = self.inode == -1
         if changed:

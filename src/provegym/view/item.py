@@ -30,6 +30,7 @@ from provegym.trace import (
 from provegym.verify.replay import replay
 from provegym.view.sources import Missing, Rows
 from provegym.view.summary import is_sound, judged
+from provegym.view.why import why_nothing
 from provegym.worlds.spec import SpecError
 
 MAX_STEPS, MAX_TURN = 64, 20_000
@@ -94,6 +95,7 @@ def show_example(example: Example) -> Json:
         "verdict": None,
         "path": 0,
         "gold": gold,
+        "why": why_nothing(example, path),
         "notes": notes,
     }
 
@@ -122,6 +124,7 @@ def show_rollout(rollout: Rollout, scheme: Scheme) -> Json:
         "verdict": judged(rollout),
         "path": path,
         "gold": gold,
+        "why": why_nothing(example, Path(steps=steps)),
         "notes": [*notes, *_other_weights(reward, scheme), *more],
     }
 

@@ -17,6 +17,7 @@ from provegym.kernel import AnyServer
 from provegym.kernel.state import ENCODE
 from provegym.trace import Json
 from provegym.view import drawn, worlds
+from provegym.view.figures import show_figures
 from provegym.view.fingerprints import fingerprint
 from provegym.view.item import show_item
 from provegym.view.library import Library
@@ -41,6 +42,7 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     sources: list[Json] = []
     rows: dict[int, Json] = {}
     items: dict[str, Json] = {}
+    figures: dict[int, Json] = {}
     runs: dict[int, Json] = {}
     run_examples: dict[int, list[Json]] = {}
     servers: list[Json]
@@ -53,12 +55,12 @@ def freeze(library: Library, items: int = ITEMS) -> ReportData:
     rows: dict[int, Json] = {}
     shown: dict[str, Json] = {}
     chosen: set[str] = set()
-    for source in library.sources:
-        if isinstance(source, Rows):
-            picked = pick(source, chosen, items)
-            chosen.update(source.columns.ids[at] for at in picked)
-            rows[source.id] = show_rows(source, picked)
-            shown.update({f"{source.id}:{at}": _item(source, at) for at in picked})
+    files = [source for source in library.sources if isinstance(source, Rows)]
+    for source in files:
+        picked = pick(source, chosen, items)
+        chosen.update(source.columns.ids[at] for at in picked)
+        rows[source.id] = show_rows(source, picked)
+        shown.update({f"{source.id}:{at}": _item(source, at) for at in picked})
     runs = [source for source in library.sources if isinstance(source, RunFolder)]
     used = {name for each in rows.values() for name in each["columns"]["server"]["values"]}
     shown_worlds = sorted(filter(drawn.is_drawn, used))[:WORLDS]
@@ -68,6 +70,7 @@ def freeze(library: Library, items: int = ITEMS) -> ReportData:
         sources=[_describe(source, rows) for source in library.sources],
         rows=rows,
         items=shown,
+        figures={source.id: show_figures(source.columns) for source in files},
         runs={run.id: show_run(run, 0) for run in runs},
         run_examples={run.id: list_watched(run) for run in runs},
         servers=listed,

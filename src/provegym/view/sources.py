@@ -65,6 +65,7 @@ class DataSource:
             "read": sum(file.position for file in self.files),
             "done": self.done,
             "problem": self.problem,
+            "modified": max((file.modified for file in self.files), default=0.0),
         }
 
 

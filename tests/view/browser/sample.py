@@ -1,5 +1,6 @@
 """A folder with everything the page can show, made from the hand-made examples of the tests."""
 
+import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from math import exp
@@ -43,7 +44,15 @@ def make_folder(folder: Path, servers: Sequence[str] = FEW, lines: int = 1_000) 
     (folder / "foreign.jsonl").write_text('{"prompt": "hello", "completion": "world"}\n', "utf-8")
     whole = line(before[0])
     (folder / "cut.jsonl").write_bytes(whole + whole[: len(whole) // 2])
+    write_last(folder / "before.jsonl", 1)
+    write_last(folder / "after.jsonl", 2)
     return folder
+
+
+def write_last(path: Path, seconds: int) -> None:
+    """Make a file look as if it was written so many seconds after all others."""
+    newest = max(file.stat().st_mtime for file in path.parent.rglob("*.jsonl"))
+    os.utime(path, (newest + seconds, newest + seconds))
 
 
 def read_examples(servers: Sequence[str]) -> Iterator[Example]:

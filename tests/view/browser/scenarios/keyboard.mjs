@@ -1,10 +1,10 @@
 /** Every page and list by keys alone, with the focus always to be seen. */
 
 export default async function ({ page, open, source, assert, until, keys, see }) {
-  await open();
+  await open("data");
   await page.locator(".source").first().waitFor();
   const at = (part) => until(`at ${part}`, async () => page.url().includes(part));
-  for (const [key, part] of [["s", "#/servers"], ["g", "#/graph"], ["c", "#/compare"], ["r", "#/runs"], ["e", "#/data"]]) {
+  for (const [key, part] of [["h", "#/"], ["s", "#/servers"], ["g", "#/graph"], ["c", "#/compare"], ["r", "#/runs"], ["e", "#/data"]]) {
     await keys("g", key);
     await at(part);
   }

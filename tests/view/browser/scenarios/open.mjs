@@ -1,7 +1,7 @@
-/** The page opens on what is in the folders, and says what cannot be read. */
+/** The list of files shows what is in the folders, and says what cannot be read. */
 
 export default async function ({ page, open, see, assert, until }) {
-  await open();
+  await open("data");
   await see("Examples & rollouts");
   await until("every file is read", async () => (await page.locator(".growing").count()) === 0 && (await page.locator(".source").count()) > 5);
   const text = await page.locator(".sources").innerText();

@@ -9,7 +9,17 @@ export default async function ({ page, context, report, assert, until, see, keys
   page.on("request", (request) => asked.push(request.url()));
   const file = pathToFileURL(report).href;
   await page.goto(file);
-  await page.locator(".source").first().waitFor();
+  await page.locator(".newest .headline").waitFor();
+  assert.match(await page.locator(".newest .headline").innerText(), /after\.jsonl gets a reward of \d\.\d\d over \d+ rollouts, \d\.\d\d (?:more|less) than before\.jsonl/);
+  assert.deepEqual(await page.locator(".big dt").allInnerTexts(), ["reward", "success", "state", "answer", "ended"]);
+  const right = page.locator(".showcase .one-side.right");
+  await right.waitFor();
+  assert.equal(await right.locator(".tick.yes").count(), 3, "what is shown as right is right in all three");
+  assert.equal(await page.locator(".showcase .one-side.left .outcome-word").innerText(), "failed");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await until("a report is dark where the system is", () => page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).every((value) => Number(value) < 64)));
+  await page.emulateMedia({ colorScheme: "light" });
+  await keys("g", "e");
   await page.locator(".source", { hasText: "before.jsonl" }).click();
   await page.locator("a.line").first().waitFor();
   const all = await page.locator(".tally b").innerText();
@@ -33,7 +43,7 @@ export default async function ({ page, context, report, assert, until, see, keys
   await keys("g", "g");
   await page.locator("svg.graph .node").first().waitFor();
 
-  await page.goto(file);
+  await page.goto(`${file}#/data`);
   await page.locator(".source", { hasText: "hostile.jsonl" }).click();
   await page.locator("a.line .words", { hasText: "<script>alert(1)</script>" }).waitFor();
 

@@ -12,10 +12,20 @@ export default async function ({ page, open, source, assert, until }) {
   await wrong.click();
   await until("the list holds what the filter counted", async () => (await shown()) === count);
   assert.match(page.url(), /state=0/);
-  const marks = await page.locator("a.line .success").evaluateAll((all) => all.map((mark) => mark.getAttribute("aria-label")));
-  assert.ok(marks.every((mark) => mark.startsWith("failed: state")), marks.join("; "));
+  const marks = await page.locator("a.line .success").evaluateAll((all) => all.map((mark) => ({
+    said: mark.getAttribute("aria-label"), letters: mark.textContent, wrong: [...mark.querySelectorAll("i.no")].map((part) => part.textContent).join(""),
+  })));
+  const names = { S: "state", A: "answer", E: "ended" };
+  for (const { said, letters, wrong } of marks) {
+    assert.equal(letters, "SAE");
+    assert.ok(wrong.startsWith("S"), "only rollouts whose state is wrong are listed");
+    assert.equal(said, `failed: ${[...wrong].map((letter) => names[letter]).join(", ")}`);
+  }
+  assert.ok(new Set(marks.map(({ wrong }) => wrong)).size > 1, "failures are told apart");
 
   await page.locator("a.line").first().click();
+  await page.locator(".facts .success-parts .tick.no").first().waitFor();
+  assert.match(await page.locator(".payment .outcome-word").innerText(), /^failed: state/);
   const parts = page.locator(".payment .success-parts li");
   await parts.first().waitFor();
   assert.deepEqual(await parts.locator("b").allInnerTexts(), ["state", "answer", "ended"]);
