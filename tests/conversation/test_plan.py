@@ -115,7 +115,8 @@ def fewest(drawn: Drawn, said: list[Any]) -> int | None:
             continue
         about = [thing.fields, *(other.fields for other in survey.related.get(thing.key, ()))]
         marks = {normal(v) for fields in about for v in leaves(fields)} & forms
-        wanted.append((key, marks))
+        spoken = " ".join(normal(phrase) for phrase, named in drawn.goal.said.names if named == key)
+        wanted.append((key, {mark for mark in marks if mark in spoken} or marks))
     if not wanted:
         return 0
     tried = reads(drawn, said)

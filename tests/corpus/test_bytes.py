@@ -15,8 +15,8 @@ from provegym.rollout import play_script
 from provegym.trace import Example, line, read
 
 SERVERS = ("banking", "crm", "filesystem", "maps", "payments", "vehicle")
-CORPUS = "c77e98ad54cc44a7cc58071c60d7ccdf38dc4d851719a10078a682cb0ad03188"
-ROLLOUTS = "d1fc587a68c79f4029723cc5738813299cda31ae6e3338fa9208b788ea3000b8"
+CORPUS = "232688a9c48fd6f9532b1d5cbb3491f754c4cbecf90035d450c27429235cf7fe"
+ROLLOUTS = "59ecbbaa639905c28b109890889f0a0bdf1dfe49416fac3e41b21a95a1877004"
 
 
 def test_a_corpus_and_the_rollouts_on_it_are_the_same_to_the_last_byte(tmp_path: Path) -> None:

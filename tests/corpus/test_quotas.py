@@ -14,7 +14,7 @@ from examples import pay_example
 from provegym.conversation.draft import LEVELS
 from provegym.conversation.kinds import SHARES, Place, Shape, shape
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
-from provegym.corpus.near_copies import MOST_SEQUENCE, MOST_TOOL, NEAR_COPY, Deduplicator
+from provegym.corpus.near_copies import ALWAYS, MOST_SEQUENCE, MOST_TOOL, NEAR_COPY, Deduplicator
 from provegym.corpus.quotas import SLACK, CorpusPart, Quotas, share_out, spread
 from provegym.graph.dependency import cached
 from provegym.servers import load, names
@@ -194,6 +194,16 @@ def test_no_tool_is_in_more_than_its_share_of_a_servers_examples() -> None:
     assert list(twice.tools.values()) == [1]
 
 
+def test_a_small_quota_leaves_room_for_a_servers_one_way_in() -> None:
+    keeper = Deduplicator()
+    for number in range(ALWAYS):
+        made = example([("hub", number), (f"t{number}", 0)], f"words {number}")
+        assert keeper.objection(made, 1) == ""
+        keeper.keep(made)
+    more = example([("hub", -1), ("other", 0)], "more")
+    assert keeper.objection(more, 1) == "a tool that is called too often"
+
+
 def test_the_same_words_are_kept_once_for_each_server() -> None:
     keeper = Deduplicator()
     keeper.keep(example([("a", 1)], "Pay Ada."))
@@ -208,6 +218,8 @@ def test_the_same_words_are_kept_once_for_each_server() -> None:
 def test_objections_come_in_a_fixed_order() -> None:
     """An example with every fault, mended one by one."""
     keeper, of_server = Deduplicator(), 2
+    for number in range(ALWAYS - 1):
+        keeper.keep(example([(f"other {number}", 1), ("a", number)], f"Words {number}"))
     keeper.keep(example([("a", 1), ("b", 2)], "Pay Ada."))
     faults = [
         (example([("a", 1), ("b", 2)], "Pay Ada."), "the same words twice"),

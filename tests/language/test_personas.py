@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from provegym import servers
 from provegym.language.personas import PERSONAS, answer, draw, expand, styled, words
-from provegym.language.phrasing import vary
 from provegym.language.questions import read_way
+from provegym.language.templates import vary
 
 PLACES = ("first", "later", "answer", "closers")
 SPOKEN = ("plain", "terse", "chatty", "formal", "non_native")

@@ -12,8 +12,9 @@ import pytest
 from conversation.talks import Drawn, every_goal, goals, planner
 from provegym.kernel import Seed, Session, Tool
 from provegym.language import dates
-from provegym.language.phrasing import CHOICE, Voice, fit, listed, vary
+from provegym.language.phrasing import Voice, listed
 from provegym.language.questions import read_way
+from provegym.language.templates import CHOICE, fit, vary
 from provegym.language.things import noun_of, survey
 from provegym.language.values import is_said, leaves, normal
 from provegym.rewards.equality import equal
@@ -242,6 +243,8 @@ def test_that_account_is_dropped_once_there_are_two() -> None:
     assert user.pronouns.keys() == {one, payee}
     user = user.call_it(two, "account", new=False)
     assert user.pronouns.keys() == {payee}
+    heard = user.call_it(payee, "payee", new=False).speak_of(one, "account")
+    assert heard.call_it(two, "account", new=False).pronouns.keys() == {payee}
     user = user.call_it(three, "account", new=True)
     assert user.pronouns[three] == ("the new account",)
     user = user.call_it(one, "account", new=False)

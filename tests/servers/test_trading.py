@@ -272,3 +272,16 @@ def test_orders_are_found_by_company_and_status(market: Market) -> None:
     assert [row["kind"] for row in listed] == ["limit", "market"]
     assert market.done("list_trade_orders", stock_name="lumen", status="open")["total"] == 1
     assert market.done("search_stocks", name="fable")["total"] == 1
+
+
+def test_orders_of_all_portfolios_are_listed_newest_first() -> None:
+    seen = Session([server], 7)
+    everything = seen.call("list_trade_orders", {}).value
+    portfolios = seen.call("list_portfolios", {}).value["items"]
+    parts = [
+        seen.call("list_trade_orders", {"portfolio_id": portfolio["id"]}).value["total"]
+        for portfolio in portfolios
+    ]
+    times = [order["placed_at"] for order in everything["items"]]
+    assert everything["total"] == sum(parts) > max(parts)
+    assert times == sorted(times, reverse=True)

@@ -344,6 +344,8 @@ class Draft:
             noun = thing.noun if thing else noun_of(self.server, leaf)
             if noun is not None and leaf in voice.shown:
                 voice = voice.call_it(leaf, noun, new=False)
+            elif thing is not None:
+                voice = voice.speak_of(leaf, thing.noun)
         return self.speak_as(voice)
 
 

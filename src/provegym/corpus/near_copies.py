@@ -15,6 +15,8 @@ NEAR_COPY = 0.70
 # Of a server's quota. Below the goals of 2 and 70 %, as a server may end with fewer examples.
 MOST_SEQUENCE = 0.018
 MOST_TOOL = 0.6
+# So often a tool may be called however small the quota is: some servers have one way in.
+ALWAYS = 3
 
 
 class Deduplicator:
@@ -36,7 +38,7 @@ class Deduplicator:
             return ""
         if self.sequences[_sequence(example)] >= max(1, int(MOST_SEQUENCE * of_server)):
             return "a common sequence of calls"
-        most = max(1, int(MOST_TOOL * of_server))
+        most = max(ALWAYS, int(MOST_TOOL * of_server))
         if any(self.tools[example.server, step.tool] >= most for step in steps):
             return "a tool that is called too often"
         return "a near copy" if self._is_near_copy(_calls(example)) else ""

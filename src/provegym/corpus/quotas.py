@@ -14,7 +14,7 @@ from provegym.conversation.perturb import SHARES as KNOB_SHARES
 from provegym.graph.dependency import Graph, admitted, cached
 
 SLACK = 0.002
-LEAST_WEIGHT, MOST_WEIGHT = 0.78, 1.4
+LEAST_WEIGHT, MOST_WEIGHT = 0.82, 1.48
 SYNTHESISED = ("multi_turn", "clarification")
 
 

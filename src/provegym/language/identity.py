@@ -21,9 +21,12 @@ def marks_of(
 ) -> Iterator[frozenset[str]]:
     """For each name of a thing that has this value: the forms of the values that make up the name.
 
-    `named` are pairs of a phrase and the key of the thing that it names.
+    `named` are pairs of a phrase and the key of the thing that it names. If one of them names the
+    value itself, only this one counts: "buy Acme shares for my Growth portfolio" does not mean the
+    portfolio in which there is an order for Acme.
     """
-    for phrase, key in named:
+    named = list(named)
+    for phrase, key in [each for each in named if each[1] == value] or named:
         thing = survey.things.get(key)
         if thing is None:
             continue

@@ -16,6 +16,7 @@ from provegym.language import dates
 from provegym.language.personas import expand, words
 from provegym.language.questions import GENERAL, AskedFields, Way, read_way
 from provegym.language.spoken import listed
+from provegym.language.templates import fit, vary
 from provegym.language.things import Relation, Survey, Thing, fill, noun_of, relations
 from provegym.language.values import in_context, leaves, normal
 from provegym.servers import asks
@@ -30,7 +31,6 @@ PRONOUN = 0.85
 QUARTERS = (0, 15, 30, 45)
 ISO = re.compile(r"\d{4}-\d\d-\d\d(T.*)?")
 ONE = re.compile(r"(?<![\w.,-])1 (piece|share|pack|night|star|minute|day|hour)s\b")
-CHOICE = re.compile(r"\(([^()]*\|[^()]*)\)")
 
 
 class Phrase(NamedTuple):
@@ -139,16 +139,22 @@ class Voice:
 
     def call_it(self, key: str, noun: str, *, new: bool) -> "Voice":
         """The user after mentioning a thing: says "that account" while no other account fits."""
-        word = self._word(key, noun)
-        rivals = [k for k, n in self.spoken_of.items() if n == noun and k != key]
-        pronouns = {k: words for k, words in self.pronouns.items() if k not in rivals}
-        if new and not any(rival in self.made for rival in rivals):
+        heard, word = self.speak_of(key, noun), self._word(key, noun)
+        rivals, pronouns = self._rivals(key, noun), dict(heard.pronouns)
+        if new and not rivals & self.made:
             pronouns[key] = (f"the new {word}", *((f"that {word}",) if not rivals else ()))
         elif not rivals and key not in pronouns:
             pronouns[key] = (f"that {word}", f"the same {word}")
-        spoken_of = {**self.spoken_of, key: noun}
-        made = self.made | {key} if new else self.made
-        return replace(self, pronouns=pronouns, spoken_of=spoken_of, made=made)
+        return replace(heard, pronouns=pronouns, made=self.made | {key} if new else self.made)
+
+    def speak_of(self, key: str, noun: str) -> "Voice":
+        """The user after mentioning a thing: "that account" means no other account now."""
+        rivals = self._rivals(key, noun)
+        pronouns = {k: words for k, words in self.pronouns.items() if k not in rivals}
+        return replace(self, pronouns=pronouns, spoken_of={**self.spoken_of, key: noun})
+
+    def _rivals(self, key: str, noun: str) -> set[str]:
+        return {k for k, n in self.spoken_of.items() if n == noun and k != key}
 
     def mention(self, arguments: Json) -> "Voice":
         """The user after a request: from now on, "that card" can only mean a card in it."""
@@ -375,24 +381,3 @@ def placed(text: str, derived: Mapping[str, str]) -> str:
 
 def _names(said: Mapping[str, Phrase]) -> tuple[tuple[str, str], ...]:
     return tuple(name for phrase in said.values() for name in phrase.names)
-
-
-def vary(way: str, chance: Random) -> str:
-    """A template with one alternative drawn from each group: "(Move|Shift) {amount}"."""
-    return CHOICE.sub(lambda group: chance.choice(group[1].split("|")), way)
-
-
-def fit(way: str, values: Mapping[str, str]) -> str | None:
-    """Fill a template's slots, or None unless its slots are exactly the given values.
-
-    A part in [brackets] is optional: it is dropped if one of its slots has no value.
-    """
-    kept = re.sub(r"\[([^\]]*)\]", lambda part: _optional(part[1], values), way)
-    slots = set(re.findall(r"\{(\w+)\}", kept))
-    if slots != set(values):
-        return None
-    return re.sub(r"\{(\w+)\}", lambda slot: values[slot[1]], kept)
-
-
-def _optional(part: str, values: Iterable[str]) -> str:
-    return part if set(re.findall(r"\{(\w+)\}", part)) <= set(values) else ""

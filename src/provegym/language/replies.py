@@ -12,6 +12,7 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
+from provegym.inflection import past
 from provegym.kernel import Seed
 from provegym.language import smalltalk
 from provegym.language.reports import ReadReport
@@ -28,7 +29,7 @@ from provegym.language.spoken import (
 )
 from provegym.language.templates import choose, fill_slots
 from provegym.language.values import is_said
-from provegym.language.vocabulary import did_by, own, past, phrases, slot_name
+from provegym.language.vocabulary import did_by, own, phrases, slot_name
 from provegym.servers import is_known, load
 from provegym.servers.people import acting_user
 from provegym.toolbox import Toolbox

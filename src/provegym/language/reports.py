@@ -12,9 +12,10 @@ from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
+from provegym.inflection import plural
 from provegym.language.spoken import FEW, ID, SIZE_OF, Speech, name_of, sentence
 from provegym.language.templates import Entry, choose, chooses_by, fill_slots, kept, slots
-from provegym.language.vocabulary import field_name, phrases, plural, told_of
+from provegym.language.vocabulary import field_name, phrases, told_of
 from provegym.trace import Json
 
 MANY, FIRST = 3, 5

@@ -1,7 +1,8 @@
-"""Sentence templates of replies: {slots}, [optional parts], and tables that choose by a value."""
+"""Sentence templates: {slots}, [optional parts], (one|other), and tables that choose by a value."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from random import Random
 from typing import Any
 
 SLOT = re.compile(r"\{(\w+)\}")
@@ -9,6 +10,7 @@ ARTICLE = re.compile(r"\ban? \{(\w+)\}")
 VOWELS = tuple("aeio")
 COUNTED = re.compile(r"\{(\w+)\} (?!is\b|has\b|was\b)(\w+s)\b")
 PART = re.compile(r"\[([^\]]*)\]")
+CHOICE = re.compile(r"\(([^()]*\|[^()]*)\)")
 
 # A template, or a table that chooses one: {argument: {value: entry}}. The key "none" stands for a
 # value that is missing or empty, "else" for every other value.
@@ -78,3 +80,24 @@ def chooses_by(entry: Entry) -> set[str]:
         return set()
     inner = [chooses_by(each) for by_value in entry.values() for each in by_value.values()]
     return set(entry).union(*inner)
+
+
+def vary(way: str, chance: Random) -> str:
+    """A template with one alternative drawn from each group: "(Move|Shift) {amount}"."""
+    return CHOICE.sub(lambda group: chance.choice(group[1].split("|")), way)
+
+
+def fit(way: str, values: Mapping[str, str]) -> str | None:
+    """Fill a template's slots, or None unless its slots are exactly the given values.
+
+    A part in [brackets] is optional: it is dropped if one of its slots has no value.
+    """
+    chosen = PART.sub(lambda part: _optional(part[1], values), way)
+    slots = set(SLOT.findall(chosen))
+    if slots != set(values):
+        return None
+    return SLOT.sub(lambda slot: values[slot[1]], chosen)
+
+
+def _optional(part: str, values: Iterable[str]) -> str:
+    return part if set(SLOT.findall(part)) <= set(values) else ""

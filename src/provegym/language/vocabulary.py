@@ -46,27 +46,3 @@ def field_name(field: str, server: str) -> str:
     """The plain words for a field of a result."""
     named = own("fields", field, server) or phrases()["fields"].get(field)
     return named or field.replace("_", " ")
-
-
-def plural(noun: str) -> str:
-    """The plural of a noun, of its first word if it goes on: "pieces of work"."""
-    if irregular := phrases()["plurals"].get(noun):
-        return str(irregular)
-    first, of, rest = noun.partition(" of ")
-    if re.search(r"[^aeiou]y$", first):
-        first = f"{first[:-1]}ies"
-    else:
-        first = f"{first}es" if re.search(r"(s|x|ch|sh)$", first) else f"{first}s"
-    return f"{first}{of}{rest}"
-
-
-def past(verb: str) -> str:
-    """The past participle of a verb."""
-    irregular = phrases()["past"].get(verb)
-    if irregular:
-        return str(irregular)
-    if verb.endswith("e"):
-        return f"{verb}d"
-    if re.search(r"[^aeiou]y$", verb):
-        return f"{verb[:-1]}ied"
-    return f"{verb}ed"

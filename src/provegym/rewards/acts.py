@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
+from provegym.inflection import past
 from provegym.language.values import is_said, stem
-from provegym.language.vocabulary import past
 from provegym.rewards.elliptic import FINISHED, ITEM, has_moment, omits_own_subject, omits_subject
 from provegym.rewards.layout import QUOTED, SENTENCES
 from provegym.rewards.moments import is_day

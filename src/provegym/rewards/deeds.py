@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from provegym import servers
+from provegym.inflection import past
 from provegym.language.identity import direct
 from provegym.language.templates import templates
 from provegym.language.values import in_context, leaves, numbers, stem
-from provegym.language.vocabulary import did_by, past
+from provegym.language.vocabulary import did_by
 from provegym.rewards.acts import (
     claimed,
     claimed_deeds,

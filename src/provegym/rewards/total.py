@@ -18,6 +18,9 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `scheme` is "paper", the paper's weights, or "hardened", which pays by what was reached.
     `weights` changes some of them. `strict`: only the first path counts, call by call.
+
+    >>> provegym.Scheme(weights={"efficiency": 0.3}).best
+    1.3
     """
 
     scheme: Literal["paper", "hardened"] = "paper"

@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 from provegym import templates
-from provegym.language.vocabulary import past, plural
+from provegym.inflection import past, plural
 from provegym.worlds.spec import SpecError, WorldSpec, convert
 
 # How often a world has two or three patterns.

@@ -375,4 +375,4 @@ def market_hour(moment: datetime, last: time) -> datetime:
 
 
 about = "Portfolios, stock orders, holdings and the live market of one investor."
-server = Server("trading", Broker, category="finance", about=about, version=2)
+server = Server("trading", Broker, category="finance", about=about, version=3)

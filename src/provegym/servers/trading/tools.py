@@ -1,5 +1,6 @@
 """What an investor can look up and order at the broker."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Annotated
 
@@ -94,21 +95,26 @@ def get_order_book(broker: Broker, /, symbol: str) -> Stock:
 
 @server.read
 def list_trade_orders(
-    broker: Broker, /, portfolio_id: str, stock_name: str = "", status: Status | None = None
+    broker: Broker,
+    /,
+    portfolio_id: str | None = None,
+    stock_name: str = "",
+    status: Status | None = None,
 ) -> list[TradeOrder]:
-    """List an investment portfolio's stock orders with what was filled, newest first.
+    """List the user's stock orders with what was filled, newest first.
 
     Args:
-        portfolio_id: The portfolio, e.g. "ptf_5120".
+        portfolio_id: Only orders of this portfolio, e.g. "ptf_5120".
         stock_name: Only orders for companies whose name contains this.
         status: Only orders with this status.
     """
-    portfolio = broker.portfolios[portfolio_id]
-    orders = broker.orders.where(portfolio_id=portfolio.id)
+    orders: Iterable[TradeOrder] = broker.orders
+    if portfolio_id is not None:
+        orders = broker.orders.where(portfolio_id=broker.portfolios[portfolio_id].id)
     found = [order for order in orders if stock_name.lower() in order.stock_name.lower()]
     if status is not None:
         found = [order for order in found if order.status == status]
-    return found[::-1]
+    return sorted(found, key=lambda order: order.placed_at)[::-1]
 
 
 @server.read

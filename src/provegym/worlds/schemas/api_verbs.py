@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from provegym.language.vocabulary import past
+from provegym.inflection import past
 from provegym.worlds.schemas import api_document, lexicon, nouns
 from provegym.worlds.schemas.api_properties import property_of, status_of
 from provegym.worlds.schemas.sketch import Move, Property, Setting

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from provegym.language.vocabulary import past
+from provegym.inflection import past
 from provegym.worlds.schemas import lexicon, wording
 from provegym.worlds.schemas.nouns import article, label, plain, plural, spaced
 from provegym.worlds.schemas.shaping import EntityDraft

@@ -5,7 +5,7 @@ The last way of each tool is kept for held-out worlds.
 
 from collections.abc import Sequence
 
-from provegym.language.vocabulary import past
+from provegym.inflection import past
 from provegym.worlds.schemas import lexicon
 from provegym.worlds.schemas.asking import Ways, slot
 from provegym.worlds.schemas.nouns import article, label, plural, spaced

@@ -1,0 +1,35 @@
+"""English inflection: plurals and past participles, with the irregular ones in inflection.toml."""
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def _irregular() -> dict[str, dict[str, str]]:
+    return tomllib.loads(files(__package__).joinpath("inflection.toml").read_text("utf-8"))
+
+
+def plural(noun: str) -> str:
+    """The plural of a noun, of its first word if it goes on: "pieces of work"."""
+    if irregular := _irregular()["plurals"].get(noun):
+        return irregular
+    first, of, rest = noun.partition(" of ")
+    if re.search(r"[^aeiou]y$", first):
+        first = f"{first[:-1]}ies"
+    else:
+        first = f"{first}es" if re.search(r"(s|x|ch|sh)$", first) else f"{first}s"
+    return f"{first}{of}{rest}"
+
+
+def past(verb: str) -> str:
+    """The past participle of a verb."""
+    irregular = _irregular()["past"].get(verb)
+    if irregular:
+        return irregular
+    if verb.endswith("e"):
+        return f"{verb}d"
+    if re.search(r"[^aeiou]y$", verb):
+        return f"{verb[:-1]}ied"
+    return f"{verb}ed"
