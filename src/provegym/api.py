@@ -34,14 +34,24 @@ MOST_CANDIDATES = 200
 
 
 class Observation(NamedTuple):
-    """What the policy sees: the chat messages so far, and the tools as OpenAI functions."""
+    """What the policy sees: the chat messages so far, and the tools as OpenAI functions.
+
+    >>> messages, tools = provegym.make("banking").reset()
+    >>> messages[-1]["role"], tools[0]["type"]
+    ('user', 'function')
+    """
 
     messages: Sequence[Json]
     tools: list[Json]
 
 
 class StepResult(NamedTuple):
-    """The result of a step: what comes next, the reward at the end, and whether it is over."""
+    """The result of a step: what comes next, the reward at the end, and whether it is over.
+
+    >>> observation, reward, done, info = provegym.make("banking").step("I do not know.")
+    >>> reward
+    0.0
+    """
 
     observation: Observation
     reward: float
@@ -50,10 +60,15 @@ class StepResult(NamedTuple):
 
 
 class Env:
-    """A task to be played step by step, with `reset` and `step` as in Gymnasium.
+    """A task to be played step by step, with `reset` and `step` as in Gymnasium; see `make`.
 
     The reward is 0 until the episode is over. Then `info` has the rollout, the parts of the reward
     and the three parts of success.
+
+    >>> env = provegym.make("banking")
+    >>> while not (result := env.step("I do not know.")).done: pass
+    >>> sorted(result.info)
+    ['answer', 'ended', 'parts', 'rollout', 'state', 'success']
     """
 
     def __init__(self, example: Example, scheme: Scheme) -> None:
@@ -104,24 +119,42 @@ def as_reply(reply: Reply | str | Json) -> Reply:
 
 
 def load(name: str) -> AnyServer:
-    """A server by name, such as "banking"; `provegym.names()` lists them."""
+    """A server by name, such as "banking"; `provegym.names()` lists them.
+
+    >>> len(provegym.load("banking").tools)
+    17
+    """
     if not servers.is_known(name):
         raise ValueError(f"there is no server {name!r}; known are {', '.join(servers.known())}")
     return servers.load(name)
 
 
 def names() -> tuple[str, ...]:
-    """The names of the servers: ours, then those of packages of your own."""
+    """The names of the servers: ours, then those of packages of your own.
+
+    >>> provegym.names()[:3]
+    ('banking', 'budget', 'calendar')
+    """
     return servers.packaged()
 
 
 def servers_from(folder: str | Path) -> None:
-    """Let `load` find the servers of your own in a folder of packages, as --servers-from does."""
+    """Let `load` find the servers of your own in a folder of packages, as --servers-from does.
+
+    >>> provegym.servers_from("examples")
+    >>> list(provegym.load("tea_shop").tools)
+    ['list_teas', 'order_tea']
+    """
     servers.look_in_packages(Path(folder))
 
 
 def check_server(name: str) -> list[RuleCheck]:
-    """Check a server rule by rule, as `provegym check-server` does."""
+    """Check a server rule by rule, as `provegym check-server` does; it takes some seconds.
+
+    >>> rules = provegym.check_server("maps")  # doctest: +SKIP
+    >>> [rule.name for rule in rules if not rule.holds]  # doctest: +SKIP
+    []
+    """
     from provegym.admission.check import check_server as checked
 
     return list(checked(load(name)))
@@ -131,6 +164,10 @@ def make(task: Example | str, *, seed: int = 0, scheme: SchemeName | Scheme = "p
     """An environment for one task: an example, or a verified task that is drawn on a server.
 
     For a server, `seed` chooses the task.
+
+    >>> env = provegym.make("banking", seed=3)
+    >>> env.reset().messages[-1]["role"]
+    'user'
     """
     example = task if isinstance(task, Example) else _draw_task(load(task).name, seed)
     return Env(example, _scheme(scheme))
@@ -151,7 +188,12 @@ def synthesize(
 ) -> list[Example]:
     """Make verified examples in memory, as `provegym synth` does in files.
 
-    All servers are used if none is named.
+    All servers are used if none is named. `mix` is "paper", all kinds of examples in the paper's
+    shares, or "multi_turn", those in which calls are right. The same seed gives the same examples.
+
+    >>> examples = provegym.synthesize(2, servers=["maps"])
+    >>> [example.server for example in examples]
+    ['maps', 'maps']
     """
     chosen = tuple(load(name).name for name in servers)
     with TemporaryDirectory(prefix="provegym-") as folder:
@@ -170,7 +212,17 @@ def rollout(
     scheme: SchemeName | Scheme = "paper",
     concurrency: int = 8,
 ) -> list[Rollout]:
-    """Play examples with a policy, and score them; a policy per example if it is a function."""
+    """Play examples with a policy, and score them.
+
+    `policy` is a policy, or a function that makes one for each example. `concurrency` is how many
+    rollouts wait for their policy at the same time.
+
+    >>> from provegym.players.scripted import oracle
+    >>> example = provegym.make("banking").example
+    >>> (played,) = provegym.rollout(example, oracle)
+    >>> played.ended, played.reward.total, played.verdict.success
+    ('done', 1.3, True)
+    """
     chosen = [examples] if isinstance(examples, Example) else list(examples)
     paid_by = _scheme(scheme)
 
@@ -185,12 +237,22 @@ def rollout(
 
 
 def score(played: Rollout, scheme: SchemeName | Scheme = "paper") -> Rollout:
-    """A rollout with its reward and verdict computed again; no world is needed."""
+    """A rollout with its reward and verdict computed again; no world is needed.
+
+    >>> from provegym.players.scripted import oracle
+    >>> (played,) = provegym.rollout(provegym.make("banking").example, oracle)
+    >>> provegym.score(played, "hardened").reward.total
+    1.3
+    """
     return rewards.rescore(played, _scheme(scheme))
 
 
 def verify(example: Example) -> list[str]:
-    """The rules of the contract that an example breaks, as sentences; none if it is verified."""
+    """Check an example on its world: the rules that it breaks, as sentences; none if it is right.
+
+    >>> provegym.verify(provegym.make("banking").example)
+    []
+    """
     from provegym.verify import verify as problems
 
     return problems(example)
