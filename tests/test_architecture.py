@@ -15,7 +15,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
-    {"kernel", "errors", "files", "templates", "callable_module", "packages", "recipes"},
+    {"kernel", "errors", "files", "templates", "callable_module", "packages", "recipes"}
+    | {"inflection"},
     {"servers", "trace"},
     {
         "aliases",

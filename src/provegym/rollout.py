@@ -24,7 +24,14 @@ from provegym.trace import BadFile, Call, Checks, Ended, Example, Json, Reply, R
 
 @runtime_checkable
 class Policy(Protocol):
-    """Plays the assistant: a model, an endpoint or a script."""
+    """Plays the assistant: a model, an endpoint or a script. Any object with this method is one.
+
+    >>> class Polite:
+    ...     async def reply(self, messages, tools):
+    ...         return provegym.Reply(text="I cannot do that.")
+    >>> isinstance(Polite(), provegym.Policy)
+    True
+    """
 
     async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
         """The next message, given everything said so far and the tools shown."""

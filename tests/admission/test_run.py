@@ -164,7 +164,7 @@ def test_the_commands_tell_what_they_did(tmp_path: Path) -> None:
     some_boats(tmp_path, 3)
     told = provegym("worlds", "admit", tmp_path).stdout
     assert "of 4 worlds admitted" in told
-    assert "1 refused: too few rules refuse" in told
+    assert "1: too few of its rules refuse a call" in told
     again = provegym("worlds", "admit", tmp_path, "--json")
     assert msgspec.json.decode(again.stdout)["worlds"] == 4
 

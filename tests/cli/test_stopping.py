@@ -57,6 +57,22 @@ def test_a_stopped_synth_says_that_it_goes_on(
     assert told.strip() == f"provegym: stopped; {GOES_ON}"
 
 
+@pytest.mark.parametrize(
+    ("number", "group", "code"),
+    [(signal.SIGINT, True, 130), (signal.SIGTERM, True, 143), (signal.SIGTERM, False, 143)],
+    ids=["ctrl-c", "timeout", "kill"],
+)
+def test_a_stopped_evaluation_says_that_it_goes_on(
+    tmp_path: Path, number: int, group: bool, code: int
+) -> None:
+    """While its tasks are made, or played."""
+    out = tmp_path / "run"
+    options = ("--model", "noop", "--servers", "maps", "--count", 2_000, "--out", out)
+    ended, told = stop(number, group, out.exists, tmp_path, "eval", "heldout", *options)
+    assert ended == code
+    assert told.strip() == f"provegym: stopped; {GOES_ON}"
+
+
 POLICY = """
 import asyncio
 from pathlib import Path

@@ -92,7 +92,7 @@ def test_a_refused_call_exits_with_one(arguments: str) -> None:
     done = run("call", "banking", "get_account", arguments)
     assert done.returncode == 1
     assert json.loads(done.stdout)["error"] == "invalid_argument"
-    assert done.stderr == ""
+    assert done.stderr == "next: provegym servers banking\n"
 
 
 def test_help_and_version() -> None:

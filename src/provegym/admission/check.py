@@ -237,7 +237,7 @@ def _writes(checked: CheckedServer) -> Iterator[str]:
 )
 def _rules(checked: CheckedServer) -> Iterator[str]:
     if (count := len(refusing_rules(checked.refused))) < LEAST_RULES:
-        yield f"{count} rules refused a random call"
+        yield f"{count} rule{'s' * (count != 1)} refused a random call"
 
 
 @rule(

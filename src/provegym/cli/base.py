@@ -45,7 +45,7 @@ ServerName = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Which world.", min=0)]
 RecipeName = Annotated[
-    str | None, typer.Option(help="A recipe, by name or file; its [reward] table counts.")
+    str | None, typer.Option(help="Take the reward of this recipe: a name, or a file.")
 ]
 SchemeName = Annotated[
     Literal["paper", "hardened"] | None,
@@ -55,7 +55,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 
 Ray = Annotated[
     str | None,
-    typer.Option("--ray", metavar="[ADDRESS]", help="On a Ray cluster, or on this machine's own."),
+    typer.Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Work on a Ray cluster; without an address, on all cores of this machine.",
+    ),
 ]
 
 
@@ -123,9 +127,14 @@ def tell(note: str) -> None:
 
 
 def say_next(*words: object, as_json: bool = False) -> None:
-    """Print on stderr the command to try next; nothing where a machine reads."""
+    """Print on stderr the command to try next; nothing where a machine reads.
+
+    It has the same --servers-from as this command.
+    """
+    found = [("--servers-from", os.path.relpath(each)) for each in servers.places().packages]
+    options = [word for pair in found for word in pair]
     if not as_json:
-        print(f"next: provegym {shlex.join(map(str, words))}", file=sys.stderr)
+        print(f"next: provegym {shlex.join([*options, *map(str, words)])}", file=sys.stderr)
 
 
 def fail(message: str) -> NoReturn:

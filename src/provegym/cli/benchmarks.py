@@ -17,6 +17,7 @@ from provegym.cli.base import (
     option_groups,
     print_json,
     progress_bar,
+    say_next,
     stdout_kept,
     stoppable,
 )
@@ -38,7 +39,9 @@ root.add_typer(
 )
 
 Setup = Annotated[bool, typer.Option("--setup", help="Build its environment, once.")]
-Out = Annotated[Path | None, typer.Option(help="The run's folder; the same one goes on.")]
+Out = Annotated[
+    Path | None, typer.Option(help="The folder of the run; an unfinished one is continued.")
+]
 Reply = Annotated[int, typer.Option(help="Most tokens of a reply.", min=1)]
 
 
@@ -56,7 +59,7 @@ class BenchmarkPlayer:
     adapter: Annotated[
         Path | None, typer.Option(help="A LoRA adapter on top of it: a folder, or `shipped`.")
     ] = None
-    temperature: Annotated[float, typer.Option(help="0: always the likeliest.", min=0)] = 0
+    temperature: Annotated[float, typer.Option(help="0: always the likeliest token.", min=0)] = 0
     reply: Reply = 2048
 
     def how(self, user: str = "") -> dict[str, Any]:
@@ -163,13 +166,14 @@ def play_bfcl(
     with stdout_kept(as_json):
         if setup:
             bfcl(version).set_up(_say)
+            _say_set_up("bfcl", as_json)
             return
         run = choice.run(player, PARTS)
         run = replace(run, subset=kinds(run.subset))
         bench = benchmark(run.subset, version)
         script = bench.script(player.endpoint)
         report = _evaluate(bench, run, lambda: script or _answer(player, choice.at_once))
-    _report(report, as_json)
+    _report(report, choice.out, as_json)
 
 
 @app.command("tau2")
@@ -203,13 +207,14 @@ def play_tau2(
     with stdout_kept(as_json):
         if setup:
             bench.environment.set_up(_say)
+            _say_set_up("tau2", as_json)
             return
         run = choice.run(player, bench.groups, user_model or user)
         script = bench.script(player.endpoint)
         if script is None and not user:
             raise user_needed()
         report = _evaluate(bench, run, lambda: script or load())
-    _report(report, as_json)
+    _report(report, choice.out, as_json)
 
 
 @app.command("teval")
@@ -243,7 +248,7 @@ def play_teval(
         known = script(folder, run, player.endpoint)
         with stoppable(), Bar() as bar:
             report = evaluate(folder, run, lambda: known or _answer(player, choice.at_once), bar)
-    _report(report, as_json)
+    _report(report, choice.out, as_json)
 
 
 def _user(where: str, name: str, reply: int) -> BenchmarkPlayer:
@@ -303,7 +308,7 @@ class Bar:
         self._bar.update(self._shown[name], completed=done, total=total)
 
 
-def _report(report: dict[str, Any], as_json: bool) -> None:
+def _report(report: dict[str, Any], out: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(report)
         return
@@ -316,6 +321,13 @@ def _report(report: dict[str, Any], as_json: bool) -> None:
     console.print(table)
     for note in report["notes"]:
         console.print(f"\n{note}", markup=False, highlight=False)
+    say_next("compare", out, "ANOTHER_RUN")
+
+
+def _say_set_up(name: str, as_json: bool) -> None:
+    """After --setup: a benchmark can be tried without a model."""
+    how = ("--endpoint", "noop", "--limit", 2, "--out", f"runs/{name}")
+    say_next("eval", name, *how, as_json=as_json)
 
 
 def _say(line: str) -> None:
@@ -341,6 +353,7 @@ def decontaminate(
         console.print(f"\n{HOW}", markup=False, highlight=False)
     if any(report.contaminated for report in reports):
         raise typer.Exit(1)
+    say_next("recipes", as_json=as_json)
 
 
 def _print_overlap(report: "OverlapReport", show: int) -> None:

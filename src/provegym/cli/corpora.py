@@ -15,7 +15,7 @@ def export_corpus(
     data: Annotated[Path, typer.Argument(help="A corpus's folder, or a JSONL file of examples.")],
     out: Annotated[Path, typer.Option(help="The file to write: .jsonl, or .parquet.")],
     form: Annotated[str, typer.Option("--format", help="trl, verl, sft or openai.")],
-    split: Annotated[str, typer.Option(help="Of a folder: train or heldout.")] = "train",
+    split: Annotated[str, typer.Option(help="Which part of a folder: train or heldout.")] = "train",
 ) -> None:
     """Write examples in a trainer's format; transcripts are played on the live worlds."""
     from provegym.corpus.exports import FORMS, SPLITS, export

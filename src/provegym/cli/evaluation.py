@@ -30,6 +30,7 @@ from provegym.cli.base import (
 )
 from provegym.cli.base import app as root
 from provegym.cli.benchmarks import Out, app
+from provegym.cli.plain_words import SUCCESS
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -64,7 +65,7 @@ class HeldoutPlayer:
         Path | None, typer.Option(help="A LoRA adapter on top of it: a folder, or `shipped`.")
     ] = None
     name: Annotated[str, typer.Option(help="The model's name at the endpoint; else default.")] = ""
-    temperature: Annotated[float, typer.Option(help="0: always the likeliest.", min=0)] = 0
+    temperature: Annotated[float, typer.Option(help="0: always the likeliest token.", min=0)] = 0
     prompt: Annotated[
         int | None, typer.Option(help="Most tokens before the first reply; else 2048.", min=1)
     ] = None
@@ -145,18 +146,16 @@ class HeldoutTasks:
     """Options: which tasks are played, and what they show."""
 
     data: Annotated[
-        Path | None, typer.Option(help="A split corpus or a file of examples; else made now.")
+        Path | None, typer.Option(help="A corpus with a split, or a file; else tasks are made now.")
     ] = None
     worlds: Annotated[
-        Path | None, typer.Option(help="Also on the held-out tenth of this folder's drawn worlds.")
+        Path | None, typer.Option(help="Also on worlds of this folder that `synth` held out.")
     ] = None
     servers: Annotated[
-        str, typer.Option(help="Comma-separated: made now, on unseen worlds of these alone.")
+        str, typer.Option(help="With commas: tasks are made now, on unseen worlds of these.")
     ] = ""
     count: Annotated[int, typer.Option(help="Tasks of each group.", min=1)] = 128
-    tools: Annotated[int | None, typer.Option(help="Most tools shown; 8 to embedded.", min=1)] = (
-        None
-    )
+    tools: Annotated[int | None, typer.Option(help="Most tools shown (embedded: 8).", min=1)] = None
 
     def settings(self) -> dict[str, Any]:
         """What the folder of a run remembers of them; a wrong option fails here."""
@@ -205,7 +204,7 @@ def evaluate_model(
 
     tools = given.tools or (FEW if player.model == "embedded" else None)
     try:
-        with stdout_kept(as_json):
+        with stoppable(_how_on(out)), stdout_kept(as_json):
             player.check(samples, ray is not None)
             told = {**player.settings(), **given.settings(), "samples": samples, "tools": tools}
             book = _book(out, told)
@@ -228,7 +227,10 @@ def evaluate_model(
     if broken := sum(found["broken"] for found in report.values()):
         why = f"{broken} rollouts went wrong and count as nothing; does {player.who} answer?"
         fail(f"{why} With --out, the same command plays them again")
-    say_next("view", *([out] if out else []), as_json=as_json)
+    if out:
+        say_next("view", out, as_json=as_json)
+    else:  # nothing was kept
+        say_next("eval", "heldout", "--model", player.model, "--out", "runs/eval", as_json=as_json)
 
 
 def _how_on(out: Path | None) -> str:
@@ -319,13 +321,15 @@ def _print_scores(report: dict[str, Any]) -> None:
     groups = list(report.items())
     for at in range(0, len(groups), 2):
         _print_groups(dict(groups[at : at + 2]))
+    print("Means with 95 % intervals; in parentheses, the number of tasks.")
+    print(SUCCESS)
 
 
 def _print_groups(report: dict[str, Any]) -> None:
     table = Table("", box=None)
     for group, found in report.items():
         table.add_column(f"{group} ({found['tasks']})", justify="right")
-        table.add_column("noop", justify="right")
+        table.add_column("doing nothing", justify="right")
     names = dict.fromkeys(name for found in report.values() for name in found["scores"])
     for name in names:
         cells: list[str] = []
@@ -344,7 +348,7 @@ def _shown(value: "Estimate") -> str:
 def compare_runs(
     first: Annotated[Path, typer.Argument(help="Rollouts of one model, or a benchmark's folder.")],
     second: Annotated[Path, typer.Argument(help="Those of another, on the same tasks.")],
-    most: Annotated[int, typer.Option(help="How many changed tasks to name.", min=0)] = 10,
+    most: Annotated[int, typer.Option(help="Most changed tasks to list.", min=0)] = 10,
     as_json: Json = False,
 ) -> None:
     """Compare two files of rollouts or two benchmark runs, task by task."""
@@ -377,7 +381,7 @@ def compare_runs(
 
 
 def _print_rows(title: str, rows: "dict[str, Difference]") -> None:
-    table = Table(title, "tasks", "first", "second", "difference [95 %]", box=None)
+    table = Table(title, "tasks", "first", "second", "difference [95 % interval]", box=None)
     for name, row in rows.items():
         change = row.difference
         told = f"{change.mean:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"

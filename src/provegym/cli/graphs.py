@@ -75,7 +75,9 @@ def show_graph(
     name: ServerName = None,
     as_json: Json = False,
     html: Annotated[bool, typer.Option("--html", help="Print a page that draws it.")] = False,
-    why: Annotated[str, typer.Option(help="Show the evidence of this tool's edges.")] = "",
+    why: Annotated[
+        str, typer.Option(help="Show the calls that prove the dependencies of this tool.")
+    ] = "",
     seed: Seed = 0,
     rebuild: Annotated[
         bool,
@@ -112,6 +114,8 @@ def _show(server: AnyServer, seed: int, why: str, form: str) -> None:
     graph = cached(server, seed)
     if why:
         print(list_evidence(graph, why))
+        if servers.is_known(server.name):
+            say_next("synth", "--servers", server.name, "--size", 20, "--out", "corpus")
     elif form == "html":
         from provegym.view.report import build_report, freeze_graph
 

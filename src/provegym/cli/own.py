@@ -8,7 +8,7 @@ import typer
 
 from provegym import packages, servers
 from provegym.admission.verdict import RuleCheck
-from provegym.cli.base import Json, app, console, load, print_json, stdout_kept
+from provegym.cli.base import Json, app, console, load, print_json, say_next, stdout_kept
 from provegym.kernel import AnyServer
 from provegym.packages import BrokenServer
 
@@ -26,10 +26,10 @@ def new_server(
     folder = out or Path(name)
     written = write_project(name, folder)
     print(f"{len(written)} files in {folder}: a server with six tools, its tests and a README")
-    print("Try next:")
-    print(f"  provegym --servers-from {folder} call {name} find_{name}_items")
-    print(f"  provegym --servers-from {folder} check-server {name}")
-    print("or `pip install -e` the folder, and leave --servers-from out.")
+    print(f"Try it:    provegym --servers-from {folder} call {name} find_{name}_items")
+    print(f"Check it:  provegym --servers-from {folder} check-server {name}")
+    print(f"After `pip install -e {folder}` you can leave --servers-from out.")
+    say_next("--servers-from", folder, "demo", name)
 
 
 @app.command("check-server")
@@ -49,6 +49,9 @@ def check_servers(
     if as_json:
         print_json({"servers": [{"name": name, "rules": found[name]} for name in found]})
     broken = any(not rule.holds for rules in found.values() for rule in rules)
+    if names and not broken:
+        size = ("--size", 20, "--out", "corpus")
+        say_next("synth", "--servers", ",".join(names), *size, as_json=as_json)
     raise typer.Exit(1 if broken else 0)
 
 
@@ -89,5 +92,6 @@ def _shown(name: str, rules: Iterable[RuleCheck], *, quiet: bool) -> Iterator[Ru
         yield rule
     if not quiet:
         count = f"{broken} rule{'s' * (broken > 1)}"
-        told = f"{name} breaks {count}" if broken else f"{name} keeps every rule"
+        mend = "; mend what is marked ✗, and check again"
+        told = f"{name} breaks {count}{mend}" if broken else f"{name} keeps every rule"
         console.print(told, markup=False, highlight=False, soft_wrap=True)

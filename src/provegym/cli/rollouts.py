@@ -28,6 +28,7 @@ from provegym.cli.base import (
     stoppable,
 )
 from provegym.cli.graphs import Theirs
+from provegym.cli.plain_words import SERVES, SUCCESS
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Asking:
 
     model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default"
     temperature: Annotated[
-        float | None, typer.Option(help="0, the default: always the likeliest.", min=0)
+        float | None, typer.Option(help="0, the default: always the likeliest token.", min=0)
     ] = None
     reply: Annotated[int | None, typer.Option(help="Most tokens of a reply; else 2048.", min=1)] = (
         None
@@ -74,8 +75,12 @@ class Asking:
 class Price:
     """Options: what a model costs."""
 
-    price_in: Annotated[float, typer.Option(help="Of a million tokens read.", min=0)] = 0.0
-    price_out: Annotated[float, typer.Option(help="Of a million tokens written.", min=0)] = 0.0
+    price_in: Annotated[
+        float, typer.Option(help="The price of a million tokens that are read.", min=0)
+    ] = 0.0
+    price_out: Annotated[
+        float, typer.Option(help="The price of a million tokens that are written.", min=0)
+    ] = 0.0
 
     def cost(self, read: int, written: int) -> float:
         """The cost of so many tokens."""
@@ -87,13 +92,17 @@ class Price:
 def run_rollouts(
     *,
     data: Annotated[Path, typer.Option(help="Examples: a JSONL file or a folder of them.")],
-    out: Annotated[Path, typer.Option(help="Where rollouts go; what is there already is kept.")],
+    out: Annotated[Path, typer.Option(help="The file of rollouts; what is there already is kept.")],
     policy: Annotated[
         str,
-        typer.Option(help="A script (oracle, noop, …), an endpoint's URL, or your module:Class."),
+        typer.Option(
+            help="oracle (the right calls), noop (none), an endpoint's URL, or your module:Class."
+        ),
     ],
     samples: Annotated[int, typer.Option(help="Rollouts of each example.", min=1)] = 1,
-    concurrency: Annotated[int, typer.Option(help="Rollouts at a time, on a core.", min=1)] = 8,
+    concurrency: Annotated[
+        int, typer.Option(help="How many rollouts run at the same time on a core.", min=1)
+    ] = 8,
     asking: Asking,
     price: Price,
     recipe: RecipeName = None,
@@ -133,6 +142,7 @@ def _print_played(done: "PlayedFile", out: Path, price: Price, as_json: bool) ->
     )
     floor = done.floor
     print(f"doing nothing: mean reward {floor['reward']:.3f}, success {floor['success']:.1%}")
+    print(SUCCESS)
     if done.prompt_tokens or done.tokens:
         spent = f"; at this price: {cost:,.4f}" if price.price_in or price.price_out else ""
         print(f"tokens: {done.prompt_tokens:,} in, {done.tokens:,} out{spent}")
@@ -145,7 +155,7 @@ def score_rollouts(
     scheme: SchemeName = None,
     weights: Annotated[str, typer.Option(help="Other weights, e.g. name=0,argument=0.3.")] = "",
     strict: Annotated[
-        bool, typer.Option(help="Only the first path, without alternatives.")
+        bool, typer.Option(help="Accept only the first solution of an example, call by call.")
     ] = False,
     calls: Annotated[bool, typer.Option("--explain", help="Say what each call was worth.")] = False,
     as_json: Json = False,
@@ -167,7 +177,8 @@ def score_rollouts(
         for line in each.get("explain", ()):
             print(f"  {line}")
     mean = with_parts(report["total"], report["parts"])
-    print(f"{report['rollouts']} rollouts, mean {mean}, {success_line(report)}")
+    print(f"{report['rollouts']} rollouts, mean reward {mean}, {success_line(report)}")
+    print(f"{SERVES}\n{SUCCESS}" if calls else SUCCESS)
     say_next("view", file)
 
 
@@ -180,7 +191,10 @@ def verify_examples(
     ray: Ray = None,
     theirs: Theirs,
 ) -> None:
-    """Verify every example against the contract; exit 1 and say why if any fails."""
+    """Check that each example's right calls earn the maximum reward and doing nothing the minimum.
+
+    Further rules are in docs/reward.md. Exits with 1 and says why if an example breaks one.
+    """
     from provegym.play import verify_file
 
     if theirs.mcp and ray is not None:
@@ -198,7 +212,8 @@ def verify_examples(
         for example, problems in failed.items():
             for problem in problems:
                 print(f"{example}: {problem}")
-        print(f"{count} examples, {len(failed)} fail the contract")
+        bad = f"{len(failed)} of them break a rule" if failed else "every one keeps all rules"
+        print(f"{count} examples checked, {bad}")
     if not failed:
         play = ("rollout", "--policy", "oracle", "--data", data, "--out", "rollouts.jsonl")
         say_next(*play, as_json=as_json)
@@ -231,12 +246,12 @@ def connected(theirs: Theirs, data: Path) -> Iterator[None]:
 
 @app.command("audit")
 def audit_reward(
-    data: Annotated[Path, typer.Option(help="Examples to look for exploits on.")],
+    data: Annotated[Path, typer.Option(help="Examples: a JSONL file or a folder of them.")],
     recipe: RecipeName = None,
     scheme: SchemeName = None,
     as_json: Json = False,
 ) -> None:
-    """Search for reward hacking: edits that raise the reward while the task fails."""
+    """Search for reward hacking: rollouts that fail their task and are paid all the same."""
     from provegym.trace import Example, read_some
     from provegym.verify.audit import audit, by_attack, by_edit
 
@@ -249,9 +264,11 @@ def audit_reward(
     known = Table("attack", "fails", "mean reward", "largest", box=None)
     for name, (times, mean, most) in by_attack(findings).items():
         known.add_row(name, str(times), f"{mean:.3f}", f"{most:.3f}")
+    most = _scheme(recipe, scheme).best
+    console.print(f"Known attacks on the reward; the right calls are paid {most:.3f}:\n")
     console.print(known)
-    console.print()
-    table = Table("what pays while the task fails", "times", "mean gain", "largest", box=None)
+    console.print("\nChanges of the right calls that make the task fail and raise the reward:\n")
+    table = Table("change", "times", "mean gain", "largest", box=None)
     for edit, (times, mean, most) in sorted(exploits.items(), key=lambda item: -item[1][2]):
         table.add_row(edit, str(times), f"{mean:+.3f}", f"{most:+.3f}")
     console.print(table)
@@ -261,6 +278,8 @@ def audit_reward(
     )
     if scheme is None and recipe is None:
         say_next("audit", "--data", data, "--scheme", "hardened")
+    else:
+        say_next("recipes", "reward-hardened")
 
 
 def _player(

@@ -9,12 +9,16 @@ import typer
 
 from provegym.cli.base import Json, app, check_folder, fail, progress_bar, say_next, stoppable
 from provegym.cli.help import Commands
+from provegym.cli.plain_words import REFUSED, counted
 
 if TYPE_CHECKING:
     from provegym.worlds.spec import WorldSpec
 
 worlds = typer.Typer(
-    cls=Commands, rich_markup_mode=None, help="Worlds that are data: draw, import, admit."
+    cls=Commands,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Worlds that are files: draw them, make them from schemas, check them.",
 )
 app.add_typer(worlds, name="worlds")
 
@@ -30,7 +34,7 @@ def draw(
     out: Out,
     seed: Annotated[int, typer.Option(help="Which worlds.", min=0)] = 0,
 ) -> None:
-    """Draw worlds from a grammar of domains and patterns; the same seed, the same worlds."""
+    """Draw worlds from a grammar of 160 domains; the same seed gives the same worlds."""
     from provegym.admission.run import draw_folder
 
     check_folder(out)
@@ -49,10 +53,10 @@ def admit(
     trim: Annotated[
         bool, typer.Option("--trim", help="Take out a few tools for which no example is found.")
     ] = False,
-    workers: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
+    workers: Annotated[int, typer.Option(help="How many processes work.", min=1)] = 2,
     as_json: Json = False,
 ) -> None:
-    """Prove each world of a folder, and write into its file whether it is admitted."""
+    """Check each world of a folder, and write into its file whether `synth` may use it."""
     from provegym.admission.run import admit_folder
     from provegym.worlds.files import world_files
 
@@ -65,13 +69,14 @@ def admit(
     if not found.worlds:
         fail(f"{folder} holds no worlds; `provegym worlds draw` makes some")
     print(f"{found.admitted} of {found.worlds} worlds admitted")
-    for reason, count in found.reasons.most_common():
-        print(f"  {count} refused: {reason}")
+    if found.reasons:
+        print("The others were refused because")
+        print("\n".join(counted(found.reasons, REFUSED)))
     if found.admitted:
         each = ", ".join(f"{n / found.admitted:.1f} {what}" for what, n in found.figures.items())
         print(f"An admitted world has on average {each}.")
         alike = ", ".join(f"{what} {score:.2f}" for what, score in found.alike.items())
-        print(f"How alike two worlds are (Jaccard): {alike}")
+        print(f"How alike two of them are, from 0 to 1 (Jaccard): {alike}")
         say_next("synth", "--worlds", folder, "--size", 100, "--out", "corpus")
 
 

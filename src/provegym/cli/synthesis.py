@@ -24,6 +24,7 @@ from provegym.cli.base import (
 )
 from provegym.cli.graphs import Theirs
 from provegym.cli.own import contract
+from provegym.cli.plain_words import DROPPED, counted
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
@@ -39,14 +40,37 @@ class Variety:
     """Options: more than the twenty servers as they are."""
 
     aliases: Annotated[
-        float, typer.Option(help="The share of examples under other names.", min=0, max=1)
+        float,
+        typer.Option(help="The share of examples whose tools have other names.", min=0, max=1),
     ] = 0.0
     worlds: Annotated[
-        Path | None, typer.Option(help="Also on the admitted worlds of this folder.")
+        Path | None,
+        typer.Option(
+            help="Also make examples on the worlds of this folder that passed `worlds admit`."
+        ),
     ] = None
     worlds_share: Annotated[
         float, typer.Option(help="The share of examples on --worlds.", min=0, max=1)
     ] = 0.5
+
+
+@dataclass(frozen=True)
+class TeacherOptions:
+    """Options: a model that words the conversations."""
+
+    teacher: Annotated[
+        str, typer.Option(help="The URL of an endpoint: its model words the conversations.")
+    ] = ""
+    model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default"
+    rephrase: Annotated[bool, typer.Option(help="The model only rephrases what users say.")] = False
+
+    def lessons(self, out: Path) -> "Lessons | None":
+        """What the teacher has to word; None without a teacher."""
+        from provegym.teacher.lessons import Lessons
+
+        if self.rephrase and not self.teacher:
+            fail("--rephrase needs a --teacher")
+        return Lessons(out, self.teacher, self.model, self.rephrase) if self.teacher else None
 
 
 @app.command("synth", cls=RayCommand)
@@ -54,38 +78,40 @@ class Variety:
 def synthesise(
     *,
     size: Annotated[int, typer.Option(help="How many examples.", min=1)],
-    out: Annotated[Path, typer.Option(help="The corpus's folder; an unfinished one goes on.")],
-    seed: Annotated[int, typer.Option(help="Which corpus.", min=0)] = 0,
-    names: Annotated[str, typer.Option("--servers", help="Comma-separated; all if left out.")] = "",
-    workers: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
-    mix: Annotated[str, typer.Option(help="paper: all its kinds; or multi_turn.")] = "paper",
-    split: Annotated[str, typer.Option(help="servers: hold four of them out.")] = "",
-    teacher: Annotated[str, typer.Option(help="An endpoint's URL: a model says it anew.")] = "",
-    model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default",
-    rephrase: Annotated[bool, typer.Option(help="The model only rephrases.")] = False,
+    out: Annotated[
+        Path, typer.Option(help="The folder of the corpus; an unfinished one is continued.")
+    ],
+    seed: Annotated[int, typer.Option(help="Another number gives another corpus.", min=0)] = 0,
+    names: Annotated[
+        str, typer.Option("--servers", help="Servers, with commas; all of ours if left out.")
+    ] = "",
+    workers: Annotated[int, typer.Option(help="How many processes work.", min=1)] = 2,
+    mix: Annotated[
+        str, typer.Option(help="paper: also questions back and refusals; or multi_turn.")
+    ] = "paper",
+    split: Annotated[str, typer.Option(help="servers: keep four apart, for evaluation.")] = "",
+    wording: TeacherOptions,
     ray: Ray = None,
     variety: Variety,
     theirs: Theirs,
 ) -> None:
-    """Make verified examples from live worlds, offline; the same seed, the same bytes."""
+    """Make verified examples from live worlds, offline; the same seed gives the same files."""
     from provegym.corpus.corpus import MIXES, Corpus, Order
-    from provegym.teacher.lessons import PLANS, Lessons
+    from provegym.teacher.lessons import PLANS
 
     check_folder(out)
     if mix not in MIXES:
         fail(f"no mix {mix!r}; {suggest(mix, list(MIXES))}")
     if split not in ("", "servers"):
         fail(f"no split {split!r}; leave it out, or say --split servers")
-    if rephrase and not teacher:
-        fail("--rephrase needs a --teacher")
-    if variety.aliases and (teacher or theirs.mcp):
+    if variety.aliases and (wording.teacher or theirs.mcp):
         fail("--aliases is for offline examples of our servers: leave --teacher and --mcp out")
     if theirs.mcp and (names or split or variety.worlds):
         fail("somebody's server makes a corpus of its own: leave --servers, --split, --worlds out")
     if theirs.mcp and ray is not None:
         fail("somebody's server is connected to this machine alone: leave --ray out")
-    lessons = Lessons(out, teacher, model, rephrase) if teacher else None
-    folder = out / PLANS if teacher else out
+    lessons = wording.lessons(out)
+    folder = out / PLANS if lessons else out
     if not theirs.mcp:
         chosen = tuple(load(name).name for name in names.split(",")) if names else ()
         order = Order(size, seed, folder, chosen, workers, mix, split, **vars(variety))
@@ -136,9 +162,11 @@ def _summary(counts: Counter[str]) -> str:
     """How many examples were written, and why the other candidates were dropped."""
     from provegym.corpus.card import KEPT
 
-    dropped = [f"{count} ({why})" for why, count in counts.most_common() if why != KEPT]
-    why = f" Dropped: {', '.join(dropped)}." if dropped else ""
-    return f"{counts[KEPT]} examples written, of {counts.total()} candidates.{why}"
+    dropped = {why: count for why, count in counts.items() if why != KEPT}
+    told = f"{counts[KEPT]} examples written, of {counts.total()} candidates."
+    if not dropped:
+        return told
+    return "\n".join([f"{told} The others were dropped because", *counted(dropped, DROPPED)])
 
 
 def _teach(lessons: "Lessons") -> None:

@@ -48,12 +48,16 @@ RecipeArgument = Annotated[
 def train_model(
     recipe: RecipeArgument,
     out: Annotated[Path | None, typer.Option(help="The run's folder; else runs/RECIPE.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was stopped.")
+    ] = False,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", help="Another value, e.g. grpo.steps=20.")
+        list[str] | None,
+        typer.Option("--set", help="Change a setting of the recipe, e.g. grpo.steps=20."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Build all but the weights, and show it.")
+        bool,
+        typer.Option("--dry-run", help="Show what the run would do and need; nothing is trained."),
     ] = False,
     card: Annotated[
         int | None, typer.Option(help="--dry-run: GB of GPU memory; else this GPU's, or 80.", min=1)
@@ -110,6 +114,7 @@ def show_recipes(
     """List the recipes for `train`, or print one; a file of your own can extend it by its name."""
     if name:
         print(recipes.find(name).read_text("utf-8"), end="")
+        say_next("train", name, "--dry-run")
         return
     told = {each: recipes.about(each) for each in recipes.names()}
     if as_json:
@@ -133,7 +138,8 @@ def _train_with_trl(recipe: "Recipe", folder: Path, resume: bool, as_json: bool)
         run = start(recipe, folder, write_recipe(recipe), resume, progress_bar())
     count = len(run.history)
     if not as_json:
-        print(f"{count} steps in {folder}; its metrics, rollouts and plots are there")
+        steps = f"{count} step{'s' * (count != 1)}"
+        print(f"{steps} in {folder}; its metrics, rollouts and plots are there")
         _say_next(recipe, folder)
     elif run.first:
         last = run.history[-1] if run.history else None
@@ -163,7 +169,11 @@ def _train_with_verl(recipe: "Recipe", place: "RunFiles", show: bool, as_json: b
             check_same(recipe, place.folder)
         start(recipe, place, write_recipe(recipe), progress_bar())
     made = place.folder / "checkpoints"
-    print_json({"checkpoints": str(made)}) if as_json else print(f"done; checkpoints are in {made}")
+    if as_json:
+        print_json({"checkpoints": str(made)})
+        return
+    print(f"done; checkpoints are in {made}")
+    say_next("view", place.folder)
 
 
 def _dry_run(recipe: "Recipe", card: int | None, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from provegym.cli.base import app, fail, need_mcp
+from provegym.cli.base import app, fail, need_mcp, say_next
 
 if TYPE_CHECKING:
     from provegym.view.library import Library
@@ -36,7 +36,7 @@ def view_page(
     listener = bind(f"127.0.0.1:{port}")
     port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}/"
-    found = f"{len(library.sources)} sources"
+    found = f"{len(library.sources)} files or runs"
     if count := len(drawn.names()):
         found += f", {count:,} drawn worlds"
     print(f"{url}  ({found}; end with Ctrl-C)", flush=True)
@@ -55,7 +55,9 @@ def write_report(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
         "report.html"
     ),
-    items: Annotated[int, typer.Option(help="Of each source at most so many.", min=1)] = 200,
+    items: Annotated[
+        int, typer.Option(help="Show so many of each file or run at most.", min=1)
+    ] = 200,
     force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
 ) -> None:
     """Write the page with its data as one HTML file that works offline."""
@@ -73,9 +75,10 @@ def write_report(
     except OSError as problem:
         fail(f"cannot write {out}: {problem.strerror}")
     print(
-        f"{out}: {len(page) / 1e6:.1f} MB, {len(data.items):,} items of"
-        f" {len(library.sources)} sources"
+        f"{out}: {len(page) / 1e6:.1f} MB, {len(data.items):,} examples and rollouts of"
+        f" {len(library.sources)} files or runs; open it in a browser"
     )
+    say_next("view", *(paths or ()))
 
 
 def _has_screen() -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from provegym.cli.base import Json, check_folder, fail, print_json, progress_bar
+from provegym.cli.base import Json, check_folder, fail, print_json, progress_bar, say_next
 from provegym.cli.specs import Out, worlds
 
 if TYPE_CHECKING:
@@ -86,4 +86,5 @@ def _print_result(files: list[Path], refused: "list[RefusedSpec]", count: int) -
     for reason, times in Counter(one.reason for one in refused).most_common():
         print(f"  {times} refused: {reason}, such as: {details[reason][:SHOWN]}")
     if files:
-        print(f"Next: provegym synth --worlds {files[0].parent} …, or provegym view")
+        size = ("--size", 100, "--out", "corpus")
+        say_next("synth", "--worlds", files[0].parent, *size)

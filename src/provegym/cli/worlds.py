@@ -50,8 +50,7 @@ def show_servers(
         print_json({"servers": [_server_json(server) for server in chosen]})
     elif name:
         _show_tools(chosen[0])
-        if name in servers.names():
-            say_next("demo", name)
+        say_next("demo" if name in servers.names() else "check-server", name)
     else:
         table = Table("server", "tools", "what it is", box=None)
         for server in chosen:
@@ -65,7 +64,7 @@ def show_servers(
 def call_tool(
     server: ServerName = None,
     tool: Annotated[str | None, typer.Argument(metavar="TOOL", help="One of its tools.")] = None,
-    arguments: Annotated[str, typer.Argument()] = "{}",
+    arguments: Annotated[str, typer.Argument(help="Its arguments, as a JSON object.")] = "{}",
     seed: Seed = 0,
 ) -> None:
     """Call one tool in a fresh session and print its JSON result; exit 1 if the tool refuses."""
@@ -74,6 +73,10 @@ def call_tool(
         fail(f"name a tool of {server}; `provegym servers {server}` lists them")
     outcome = Session([world], seed).call(tool, arguments)
     print(outcome.text)
+    if not outcome.ok:
+        say_next("servers", server)
+    elif server in servers.names():
+        say_next("demo", server)
     raise typer.Exit(0 if outcome.ok else 1)
 
 
@@ -82,8 +85,10 @@ def serve(
     names: Annotated[list[str] | None, typer.Argument(help="Servers; all of ours if none.")] = None,
     http: Annotated[str | None, typer.Option(help="Serve over HTTP on HOST:PORT.")] = None,
     seed: Seed = 0,
-    shared: Annotated[bool, typer.Option(help="One session for requests without one.")] = False,
-    allow_host: Annotated[list[str] | None, typer.Option(help="Also answer to this Host.")] = None,
+    shared: Annotated[bool, typer.Option(help="Requests that name no session share one.")] = False,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="Also answer requests whose Host header is this.")
+    ] = None,
     ttl: Annotated[float, typer.Option(help="Seconds until an idle session ends.", min=1)] = 1800,
     max_sessions: Annotated[int, typer.Option(help="How many sessions at most.", min=1)] = 10_000,
     max_body: Annotated[int, typer.Option(help="Bytes of a request at most.", min=1024)] = 256
@@ -137,7 +142,7 @@ def bench(as_json: Json = False) -> None:
 
 @app.command()
 def quickstart(
-    out: Annotated[Path, typer.Option(help="Its folder; an unfinished one goes on.")] = QUICK,
+    out: Annotated[Path, typer.Option(help="Its folder; an unfinished one is continued.")] = QUICK,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew.")] = False,
 ) -> None:
     """Do the whole job once: examples, rollouts of a small model, GRPO steps and a report."""

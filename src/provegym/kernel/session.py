@@ -40,7 +40,14 @@ def _tools(servers: tuple[AnyServer, ...]) -> dict[str, tuple[Tool, AnyServer]]:
 
 
 class Session:
-    """Runs calls on its own copy of the seeded state; reset, fork and clock are never tools."""
+    """One isolated copy of a world: runs calls on its own state, which is drawn from a seed.
+
+    Reset, fork and clock are methods, and never tools that a model could call.
+
+    >>> session = provegym.Session([provegym.load("banking")], seed=7)
+    >>> session.call("list_accounts", {}).ok
+    True
+    """
 
     __slots__ = ("_minutes", "_states", "_tools", "_worlds", "seed", "servers")
 

@@ -28,11 +28,16 @@ OTHER: dict[type[Stored], tuple[type[Stored], str]] = {
 }
 
 
-def read(path: File, kind: type[T]) -> Iterator[T]:
+def read(path: File | str, kind: type[T]) -> Iterator[T]:
     """The examples or rollouts of a JSONL file, or of all JSONL files in a folder.
 
     Worlds that are data are found in the folder `worlds` beside them.
+
+    >>> examples = list(provegym.read("tests/data/maps.jsonl", provegym.Example))
+    >>> examples[0].server
+    'maps'
     """
+    path = File(path)
     servers.look_beside(path)
     if path.is_dir():
         for part in sorted(path.glob("*.jsonl")):
@@ -77,7 +82,11 @@ def line(item: Example | Rollout) -> bytes:
     return msgspec.json.encode(item) + b"\n"
 
 
-def write(path: File, items: Iterable[Example | Rollout]) -> int:
-    """Write a JSONL file atomically; returns the number of items."""
-    with atomic_path(path) as part, part.open("wb") as out:
+def write(path: File | str, items: Iterable[Example | Rollout]) -> int:
+    """Write a JSONL file atomically; returns the number of items.
+
+    >>> provegym.write("examples.jsonl", [provegym.make("banking").example])  # doctest: +SKIP
+    1
+    """
+    with atomic_path(File(path)) as part, part.open("wb") as out:
         return sum(1 for item in items if out.write(line(item)))

@@ -227,6 +227,10 @@ class Example(Stored, frozen=True, tag_field="schema", tag=SCHEMA):
     `outcome` is the final diff of the first path: every record that differs from the seed. `drift`
     holds hashes of the changes that happen by the passing of time alone. `server` may be empty if
     no tool can be called.
+
+    >>> example = provegym.make("banking").example
+    >>> example.kind, example.server
+    ('multi_turn', 'banking')
     """
 
     id: str
@@ -257,6 +261,9 @@ class Reply(Stored, frozen=True):
     """One message of a policy: text, calls, or both.
 
     `tokens` is how many the model wrote, `prompt_tokens` how many it read, if they are known.
+
+    >>> call = provegym.ToolCall(name="list_accounts", arguments="{}")
+    >>> reply = provegym.Reply(text="I will look.", calls=(call,))
     """
 
     text: str = ""
@@ -333,7 +340,11 @@ class Verdict(Stored, frozen=True):
 
 
 class Rollout(Stored, frozen=True, tag_field="schema", tag=SCHEMA):
-    """The messages and calls of a policy on an example, with the final diff and the reward."""
+    """The messages and calls of a policy on an example, with the final diff and the reward.
+
+    `ended` says how it ended: "done", a limit ("turns", "calls", "tokens"), or an error, which
+    `reason` tells and which has no reward.
+    """
 
     example: Example
     policy: str
