@@ -15,6 +15,7 @@ import pytest
 
 from provegym.files import (
     BLOCK,
+    CannotWrite,
     FolderInUse,
     appending,
     atomic_path,
@@ -135,7 +136,7 @@ def test_of_two_writers_the_last_one_wins_with_a_whole_file(tmp_path: Path) -> N
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     write_atomically(file, "old")
-    with full_disk(1_000), pytest.raises(OSError, match="File too large"):
+    with full_disk(1_000), pytest.raises(CannotWrite, match="File too large"):
         write_atomically(file, b"x" * 5_000)
     assert file.read_text() == "old"
     assert list(tmp_path.iterdir()) == [file]
@@ -143,7 +144,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> Non
 
 def test_a_line_that_a_full_disk_tears_is_gone_at_the_next_opening(tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl"
-    with full_disk(4_500), pytest.raises(OSError, match="File too large"):
+    with full_disk(4_500), pytest.raises(CannotWrite, match="File too large"):
         append_numbers(file, range(9))
     assert file.stat().st_size == 4_500
     append_numbers(file, range(4, 6))

@@ -68,7 +68,7 @@ def _read(path: Path, above: tuple[Path, ...]) -> Toml:
         table = tomllib.loads(path.read_text("utf-8"))
     except OSError as problem:
         raise BadRecipe(f"{path}: {problem.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise BadRecipe(f"{path}: {problem}") from None
     extended = table.pop(EXTENDS, None)
     if extended is None:

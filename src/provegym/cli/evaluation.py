@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,7 @@ from provegym.cli.base import (
     Json,
     Ray,
     RayCommand,
+    cell,
     check_folder,
     check_model,
     console,
@@ -31,6 +33,7 @@ from provegym.cli.base import (
 from provegym.cli.base import app as root
 from provegym.cli.benchmarks import Out, app
 from provegym.cli.plain_words import SUCCESS
+from provegym.terminal import say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -212,7 +215,8 @@ def evaluate_model(
             play = _play(player, batch or (256 if player.vllm else 16), done)
     except NotInstalled as problem:
         fail(str(problem))
-    with stoppable(_how_on(out)), stdout_kept(as_json), hands(ray) as workers:
+    kept = book or nullcontext()
+    with stoppable(_how_on(out)), stdout_kept(as_json), kept, hands(ray) as workers:
         if not done:
             greet(play, workers)
         examples = _fitting([show(example, tools) for example in given.tasks()], play)
@@ -287,7 +291,7 @@ def _fitting(examples: "list[Example]", play: "Play") -> "list[Example]":
     fitting = [example for example in examples if play.takes(example)]
     if long := len(examples) - len(fitting):
         most = play.limits.prompt
-        print(f"provegym: {long} prompts of over {most} tokens left out", file=sys.stderr)
+        say(f"provegym: {long} prompts of over {most} tokens left out", file=sys.stderr)
     return fitting
 
 
@@ -321,8 +325,8 @@ def _print_scores(report: dict[str, Any]) -> None:
     groups = list(report.items())
     for at in range(0, len(groups), 2):
         _print_groups(dict(groups[at : at + 2]))
-    print("Means with 95 % intervals; in parentheses, the number of tasks.")
-    print(SUCCESS)
+    say("Means with 95 % intervals; in parentheses, the number of tasks.")
+    say(SUCCESS)
 
 
 def _print_groups(report: dict[str, Any]) -> None:
@@ -370,7 +374,7 @@ def compare_runs(
     if found["most_changed"]:
         table = Table("most changed", "kind", "first", "second", box=None)
         for each in found["most_changed"]:
-            table.add_row(each.id, each.kind, f"{each.first:.3f}", f"{each.second:.3f}")
+            table.add_row(cell(each.id), each.kind, f"{each.first:.3f}", f"{each.second:.3f}")
         console.print(table)
     if found["only_first"] or found["only_second"]:
         console.print(
@@ -386,6 +390,6 @@ def _print_rows(title: str, rows: "dict[str, Difference]") -> None:
         change = row.difference
         told = f"{change.mean:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
         cells = (str(change.tasks), f"{row.first:.3f}", f"{row.second:.3f}", told)
-        table.add_row(name, *cells)
+        table.add_row(cell(name), *cells)
     console.print(table)
     console.print()

@@ -26,6 +26,7 @@ from provegym.cli.graphs import Theirs
 from provegym.cli.own import contract
 from provegym.cli.plain_words import DROPPED, counted
 from provegym.kernel.errors import suggest
+from provegym.terminal import say
 
 if TYPE_CHECKING:
     from provegym.corpus.corpus import Corpus
@@ -131,6 +132,7 @@ def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | Non
     """Make a corpus, let the teacher reword it if there is one, and write its card."""
     from provegym.corpus.card import card
     from provegym.corpus.corpus import PRELOAD
+    from provegym.files import write_atomically
 
     with stoppable():
         with hands(ray, corpus.order.workers, PRELOAD) as workers, progress_bar() as bar:
@@ -138,9 +140,9 @@ def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | Non
         if lessons:
             _teach(lessons)
     for part, counts in funnel.items():
-        print(f"{part}: {_summary(counts)}")
+        say(f"{part}: {_summary(counts)}")
     total = sum(funnel.values(), Counter[str]())
-    (out / "README.md").write_text(card(out, total, corpus.order), "utf-8")
+    write_atomically(out / "README.md", card(out, total, corpus.order))
     if missing := corpus.missing():
         _say_lacks(corpus.short())
         fail(missing)
@@ -177,6 +179,6 @@ def _teach(lessons: "Lessons") -> None:
     with progress_bar() as bar:
         classroom = Classroom(lessons, bar)
         counts = asyncio.run(classroom.hold())
-    print("lessons: " + ", ".join(f"{count} {what}" for what, count in counts.most_common()))
+    say("lessons: " + ", ".join(f"{count} {what}" for what, count in counts.most_common()))
     for why, count in classroom.teacher.refused.most_common():
-        print(f"refused {count} times: {why}")
+        say(f"refused {count} times: {why}")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from provegym import servers
 from provegym.cli.base import (
     Json,
+    SafeConsole,
     Seed,
     ServerName,
     app,
@@ -26,6 +26,7 @@ from provegym.cli.base import (
     stoppable,
 )
 from provegym.kernel import AnyServer, Session
+from provegym.terminal import printable_json, say
 
 QUICK = Path("runs") / "quickstart"
 
@@ -43,7 +44,7 @@ def show_servers(
         fail("name the server that --openapi describes")
     chosen = [load(name)] if name else servers.load_known()
     for problem in [] if name else servers.problems():
-        print(f"provegym: {problem}", file=sys.stderr)
+        say(f"provegym: {problem}", file=sys.stderr)
     if openapi:
         print_json(_as_api(chosen[0]))
     elif as_json:
@@ -72,7 +73,7 @@ def call_tool(
     if tool is None:
         fail(f"name a tool of {server}; `provegym servers {server}` lists them")
     outcome = Session([world], seed).call(tool, arguments)
-    print(outcome.text)
+    say(printable_json(outcome.text))
     if not outcome.ok:
         say_next("servers", server)
     elif server in servers.names():
@@ -116,7 +117,7 @@ def serve(
     limits = RequestLimits(hosts=[*(allow_host or []), host], token=token, max_body=max_body)
     sessions = Sessions(chosen, most=max_sessions, ttl=ttl)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    print(
+    say(
         f"serving {len(chosen)} servers on {url}; open a session with\n"
         f"  curl -X POST {url}/sessions -d '{{\"seed\": {seed}}}'",
         file=sys.stderr,
@@ -129,7 +130,7 @@ def bench(as_json: Json = False) -> None:
     """Measure speed and memory on this machine: calls, forks, sessions, hosts."""
     from provegym.bench.worlds import measure
 
-    figures = measure(Console(stderr=True, quiet=as_json))
+    figures = measure(SafeConsole(stderr=True, quiet=as_json))
     if as_json:
         print_json(figures)
         return
@@ -151,7 +152,7 @@ def quickstart(
     check_folder(out)
     # The console keeps the real stdout, because sys.stdout is redirected while libraries run.
     with stoppable():
-        run(out, Console(file=sys.stdout), fresh)
+        run(out, SafeConsole(file=sys.stdout), fresh)
 
 
 @app.command()

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from provegym.evals.measure import Estimate
+from provegym.files import locked
 from provegym.models.local import shipped, weights
 from provegym.models.optional import NotInstalled, check
 from provegym.quickstart import models, steps
@@ -63,7 +64,12 @@ def run(folder: Path, console: Console, fresh: bool = False) -> None:
         plan, where = (GPU, "a GPU") if device() == "cuda" else (LAPTOP, f"{cores()} CPU cores")
     except NotInstalled:
         plan, where = LAPTOP, f"{cores()} CPU cores"
-    desk = QuickstartFolder(folder, plan, console)
+    with locked(folder):
+        _run(QuickstartFolder(folder, plan, console), where, fresh)
+
+
+def _run(desk: QuickstartFolder, where: str, fresh: bool) -> None:
+    console, folder = desk.console, desk.folder
     desk.open()
     if fresh:
         desk.clear((*MADE, *(file for step in STEPS for file in step.files)))

@@ -278,4 +278,7 @@ def time_of(example: Example, turn: int) -> datetime | None:
     if told is None:
         return None
     waited = sum(each.minutes for each in example.turns[: turn + 1])
-    return datetime.fromisoformat(told[0]).replace(tzinfo=UTC) + timedelta(minutes=waited)
+    try:
+        return datetime.fromisoformat(told[0]).replace(tzinfo=UTC) + timedelta(minutes=waited)
+    except (ValueError, OverflowError):  # there is no such day
+        return None

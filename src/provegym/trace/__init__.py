@@ -1,6 +1,8 @@
 """Examples and rollouts: their data format, and JSONL files of them."""
 
-from provegym.trace.files import BadFile, line, read, read_some, write
+from provegym.errors import BadFile
+from provegym.trace.files import line, read, read_some, write
+from provegym.trace.pointers import literal, literals, point
 from provegym.trace.records import (
     RAN,
     SCHEMA,
@@ -31,9 +33,7 @@ from provegym.trace.records import (
     ToolCall,
     Turn,
     Verdict,
-    literal,
-    literals,
-    point,
+    numbered,
 )
 
 __all__ = [
@@ -70,6 +70,7 @@ __all__ = [
     "line",
     "literal",
     "literals",
+    "numbered",
     "point",
     "read",
     "read_some",
