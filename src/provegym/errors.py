@@ -6,4 +6,4 @@ class UserError(Exception):
 
 
 class BadFile(UserError):
-    """A file cannot be read; the message names file, line and field, and what to do."""
+    """A file cannot be read or written; the message names file, line and field, and what to do."""

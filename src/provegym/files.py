@@ -9,7 +9,7 @@ from io import BufferedWriter
 from pathlib import Path
 from secrets import token_hex
 
-from provegym.errors import UserError
+from provegym.errors import BadFile, UserError
 
 if sys.platform != "win32":
     import fcntl
@@ -37,7 +37,7 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 Append = Callable[[bytes], None]
 
 
-class CannotWrite(UserError):
+class CannotWrite(BadFile):
     """The file system refuses; the message names the file and says what to do."""
 
 

@@ -64,7 +64,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     if len(sums) >= (number + 1) * WIDTH:
         raise BadFile(
             f"{path} has {number} lines, but {len(sums) // WIDTH} checksums: its last lines are"
-            f" lost; the command that wrote it makes them again. {_way_out(path)}"
+            f" lost. {_way_out(path)}"
         )
 
 

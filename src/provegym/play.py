@@ -162,7 +162,12 @@ def _score(rollout: Rollout, scheme: Scheme, explained: bool) -> Json:
     """The figures of a rollout, or what went wrong in it."""
     if rollout.reward is None:
         return {"id": rollout.example.id, "problem": f"{rollout.ended}: {rollout.reason}"}
-    rollout = rescore(rollout, scheme)
+    try:
+        rollout = rescore(rollout, scheme)
+    except RecursionError:
+        raise BadFile(
+            f"{rollout.example.id}: a result is nested too deeply; take this rollout out"
+        ) from None
     reward, verdict = rollout.reward, verdict_of(rollout)
     assert reward is not None
     found: Json = {"id": rollout.example.id, "total": reward.total, "parts": reward.parts}

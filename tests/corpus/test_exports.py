@@ -163,7 +163,7 @@ def test_parquet_has_the_same_rows(form: str, tmp_path: Path) -> None:
 
 def test_examples_are_read_one_at_a_time(tmp_path: Path) -> None:
     broken = tmp_path / "broken.jsonl"
-    write(broken, [pay_example(), pay_example()])
+    write(broken, [pay_example(), pay_example(id="pay-2")])
     broken.write_bytes(broken.read_bytes() + b"{}\n")
     steps = export(broken, tmp_path / "x.jsonl", "trl")
     assert (next(steps), next(steps)) == (1, 2)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import combinations
+from math import isfinite
 from typing import Any, NamedTuple
 
 import msgspec
@@ -63,10 +64,20 @@ def same_number(value: float, said: float) -> bool:
     """Whether a number is the value, or the value rounded to the decimals that are written."""
     if said in (value, abs(value)):
         return True
+    if not _is_float(said) or not _is_float(value):
+        return False
     if said == int(said):
         return abs(value) >= LARGE and abs(abs(value) - said) <= 0.5
     decimals = len(f"{said}".partition(".")[2])
     return round(value, decimals) == said
+
+
+def _is_float(value: float) -> bool:
+    """Whether a number is finite, and not too large for a float, as JSON may have it."""
+    try:
+        return isfinite(value)
+    except OverflowError:
+        return False
 
 
 def unseen_numbers(text: str, known: Collection[float]) -> list[int | float]:

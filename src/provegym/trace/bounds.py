@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from provegym.kernel.session import MAX_MINUTES
 from provegym.trace.records import (
     FROM,
@@ -36,6 +38,8 @@ DEEPEST = 32
 # A seed and a version are numbers of 64 bits.
 LARGEST = 2**64
 HOLDERS = (Ref, *NESTED)
+# Checks JSON without making values of it.
+CHECK_JSON = msgspec.json.Decoder(msgspec.Raw).decode
 POINTER = re.compile(r"(?:/[^/]*)*")
 TYPES = {"string", "boolean", "null", "array", "object", "number", "integer"}
 
@@ -71,6 +75,8 @@ def _in_example(example: Example) -> None:
             raise OutOfBounds(f"the text of a turn has at most {LONGEST_TEXT:,} characters")
     if not 0 < len(example.paths) <= MOST_PATHS:
         raise OutOfBounds(f"it has {len(example.paths)} paths; 1 to {MOST_PATHS} are allowed")
+    if len(example.paths) > 1 and not all(path.steps for path in example.paths):
+        raise OutOfBounds("a path without steps stands beside others")
     for path in example.paths:
         _in_path(path, turns)
     _in_toolbox(example)
@@ -122,6 +128,8 @@ def _in_answers(step: Step) -> None:
     if step.answers:
         if len(step.answers) > MOST_NAMES or not all(map(POINTER.fullmatch, step.answers)):
             raise OutOfBounds("answers are JSON pointers, such as /items/0/id")
+        if step.values and len(step.values) != len(step.answers):
+            raise OutOfBounds("a step has a value for each of its answers")
         _depth(list(step.values), "values")
     if step.evidence is not None:
         for fact in step.evidence.facts:
@@ -172,7 +180,7 @@ def _is_schema(schema: Any) -> bool:
         and all(isinstance(name, str) for name in required)
         and isinstance(schema.get("enum", []), list)
         and all(map(_is_schema, (*options[0], *options[1], *parts.values())))
-        and _is_schema(schema.get("items", {}))
+        and ("items" not in schema or _is_schema(schema["items"]))
     )
 
 
@@ -224,6 +232,11 @@ def _in_call(call: Call) -> None:
         raise OutOfBounds("a call is in a turn and a message from 0 on")
     if len(call.result) > LONGEST_MESSAGE or len(call.tool) > LONGEST_MESSAGE:
         raise OutOfBounds(f"the result of a call has at most {LONGEST_MESSAGE:,} characters")
+    if call.checks.ran:
+        try:
+            CHECK_JSON(call.result)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            raise OutOfBounds("the result of a call that ran is JSON") from None
     if call.arguments:
         _depth(call.arguments, "the arguments of a call")
     for change in call.diff:
