@@ -10,6 +10,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from provegym.errors import BadFile, UserError
+from provegym.terminal import say
 
 if sys.platform != "win32":
     import fcntl
@@ -194,7 +195,7 @@ def _lock_now(file: BufferedWriter) -> None:
 
 
 def _warn(what: Path, problem: OSError) -> None:
-    print(
+    say(
         f"provegym: {what} cannot be locked on this file system ({problem.strerror}): start no"
         " second command that writes to it",
         file=sys.stderr,

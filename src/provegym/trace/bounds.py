@@ -125,11 +125,11 @@ def _references(value: Any) -> Iterator[Ref]:
 
 
 def _in_answers(step: Step) -> None:
+    if step.values and len(step.values) != len(step.answers):
+        raise OutOfBounds("a step has a value for each of its answers")
     if step.answers:
         if len(step.answers) > MOST_NAMES or not all(map(POINTER.fullmatch, step.answers)):
             raise OutOfBounds("answers are JSON pointers, such as /items/0/id")
-        if step.values and len(step.values) != len(step.answers):
-            raise OutOfBounds("a step has a value for each of its answers")
         _depth(list(step.values), "values")
     if step.evidence is not None:
         for fact in step.evidence.facts:
