@@ -1,7 +1,7 @@
 """Files in trouble: kills, two writers, flipped bits, full disks and hostile files, measured.
 
 `python docs/reliability.py measure [PART ...]` does what the rows say and writes
-docs/reliability.json; `python docs/reliability.py` writes the tables of docs/reliability.md from it.
+docs/reliability.json; `python docs/reliability.py` writes the tables of the page from it.
 """
 
 import json

@@ -70,12 +70,15 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def read_sums(path: Path) -> bytes:
     """The checksums of a file; empty if it has none."""
+    sums = sums_file(path)
     try:
-        return sums_file(path).read_bytes()
-    except FileNotFoundError:
-        return b""
+        if not sums.is_file():
+            return b""
+        if path.exists() and sums.stat().st_size > (path.stat().st_size + 1) * WIDTH:
+            raise BadFile(f"{sums} is damaged; delete it, and it is made again")
+        return sums.read_bytes()
     except OSError as problem:
-        raise BadFile(describe(problem, sums_file(path))) from None
+        raise BadFile(describe(problem, sums)) from None
 
 
 def check_line(sums: bytes, path: Path, number: int, line: bytes) -> None:

@@ -5,6 +5,7 @@ what is wrong. Any other exception is a fault.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,9 @@ from provegym.rewards.explain import explain
 from provegym.rollout import play_script
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Rollout, line, read
-from provegym.view.item import show_example, show_rollout
+from provegym.view.item import show_example, show_item, show_rollout
+from provegym.view.library import Library
+from provegym.view.sources import Missing
 from provegym.view.summary import summarise
 from provegym.worlds.spec import parse
 
@@ -91,6 +94,15 @@ def use_rollout(found: list[Rollout]) -> None:
         show_rollout(rollout, PAPER)
 
 
+def use_page(library: Library) -> None:
+    """Show the rows of a file as the page does; a sentence says what cannot be shown."""
+    for source in library.sources:
+        source.describe()
+        for at in range(min(source.count, 2)):
+            with suppress(Missing):
+                show_item(library.rows(source.id), at)
+
+
 def readers() -> dict[str, Reader]:
     """All readers by name."""
     some = examples()
@@ -103,6 +115,12 @@ def readers() -> dict[str, Reader]:
         ),
         "rollouts": Reader(
             [line(each) for each in rollouts], lambda path: list(read(path, Rollout)), use_rollout
+        ),
+        "page of examples": Reader(
+            [line(each) for each in some], lambda path: Library([path]).settle(), use_page
+        ),
+        "page of rollouts": Reader(
+            [line(each) for each in rollouts], lambda path: Library([path]).settle(), use_page
         ),
         "recipes": Reader(
             [path.read_bytes() for path in recipes if path.stat().st_size < 1_000],

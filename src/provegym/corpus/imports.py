@@ -141,7 +141,7 @@ def schema(tool: Json) -> Json:
     The originals name types as Python does, and have either a schema or bare arguments. Required
     arguments are listed; without a list, all that have no default and no mark "optional".
     """
-    given = tool.get("parameters") or {}
+    given = _object(tool.get("parameters") or {}, "tools: parameters")
     bare = "properties" not in given and given.get("type") not in ("dict", "object")
     described = _object(given if bare else given.get("properties") or {}, "tools: parameters")
     listed = tool.get("required", None if bare else given.get("required"))
@@ -154,7 +154,7 @@ def schema(tool: Json) -> Json:
         "parameters": {
             "type": "object",
             "properties": properties,
-            "required": [name for name in listed if name in properties],
+            "required": [name for name in listed if isinstance(name, str) and name in properties],
         },
     }
 
@@ -163,6 +163,8 @@ def argument(part: Any) -> Json:
     """The JSON schema of an argument. An unknown type is left out."""
     part = _object(part, "tools: parameters")
     kept = {key: part[key] for key in ("description", "default", "enum") if key in part}
+    if not isinstance(kept.get("enum", []), list):
+        del kept["enum"]
     name = str(part.get("type") or "").casefold().removeprefix("typing.").removeprefix("optional[")
     kind = TYPES.get(re.split(r"[^a-z]", name)[0])
     found = {"type": kind, **kept} if kind else kept
