@@ -140,6 +140,7 @@ FREE_TEXT = {
     "body",
     "content",
     "description",
+    "label",
     "message",
     "new",
     "note",
