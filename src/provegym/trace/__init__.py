@@ -2,6 +2,7 @@
 
 from provegym.errors import BadFile
 from provegym.trace.files import line, read, read_some, write
+from provegym.trace.kinds import KINDS, label
 from provegym.trace.pointers import literal, literals, point
 from provegym.trace.records import (
     RAN,
@@ -37,6 +38,7 @@ from provegym.trace.records import (
 )
 
 __all__ = [
+    "KINDS",
     "RAN",
     "SCHEMA",
     "Alias",
@@ -67,6 +69,7 @@ __all__ = [
     "ToolboxSpec",
     "Turn",
     "Verdict",
+    "label",
     "line",
     "literal",
     "literals",
