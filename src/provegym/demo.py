@@ -7,7 +7,7 @@ refer to an earlier result: "$0/items/1/id" is the id of the second item of the 
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -63,8 +63,11 @@ def play(demo: Demo, session: Session) -> list[tuple[DemoStep, dict[str, Any], O
     return told
 
 
-def tell(console: Console, name: str, seed: int) -> None:
-    """Play a server's demo and print it."""
+def tell(
+    console: Console, name: str, seed: int, wait: Callable[[], None] | None = None
+) -> None:
+    """Play a server's demo and print it; `wait` is called before each call and each result."""
+    wait = wait or (lambda: None)
     session, demo = Session([servers.load(name)], seed), load(name)
     told = play(demo, session)
     ask = re.sub(r"\{(.+?)\}", lambda slot: str(_resolve(f"${slot[1]}", told)), demo.ask)
@@ -72,6 +75,7 @@ def tell(console: Console, name: str, seed: int) -> None:
     console.rule(f"[bold]{name}[/bold] · a world of {_records(session)} records")
     console.print(f"[bold cyan]user[/bold cyan]  {escape(ask)}\n")
     for step, arguments, outcome in told:
+        wait()
         if step.why:
             console.print(f"      [dim italic]{escape(step.why)}[/dim italic]")
         if outcome is None:
@@ -79,6 +83,7 @@ def tell(console: Console, name: str, seed: int) -> None:
             continue
         call = f"{step.tool}({', '.join(f'{k}={_short(v, 40)}' for k, v in arguments.items())})"
         console.print(f"  [bold]→[/bold] {escape(call)}", no_wrap=True, overflow="ellipsis")
+        wait()
         colour, mark = ("green", "✓") if outcome.ok else ("yellow", "✗")
         said = f"    [{colour}]{mark} {escape(_result(outcome))}[/{colour}]"
         console.print(said, no_wrap=outcome.ok, overflow="ellipsis" if outcome.ok else "fold")
