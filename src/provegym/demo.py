@@ -63,9 +63,7 @@ def play(demo: Demo, session: Session) -> list[tuple[DemoStep, dict[str, Any], O
     return told
 
 
-def tell(
-    console: Console, name: str, seed: int, wait: Callable[[], None] | None = None
-) -> None:
+def tell(console: Console, name: str, seed: int, wait: Callable[[], None] | None = None) -> None:
     """Play a server's demo and print it; `wait` is called before each call and each result."""
     wait = wait or (lambda: None)
     session, demo = Session([servers.load(name)], seed), load(name)

@@ -104,8 +104,9 @@ class Lesson(Run):
     def tell(self, past: Json, steps: int) -> None:
         """Print the figures of a step."""
         self.desk.console.print(
-            f"    step {past['step']}/{steps}: reward {past['reward']:.2f} ± {past['reward_std']:.2f},"
-            f" {success_line(past)}, {past['calls']:.1f} calls per task,"
+            f"    step {past['step']}/{steps}:"
+            f" reward {past['reward']:.2f} ± {past['reward_std']:.2f}, {success_line(past)},"
+            f" {past['calls']:.1f} calls per task,"
             f" {past['seconds']:.0f} s",
             style="dim",
             highlight=False,

@@ -114,15 +114,15 @@ def choose(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
     lessons = [each for each in first_turns(read(desk.corpus, Example), 1) if is_one_call(each)]
     if not found or not lessons:
         raise BadFile(f"no task with one user turn was found on {short.server}")
-    write(desk.tasks, found[: short.tasks])
-    write(desk.lessons, lessons[: short.lessons])
+    tasks, chosen = found[: short.tasks], lessons[: short.lessons]
+    write(desk.tasks, tasks)
+    write(desk.lessons, chosen)
     told = (
-        f"the {len(found[: short.tasks])} shortest of {len(found)} requests on worlds that training"
-        f" never saw, {short.tools} tools shown; and for GRPO the {len(lessons[: short.lessons])}"
-        f" shortest of {len(lessons)} requests of one call among the {short.examples} examples, with"
-        " their tool alone"
+        f"the {len(tasks)} shortest of {len(found)} requests on worlds that training never saw,"
+        f" {short.tools} tools shown; and for GRPO the {len(chosen)} shortest of {len(lessons)}"
+        f" requests of one call among the {short.examples} examples, with their tool alone"
     )
-    return told, {"tasks": len(found[: short.tasks])}
+    return told, {"tasks": len(tasks), "lessons": len(chosen)}
 
 
 def first_turns(examples: Sequence[Example] | Iterator[Example], tools: int) -> list[Example]:
