@@ -28,7 +28,7 @@ class Short:
     tasks: int = 4
     tools: int = 3
     lessons: int = 4
-    steps: int = 8
+    steps: int = 6
     rollouts: int = 4
     strength: float = 0.4
     lr: float = 1e-4

@@ -7,6 +7,7 @@ Without a terminal, the conversations are printed when both are done.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ class Voice:
 
     def play(self, example: Example) -> Rollout:
         """Play a task in this thread, with one core."""
-        need("torch").set_num_threads(1)
+        need("torch").set_num_threads(1)  # of this thread
         self.prompt, self.ids, self.rollout = 0, [], None
         [self.rollout] = self.player([example])
         return self.rollout
@@ -120,7 +121,7 @@ def play_both(desk: QuickstartFolder, voices: Sequence[Voice], example: Example)
     """Play a task with each model, show it, and append the rollouts to the models' files."""
     screen = desk.console
     show = partial(columns, voices)
-    with ThreadPoolExecutor(len(voices)) as threads, hushed(desk.log):
+    with one_core_each(), ThreadPoolExecutor(len(voices)) as threads, hushed(desk.log):
         playing = [threads.submit(voice.play, example) for voice in voices]
         if screen.is_terminal:
             with Live(
@@ -140,6 +141,17 @@ def play_both(desk: QuickstartFolder, voices: Sequence[Voice], example: Example)
             screen.print(f"  {TITLES[voice.name]}", highlight=False)
             for told in (*conversation(rollout), ticks(rollout)):
                 screen.print(Text("    ") + told, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def one_core_each() -> Iterator[None]:
+    """Afterwards torch has as many cores as before; a thread's number is that of new threads too."""
+    torch = need("torch")
+    before = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def columns(voices: Sequence[Voice]) -> Table:

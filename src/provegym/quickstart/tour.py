@@ -28,15 +28,22 @@ from provegym.train.data import show
 
 # Seconds between the lines of the story, in a terminal.
 PAUSE = 0.25
+# The most characters of a result, and of a reply.
+RESULT, REPLY = 160, 320
 
 
 def story(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
     """Play the demo of the server, call by call."""
     bar.stop()
     name = desk.plan.short.server
-    demo.tell(desk.console, name, demo.SEED, _wait if desk.console.is_terminal else None)
+    wait = _wait if desk.console.is_terminal else None
+    found = demo.tell(desk.console, name, demo.SEED, wait)
     desk.console.print()
-    return f"the calls above ran on a live world of {name}; a refused call changed nothing", {}
+    told = (
+        f"{found['calls']} calls on a live world of {name}, {found['refused']} refused,"
+        f" {found['changed']} records changed"
+    )
+    return told, dict(found)
 
 
 def _wait() -> None:
@@ -94,16 +101,21 @@ def chat(console: Console, example: Example) -> None:
 
 
 def said(message: Any) -> Iterator[str]:
-    """A message in lines of rich markup; a result is cut."""
-    role, content = message["role"], message.get("content") or ""
+    """A message in lines of rich markup; long ones are cut."""
+    role, content = message["role"], " ".join((message.get("content") or "").split())
     if role == "tool":
-        yield f"  [dim]{escape(shortened(content)[:160])}[/dim]"
+        yield f"  [dim]{escape(cut(shortened(content), RESULT))}[/dim]"
     elif content:
         colour = "cyan" if role == "user" else "green"
-        yield f"[bold {colour}]{role}[/bold {colour}]  {escape(content)}"
+        yield f"[bold {colour}]{role}[/bold {colour}]  {escape(cut(content, REPLY))}"
     for call in message.get("tool_calls") or ():
         function = call["function"]
         yield f"[bold]→[/bold] {escape(function['name'])}({escape(given(function['arguments']))})"
+
+
+def cut(text: str, most: int) -> str:
+    """The text, with a sign where it was cut."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def choose(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
