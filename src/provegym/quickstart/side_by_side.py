@@ -145,7 +145,7 @@ def play_both(desk: QuickstartFolder, voices: Sequence[Voice], example: Example)
 
 @contextmanager
 def one_core_each() -> Iterator[None]:
-    """Afterwards torch has as many cores as before; a thread's number is that of new threads too."""
+    """Give torch its cores back afterwards: new threads take over the last number that was set."""
     torch = need("torch")
     before = torch.get_num_threads()
     try:
