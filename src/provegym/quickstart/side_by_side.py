@@ -4,6 +4,7 @@ Each model has a thread of its own with one core, because a single conversation 
 Without a terminal, the conversations are printed when both are done.
 """
 
+import gc
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -109,6 +110,8 @@ def play(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
     for example in left:
         desk.console.print(f"\n  [bold cyan]user[/bold cyan]  {escape(example.turns[0].text)}")
         play_both(desk, [each for each in voices if example.id not in known[each.name]], example)
+    voices.clear()
+    gc.collect()  # a model and its sampler refer to each other, and GRPO needs the memory
     played = {name: list(read(desk.rollouts(name), Rollout)) for name in TITLES}
     scores = {
         name: {key: value.mean for key, value in measure(rollouts).items()}
