@@ -107,10 +107,10 @@ def run(folder: Path, console: Console, fresh: bool = False, job: Job = SHORT) -
     except NotInstalled:
         plan, where = LAPTOP, f"{cores()} CPU cores"
     with locked(folder):
-        _run(QuickstartFolder(folder, plan, console), where, fresh)
+        _run(QuickstartFolder(folder, plan, console), where, fresh, job)
 
 
-def _run(desk: QuickstartFolder, where: str, fresh: bool) -> None:
+def _run(desk: QuickstartFolder, where: str, fresh: bool, job: Job) -> None:
     console, folder = desk.console, desk.folder
     desk.open()
     if fresh:
