@@ -6,7 +6,7 @@ from pathlib import Path
 from provegym.rewards import BEST
 from provegym.templates import fill
 
-WIDTH, HEIGHT, MARGIN = 720, 260, 44
+WIDTH, HEIGHT, MARGIN, INSET = 720, 260, 44, 24
 TICKS = (0.0, 0.5, 1.0, BEST)
 
 
@@ -18,8 +18,9 @@ def draw_curve(rewards: Sequence[float], path: Path) -> None:
 
 def curve(rewards: Sequence[float]) -> str:
     """The SVG text of a curve; the largest reward is the top of the picture."""
-    apart = (WIDTH - 2 * MARGIN) / max(1, len(rewards) - 1)
-    points = [(MARGIN + at * apart, _height(reward)) for at, reward in enumerate(rewards)]
+    left = MARGIN + INSET
+    apart = (WIDTH - 2 * left) / max(1, len(rewards) - 1)
+    points = [(left + at * apart, _height(reward)) for at, reward in enumerate(rewards)]
     return fill(
         "quickstart/curve.svg.jinja",
         width=WIDTH,

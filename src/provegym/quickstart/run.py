@@ -96,7 +96,9 @@ SHORT_STEPS = (
     Stage("grpo", lesson.learn, ("grpo", "start"), adapter, "reinforcement learning, step by step"),
 )
 FULL = Job(STEPS, make_report, "7 to 12 minutes on two cores, and 8.4 GB of memory")
-SHORT = Job(SHORT_STEPS, make_short_report, "about 4 minutes on two free cores, and 4 GB of memory")
+SHORT = Job(
+    SHORT_STEPS, make_short_report, "about 4 minutes on two free cores, and 4.5 GB of memory"
+)
 
 
 def run(folder: Path, console: Console, fresh: bool = False, job: Job = SHORT) -> None:

@@ -56,7 +56,7 @@ class StreamingSampler(Sampler):
         return tokens
 
 
-class Voice:
+class StreamedModel:
     """One of the two models, its conversation so far, and its rollout when it is done.
 
     It has a tokenizer of its own for the screen, because a tokenizer is not made for two threads.
@@ -101,12 +101,12 @@ def play(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
         for example in read(desk.tasks, Example)
         if not all(example.id in ids for ids in known.values())
     ]
-    voices: list[Voice] = []
+    voices: list[StreamedModel] = []
     if left:
         desk.console.print("  [dim]loading both models …[/dim]")
         with hushed(desk.log):
             limits = desk.plan.short.play
-            voices = [Voice(BASE, limits, None), Voice(TRAINED, limits, shipped())]
+            voices = [StreamedModel(BASE, limits, None), StreamedModel(TRAINED, limits, shipped())]
     for example in left:
         desk.console.print(f"\n  [bold cyan]user[/bold cyan]  {escape(example.turns[0].text)}")
         play_both(desk, [each for each in voices if example.id not in known[each.name]], example)
@@ -120,7 +120,7 @@ def play(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
     return summary(played), {"scores": scores}
 
 
-def play_both(desk: QuickstartFolder, voices: Sequence[Voice], example: Example) -> None:
+def play_both(desk: QuickstartFolder, voices: Sequence[StreamedModel], example: Example) -> None:
     """Play a task with each model, show it, and append the rollouts to the models' files."""
     screen = desk.console
     show = partial(columns, voices)
@@ -157,7 +157,7 @@ def one_core_each() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def columns(voices: Sequence[Voice]) -> Table:
+def columns(voices: Sequence[StreamedModel]) -> Table:
     """The conversations of the models, as columns."""
     table = Table(expand=True, show_lines=False)
     for voice in voices:
@@ -201,4 +201,4 @@ def summary(played: dict[str, list[Rollout]]) -> str:
             f"{TITLES[name]}: reward {found['reward'].mean:.2f}, {good} of {len(rollouts)} tasks"
             " succeed"
         )
-    return "; ".join(told)
+    return f"{'; '.join(told)}. These tasks are short and few; docs/results.md has 400 of all kinds"
