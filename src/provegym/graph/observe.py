@@ -11,10 +11,12 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any, NamedTuple
 
+import msgspec
+
 from provegym.fuzz import Fuzzer
 from provegym.fuzz.pool import Pool, TableRow, flat, records, singular
 from provegym.graph.slots import EACH, Json, Scalar, Slot, filled, lines, slots, spots
-from provegym.kernel import AnyServer, Outcome, Session, Tool
+from provegym.kernel import AnyServer, BadArguments, Lost, Outcome, Session, Tool
 from provegym.language.values import leaves
 
 WORKED = 12
@@ -89,7 +91,13 @@ class Tried(NamedTuple):
 def attempt(world: Branch, tool: str, arguments: Json) -> Tried:
     """Make a call on a fork of a world."""
     session = world.session.fork()
-    return Tried(tool, arguments, world, session.call(tool, arguments), session)
+    try:
+        outcome = session.call(tool, arguments)
+    except Lost as problem:
+        # The server crashed or hung. That proves nothing, like a call that does not fit the schema.
+        said = {"error": BadArguments.kind, "message": str(problem)}
+        outcome = Outcome(msgspec.json.encode(said).decode(), BadArguments.kind)
+    return Tried(tool, arguments, world, outcome, session)
 
 
 class Observer:

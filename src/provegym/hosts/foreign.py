@@ -24,7 +24,7 @@ from provegym.hosts.foreign_schema import check, compiled, tidy
 from provegym.hosts.inline import HostError
 from provegym.hosts.mcp import SENSITIVE_META
 from provegym.kernel import BadArguments, Change, Seed, Server, State, Tool
-from provegym.kernel.errors import quote
+from provegym.kernel.errors import quote, shorten
 from provegym.kernel.schema import MAX_ARGUMENT_BYTES, Arguments, Json
 from provegym.kernel.state import Written
 
@@ -34,6 +34,9 @@ WARNING = (
     "what this server returns is kept in graphs and examples made from it: "
     "look for real or private data in them before you share them"
 )
+
+# The most characters of a tool's name that endpoints take.
+LONGEST = 128
 
 HOW_TO_USE = (
     "name those that only read with --reads, or add --allow-writes and a way to start anew: "
@@ -144,10 +147,10 @@ class ForeignServer(Server[ForeignState]):
         atexit.register(self.close)
         try:
             info, listed = self.pool.describe()
-        except HostError:
+        except BaseException:
             self.close()
             raise
-        listed = [tool for tool in listed if tool.name.isprintable()]
+        listed = self._proper(listed)
         self.reads = frozenset(options.reads)
         usable = [tool for tool in listed if options.allow_writes or not self._may_write(tool)]
         name = server_name(info.name if info else target)
@@ -159,6 +162,20 @@ class ForeignServer(Server[ForeignState]):
         if not self.tools:
             self.close()
             raise HostError(_nothing_usable(target, self.left_out))
+
+    def _proper(self, listed: list[types.Tool]) -> list[types.Tool]:
+        """The tools with proper names, each once; `improper` says what was left out, and why."""
+        first: dict[str, types.Tool] = {}
+        twice = [tool.name for tool in listed if first.setdefault(tool.name, tool) is not tool]
+        bad = [name for name in first if not (name and name.isprintable() and len(name) <= LONGEST)]
+        self.improper = []
+        if twice:
+            told = shorten(", ".join(dict.fromkeys(twice)))
+            self.improper.append(f"listed twice, only the first is used: {told}")
+        if bad:
+            told = shorten(", ".join(map(ascii, bad)))
+            self.improper.append(f"left out, as no model can be shown such a name: {told}")
+        return [tool for name, tool in first.items() if name not in bad]
 
     def _world(self, number: int) -> ForeignState:
         """The initial state; the seed changes only the clock."""
@@ -208,8 +225,11 @@ class ForeignServer(Server[ForeignState]):
                 f"{', '.join(self.invalid_schemas)}: the published schema is invalid ({first}), "
                 "so only names and JSON types of arguments are checked"
             )
+        yield from self.improper
         for sentences in self.pool.lost.values():
             yield sentences[-1]
+        if again := [tool for tool in self.pool.retried if tool not in self.pool.lost]:
+            yield f"{', '.join(again)}: the server crashed or hung, and answered a second time"
         if self.pool.unstable:
             yield (
                 f"{', '.join(sorted(self.pool.unstable))}: the result differs when replayed; "
