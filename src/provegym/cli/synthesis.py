@@ -22,7 +22,7 @@ from provegym.cli.base import (
     stoppable,
     tell,
 )
-from provegym.cli.graphs import Theirs
+from provegym.cli.graphs import Refresh, Theirs, forget_graph
 from provegym.cli.own import contract
 from provegym.cli.plain_words import DROPPED, counted
 from provegym.kernel.errors import suggest
@@ -93,6 +93,7 @@ def synthesise(
     wording: TeacherOptions,
     ray: Ray = None,
     variety: Variety,
+    refresh: Refresh = False,
     theirs: Theirs,
 ) -> None:
     """Make verified examples from live worlds, offline; the same seed gives the same files."""
@@ -110,6 +111,8 @@ def synthesise(
         fail("somebody's server makes a corpus of its own: leave --servers, --split, --worlds out")
     if theirs.mcp and ray is not None:
         fail("somebody's server is connected to this machine alone: leave --ray out")
+    if refresh and not theirs.mcp:
+        fail("--refresh is for somebody's server: give --mcp, or leave it out")
     lessons = wording.lessons(out)
     folder = out / PLANS if lessons else out
     if not theirs.mcp:
@@ -121,6 +124,8 @@ def synthesise(
 
     begun = monotonic()
     with theirs.connected() as server:
+        if refresh:
+            forget_graph(server)
         tell(expected(server, size, monotonic() - begun))
         whose = {**asdict(theirs), "reads": theirs.reading}
         order = ForeignOrder(size, seed, folder, (server.name,), mix=mix, **whose)

@@ -16,6 +16,7 @@ import msgspec
 from provegym.fuzz import Fuzzer
 from provegym.fuzz.pool import Pool, TableRow, flat, records, singular
 from provegym.graph.slots import EACH, Json, Scalar, Slot, filled, lines, slots, spots
+from provegym.hosts.foreign_answers import no_answer
 from provegym.kernel import AnyServer, BadArguments, Lost, Outcome, Session, Tool
 from provegym.language.values import leaves
 
@@ -115,6 +116,7 @@ class Observer:
         self.worked: dict[str, list[Tried]] = defaultdict(list)
         self.refused: dict[str, list[Tried]] = defaultdict(list)
         self.failed: set[str] = set()
+        self.silent: dict[str, str] = {}
         self.rows: dict[tuple[str, str], TableRow] = {}
         self._shapes: dict[str, Counter[tuple[Any, ...]]] = defaultdict(Counter)
         self._stems: dict[str, list[str]] = {}
@@ -206,10 +208,22 @@ class Observer:
             arguments = filled(arguments, self.chance.choice(needed).path, self.fuzzer.invent())
         return arguments
 
+    def works(self, tried: Tried) -> bool:
+        """Whether a call worked. A read of a foreign server must also be an answer."""
+        tool = self.tools[tried.tool]
+        if not tried.outcome.ok or tool.writes or not self.server.foreign:
+            return tried.outcome.ok
+        why = no_answer(tried.before.session, tool, tried.arguments)
+        if why:
+            self.silent.setdefault(tried.tool, why)
+        return not why
+
     def note(self, tried: Tried) -> None:
         """Keep a call that worked, or that a rule refused, and the values it yields."""
         if not tried.outcome.ok:
             self.failed.add(tried.tool)
+        elif not self.works(tried):
+            return
         if tried.outcome.ok:
             if not tried.before.path and not self.tools[tried.tool].writes:
                 self._take_in(tried)

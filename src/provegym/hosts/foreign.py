@@ -23,7 +23,7 @@ from provegym.hosts.foreign_process import FRESH, NoStart, Options, is_url
 from provegym.hosts.foreign_schema import check, compiled, tidy
 from provegym.hosts.inline import HostError
 from provegym.hosts.mcp import SENSITIVE_META
-from provegym.kernel import BadArguments, Change, Seed, Server, State, Tool
+from provegym.kernel import BadArguments, Change, Seed, Server, Session, State, Tool
 from provegym.kernel.errors import quote, shorten
 from provegym.kernel.schema import MAX_ARGUMENT_BYTES, Arguments, Json
 from provegym.kernel.state import Written
@@ -235,6 +235,13 @@ class ForeignServer(Server[ForeignState]):
                 f"{', '.join(sorted(self.pool.unstable))}: the result differs when replayed; "
                 "examples that depend on it cannot be reproduced"
             )
+
+    def ask_again(self, session: Session, tool: str, arguments: Json) -> str:
+        """The text of a read's result or error, asked for again even if it is known."""
+        state = session.state(self)
+        assert isinstance(state, ForeignState)
+        given = msgspec.json.encode(arguments, order="deterministic").decode()
+        return self.pool.ask_again(state.log, Write(tool, given)).text
 
     def close(self) -> None:
         """Stop its processes; closing twice is fine."""

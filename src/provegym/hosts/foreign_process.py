@@ -214,7 +214,7 @@ class Process:
         request = types.CallToolRequest(params=params)
         work = self.client.session.send_request(request, types.CallToolResult)
         try:
-            answer = read_result(await self._within(work, tool))
+            answer = read_result(await self._within(work, tool), given)
         except MCPError as problem:
             answer = read_error(problem)
         return answer._replace(text=answer.text.replace(fresh, ALIAS))
