@@ -87,11 +87,10 @@ def prepare() -> None:
         )
         family = [os.getpid(), *(each.pid for each in own), int(orphan.stdout)]
         (FOLDER / f"family-{os.getpid()}").write_text(json.dumps(family))
-    if HOW == "floods":
-        if os.fork() == 0:
-            line = b"all work and no play makes a dull server\n" * 20_000
-            while os.getppid() != 1:
-                os.write(2, line)
+    if HOW == "floods" and os.fork() == 0:
+        line = b"all work and no play makes a dull server\n" * 20_000
+        while os.getppid() != 1:
+            os.write(2, line)
 
 
 def answer(message: dict[str, Any]) -> dict[str, Any]:

@@ -273,7 +273,7 @@ def test_a_tool_that_keeps_crashing_is_left_alone(shelf: Path) -> None:
             with pytest.raises(Lost, match="ended while it ran crash"):
                 Session([server]).call("crash", {})
         starts = server.pool.starts
-        with pytest.raises(Lost, match="crash is not called again: .* ended while"):
+        with pytest.raises(Lost, match=r"crash is not called again: .* ended while"):
             Session([server]).call("crash", {})
         assert server.pool.starts == starts
 

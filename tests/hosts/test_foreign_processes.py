@@ -166,9 +166,9 @@ def test_a_name_that_changes_when_replayed_blames_no_policy(tmp_path: Path) -> N
 
 def test_a_result_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with wild("huge", tmp_path, call_seconds=300) as server:
-        with pytest.raises(Lost, match="a message had more than 16 MB"):
-            Session([server]).call("look", {"word": "hi"})
+    told = pytest.raises(Lost, match="a message had more than 16 MB")
+    with wild("huge", tmp_path, call_seconds=300) as server, told:
+        Session([server]).call("look", {"word": "hi"})
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150_000
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 Place = tuple[str | int, ...]
+Parts = dict[str, str]
 
 PROBES, LOOKS = 8, 32
 LETTERS, DIGITS = "qzxjvwkfy", "73948265"
@@ -53,11 +54,10 @@ def _is_same(
 ) -> bool:
     """Whether a result equals that of a nonsense value, apart from the value and from chance."""
     value, other, twin = probe
-    text = session.fork().call(tool, arguments).text
-    one, two = _without(text, value), _without(twin, other)
+    one, two = _parts(session.fork().call(tool, arguments).text, value), _parts(twin, other)
     if one == two:
         return True
-    again = _without(_server(session, tool).ask_again(session, tool, arguments), value)
+    again = _parts(_server(session, tool).ask_again(session, tool, arguments), value)
     moving = _moving(one, again)
     return _steady(one, moving) == _steady(two, moving)
 
@@ -77,10 +77,10 @@ def _shows(session: Session, twin: Session, read: str, arguments: Json) -> bool:
     """Whether a read shows a difference between two worlds, apart from chance."""
     try:
         before, after = session.fork().call(read, arguments), twin.fork().call(read, arguments)
-        one, two = without_chance(before.text), without_chance(after.text)
-        if one == two or not (before.ok or after.ok):
-            return False
-        again = without_chance(_server(twin, read).ask_again(twin, read, arguments))
+        one, two = _parts(before.text), _parts(after.text)
+        if one == two or not after.ok:
+            return before.ok and not after.ok
+        again = _parts(_server(twin, read).ask_again(twin, read, arguments))
     except Lost:
         return False
     moving = _moving(two, again)
@@ -112,9 +112,9 @@ def first_answers(server: AnyServer) -> str:
     reads = [t for t in server.tools.values() if not (t.writes or t.input_schema["required"])]
     for tool in reads:
         try:
-            text = without_chance(session.call(tool.name, {}).text)
-            again = without_chance(_server(session, tool.name).ask_again(session, tool.name, {}))
-            told: Any = sorted(_steady(text, _moving(text, again)).items())
+            parts = _parts(session.call(tool.name, {}).text)
+            again = _parts(_server(session, tool.name).ask_again(session, tool.name, {}))
+            told: Any = sorted(_steady(parts, _moving(parts, again)).items())
         except Lost:
             told = LOST
         total.update(msgspec.json.encode((tool.name, told)))
@@ -193,36 +193,44 @@ def _like(character: str, chance: int) -> str:
     return letter.upper() if character.isupper() else letter
 
 
-def _without(text: str, value: str | int) -> str:
-    """A result with its echoes of a value, and what chance made, replaced by marks."""
+def _moving(parts: Parts, again: Parts) -> set[str]:
+    """The places of a result that differ when the same call is repeated."""
+    return {place for place in parts.keys() | again.keys() if parts.get(place) != again.get(place)}
+
+
+def _steady(parts: Parts, moving: set[str]) -> Parts:
+    """The parts of a result without those that move."""
+    return {place: part for place, part in parts.items() if place not in moving}
+
+
+def _parts(text: str, value: str | int = "") -> Parts:
+    """Every scalar of a result by its place; of a text, every line.
+
+    Echoes of a value, and what chance makes, are replaced by marks.
+    """
+    try:
+        result = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        result = text
+    echo = _echo(value)
+    return {echo.sub("⟨it⟩", place): _masked(part, echo) for place, part in _flat(result, "")}
+
+
+def _masked(part: Any, echo: "re.Pattern[str]") -> str:
+    return without_chance(echo.sub("⟨it⟩", str(part)))
+
+
+def _echo(value: str | int) -> "re.Pattern[str]":
+    """A pattern that finds a value in a result, or the last part of a path, with any case."""
     whole = str(value)
     name = whole.rstrip("/").rpartition("/")[2]
-    forms = {whole, msgspec.json.encode(whole).decode()[1:-1], name, name.rpartition(".")[0]}
-    for form in sorted(filter(None, forms), key=len, reverse=True):
-        edge = r"(?<!\w)" if len(form) < WORD else ""
-        end = r"(?!\w)" if len(form) < WORD else ""
-        text = re.sub(edge + re.escape(form) + end, "⟨it⟩", text, flags=re.IGNORECASE)
-    return without_chance(text)
+    forms = sorted({whole, name, name.rpartition(".")[0]} - {""}, key=len, reverse=True)
+    ways = [_whole_word(form) if len(form) < WORD else re.escape(form) for form in forms]
+    return re.compile("|".join(ways) or r"(?!)", re.IGNORECASE)
 
 
-def _moving(text: str, again: str) -> set[str]:
-    """The places of a result that differ when the same call is repeated."""
-    one, two = _parts(text), _parts(again)
-    return {place for place in one.keys() | two.keys() if one.get(place) != two.get(place)}
-
-
-def _steady(text: str, moving: set[str]) -> dict[str, Any]:
-    """The parts of a result by their places, without those that move."""
-    return {place: part for place, part in _parts(text).items() if place not in moving}
-
-
-def _parts(text: str) -> dict[str, Any]:
-    """Every scalar of a result by its place; of a text, every line."""
-    try:
-        value = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        value = text
-    return dict(_flat(value, ""))
+def _whole_word(form: str) -> str:
+    return rf"(?<!\w){re.escape(form)}(?!\w)"
 
 
 def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:

@@ -43,8 +43,8 @@ def read_result(result: types.CallToolResult, arguments: Mapping[str, Any]) -> A
     A result that says that the call failed is an error, whatever `isError` says.
     """
     blocks = [_block(block) for block in result.content]
-    lone = blocks[0] if len(blocks) == 1 and isinstance(blocks[0], str) else None
-    told = (lone, result.structured_content)
+    texts = [block for block in blocks if isinstance(block, str)]
+    told = (texts[0] if len(texts) == 1 else None, result.structured_content)
     if result.is_error or any(says_it_failed(each, arguments) for each in told):
         whole = "\n".join(str(block) for block in blocks)
         return _error(whole or _told(result.structured_content) or "the tool says no more")
