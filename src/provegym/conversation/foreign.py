@@ -28,6 +28,7 @@ from provegym.fuzz.pool import folded
 from provegym.graph.chains import Chain, ChainSampler
 from provegym.graph.dependency import cached
 from provegym.graph.observe import Observer
+from provegym.graph.slots import filled, spots, taken
 from provegym.hosts.foreign_answers import has_effect, no_answer
 from provegym.kernel import AnyServer, Seed, Session, Tool
 from provegym.language.personas import capital, expand, styled, words
@@ -174,15 +175,22 @@ class ForeignPlanner(Planner):
         else:
             given = super().arguments(tool, {}, spare=spare)
         given = {name: _shorter(value) for name, value in given.items()}
-        return {**(self._named_anew(given) if tool.writes else given), **fixed}
+        return {**(self._named_anew(tool, given) if tool.writes else given), **fixed}
 
-    def _named_anew(self, value: Any) -> Any:
-        """The value with natural names in the place of texts that the fuzzer made up."""
-        if isinstance(value, dict):
-            return {name: self._named_anew(part) for name, part in value.items()}
-        if isinstance(value, list):
-            return [self._named_anew(part) for part in value]
-        return self._name_like(value) if _is_made_up(value) else value
+    def _named_anew(self, tool: Tool, given: Json) -> Json:
+        """The arguments with natural names for made-up texts, and wherever any text works.
+
+        Otherwise a user would ask to note words of the server, such as the name of a state.
+        """
+        tried = [spots(each.arguments) for each in self.seen.worked[tool.name]]
+        free = {pointer for each in tried for pointer, text in each if _is_made_up(text)}
+        for pointer, text in list(spots(given)):
+            path = tuple(pointer.split("/")[1:])
+            if not isinstance(text, str) or taken(given, path) != text or self.voice.thing(text):
+                continue
+            if _is_made_up(text) or pointer in free:
+                given = filled(given, path, self._name_like(text))
+        return given
 
     def _name_like(self, text: str) -> str:
         name = expand(self.chance.choice(phrases()["names"]), words(), self.chance)

@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from random import Random
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
@@ -19,6 +19,9 @@ from provegym.graph.slots import EACH, Json, Scalar, Slot, filled, lines, slots,
 from provegym.hosts.foreign_answers import no_answer
 from provegym.kernel import AnyServer, BadArguments, Lost, Outcome, Session, Tool
 from provegym.language.values import leaves
+
+if TYPE_CHECKING:
+    from provegym.hosts.foreign import ForeignServer
 
 WORKED = 12
 REFUSED = 96
@@ -118,6 +121,8 @@ class Observer:
         self.failed: set[str] = set()
         self.silent: dict[str, str] = {}
         self.rows: dict[tuple[str, str], TableRow] = {}
+        for name in cast("ForeignServer", server).files if server.foreign else ():
+            self._learn_text(name)
         self._shapes: dict[str, Counter[tuple[Any, ...]]] = defaultdict(Counter)
         self._stems: dict[str, list[str]] = {}
         self.pages: Counter[str] = Counter()
@@ -268,11 +273,15 @@ class Observer:
             if isinstance(leaf, str) and leaf and not echoes(leaf, tried.arguments):
                 self.yields[Origin(tried.tool, pointer)].setdefault(leaf, tried)
                 if self.server.foreign and "\n" not in leaf and pointer.endswith(EACH):
-                    self.rows.setdefault(("text", leaf), TableRow("text", leaf, {"text": [leaf]}))
+                    self._learn_text(leaf)
         for noun, record in records(value, singular(VERBS.sub("", tried.tool))):
             key = name_of(record) if self.server.foreign else key_of(record)
             if key is not None:
                 self.rows.setdefault((noun, key), TableRow(noun, key, flat(record)))
+
+    def _learn_text(self, text: str) -> None:
+        """Note a text that may be an argument of any tool of a foreign server."""
+        self.rows.setdefault(("text", text), TableRow("text", text, {"text": [text]}))
 
 
 def echoes(leaf: str, arguments: Json) -> bool:

@@ -19,7 +19,7 @@ from jsonschema_rs import Validator
 
 from provegym import servers
 from provegym.hosts.foreign_pool import Log, ProcessPool, Write
-from provegym.hosts.foreign_process import FRESH, NoStart, Options, is_url
+from provegym.hosts.foreign_process import ALIAS, FRESH, NoStart, Options, is_url
 from provegym.hosts.foreign_schema import check, compiled, tidy
 from provegym.hosts.inline import HostError
 from provegym.hosts.mcp import SENSITIVE_META
@@ -37,6 +37,8 @@ WARNING = (
 
 # The most characters of a tool's name that endpoints take.
 LONGEST = 128
+# Files of a fresh folder whose names are tried as arguments.
+MOST_FILES = 60
 
 HOW_TO_USE = (
     "name those that only read with --reads, or add --allow-writes and a way to start anew: "
@@ -159,6 +161,7 @@ class ForeignServer(Server[ForeignState]):
         self.tools = {tool.name: self._tool(tool) for tool in usable}
         self.left_out = [tool.name for tool in listed if tool.name not in self.tools]
         self.version = int.from_bytes(self._fingerprint(options.fresh_from), "big")
+        self.files = file_names(options.fresh_from) if FRESH in target else ()
         if not self.tools:
             self.close()
             raise HostError(_nothing_usable(target, self.left_out))
@@ -276,6 +279,16 @@ def connect(target: str, options: Options | None = None) -> ForeignServer:
             f"or {FRESH} in the server's command, a new folder at each start"
         )
     return ForeignServer(target, options)
+
+
+def file_names(folder: Path | None) -> tuple[str, ...]:
+    """The names and paths of what a fresh folder starts with, as calls show them."""
+    names = [ALIAS] if folder else []
+    for file in sorted(folder.rglob("*")) if folder else ():
+        name = file.relative_to(folder or "").as_posix()
+        if not any(part.startswith(".") for part in name.split("/")):
+            names += [name, f"{ALIAS}/{name}"]
+    return tuple(names[:MOST_FILES])
 
 
 def server_name(said: str) -> str:
