@@ -21,7 +21,7 @@ from provegym.hosts.foreign import ForeignServer, HostError, NoStart, Options, c
 from provegym.kernel import Lost, Session
 from provegym.players.scripted import SCRIPTS
 from provegym.rollout import play_script
-from provegym.trace import Example, Step, Turn
+from provegym.trace import Example, Step, Turn, write
 from provegym.trace import Path as Gold
 
 WILD = f"{sys.executable} {Path(__file__).parent / 'foreign_wild.py'}"
@@ -261,3 +261,24 @@ def test_a_reset_command_that_does_not_end_is_a_sentence(tmp_path: Path) -> None
     options = Options(True, reset="sleep 600", start_seconds=1)
     with pytest.raises(HostError, match="reset command failed: it took more than 1 s"):
         connect(f"{WILD} calm {tmp_path}", options)
+
+
+def rolled(how: str, folder: Path, example: Example, *options: str) -> Any:
+    """Play an example on a wild server with the command line."""
+    write(folder / "examples.jsonl", [example])
+    given = ("--data", folder / "examples.jsonl", "--out", folder / f"{how}.jsonl")
+    target = ("--mcp", f"{WILD} '{how}' {folder}", *options)
+    return run("rollout", *given, "--policy", "oracle", *target)
+
+
+def test_a_void_rollout_is_counted_and_named_and_others_are_played(tmp_path: Path) -> None:
+    with wild("calm", tmp_path) as server:
+        example = example_on(server)
+    done = rolled("calm", tmp_path, example)
+    assert done.returncode == 0, done.stderr
+    assert "1 rollouts in" in done.stdout
+    void = rolled("always hangs", tmp_path, example, "--call-timeout", "2")
+    assert void.returncode == 2
+    assert "0 rollouts in" in void.stdout
+    assert "1 rollouts went wrong and are played again next time; wild: server_bug" in void.stderr
+    assert "did not answer look within 2 s" in void.stderr

@@ -28,24 +28,28 @@ if TYPE_CHECKING:
     from provegym.hosts.foreign import ForeignServer
 
 
+Mcp = Annotated[str, typer.Option(help="Somebody's MCP server: a command (no shell) or a URL.")]
+AllowWrites = Annotated[
+    bool, typer.Option("--allow-writes", help="Also call tools that may change something.")
+]
+Reset = Annotated[str, typer.Option(help="A command that is run before each start of it.")]
+FreshFrom = Annotated[
+    Path | None, typer.Option(help="What {fresh}, a new folder at each start, is a copy of.")
+]
+Reads = Annotated[str, typer.Option(help="Tools that only read, whatever they say of themselves.")]
+Seconds = Annotated[float, typer.Option(help="Seconds for a call to it.", min=0.1)]
+
+
 @dataclass(frozen=True)
 class Theirs:
     """Options: a foreign MCP server, and which of its tools may be called."""
 
-    mcp: Annotated[
-        str, typer.Option(help="Somebody's MCP server: a command (no shell) or a URL.")
-    ] = ""
-    allow_writes: Annotated[
-        bool, typer.Option("--allow-writes", help="Also call tools that may change something.")
-    ] = False
-    reset: Annotated[str, typer.Option(help="A command that is run before each start of it.")] = ""
-    fresh_from: Annotated[
-        Path | None, typer.Option(help="What {fresh}, a new folder at each start, is a copy of.")
-    ] = None
-    reads: Annotated[
-        str, typer.Option(help="Tools that only read, whatever they say of themselves.")
-    ] = ""
-    timeout: Annotated[float, typer.Option(help="Seconds for a call to it.", min=0.1)] = 20
+    mcp: Mcp = ""
+    allow_writes: AllowWrites = False
+    reset: Reset = ""
+    fresh_from: FreshFrom = None
+    reads: Reads = ""
+    timeout: Seconds = 20
 
     @property
     def reading(self) -> tuple[str, ...]:
@@ -66,6 +70,24 @@ class Theirs:
             finally:
                 for note in server.notes():
                     tell(note)
+
+
+@dataclass(frozen=True)
+class TheirsToPlay:
+    """Options: as `Theirs`, for a command whose --timeout is that of a model."""
+
+    mcp: Mcp = ""
+    allow_writes: AllowWrites = False
+    reset: Reset = ""
+    fresh_from: FreshFrom = None
+    reads: Reads = ""
+    call_timeout: Seconds = 20
+
+    @property
+    def theirs(self) -> Theirs:
+        """The same options under their usual names."""
+        how = (self.mcp, self.allow_writes, self.reset, self.fresh_from, self.reads)
+        return Theirs(*how, timeout=self.call_timeout)
 
 
 Refresh = Annotated[

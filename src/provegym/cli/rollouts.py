@@ -27,7 +27,7 @@ from provegym.cli.base import (
     stdout_kept,
     stoppable,
 )
-from provegym.cli.graphs import Theirs
+from provegym.cli.graphs import Theirs, TheirsToPlay
 from provegym.cli.plain_words import SERVES, SUCCESS
 from provegym.kernel.errors import suggest
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from provegym.players.remote import Remote
     from provegym.rewards import Scheme
 
+HERE_ALONE = "somebody's server is connected to this machine alone: leave --ray out"
 # How many different reasons of failed rollouts are shown.
 REASONS = 3
 
@@ -119,13 +120,22 @@ def run_rollouts(
     scheme: SchemeName = None,
     ray: Ray = None,
     as_json: Json = False,
+    played: TheirsToPlay,
 ) -> None:
     """Play every example with a policy and write one rollout per line; resumes where it stopped."""
     from provegym.play import PlayJob, play_file
 
     player = _player(policy, asking, samples, concurrency, _scheme(recipe, scheme))
     job = PlayJob(data, out, player, samples)
-    with stoppable(), stdout_kept(as_json), hands(ray) as workers, progress_bar() as bar:
+    if played.mcp and ray is not None:
+        fail(HERE_ALONE)
+    with (
+        stoppable(),
+        connected(played.theirs, data),
+        stdout_kept(as_json),
+        hands(ray) as workers,
+        progress_bar() as bar,
+    ):
         done = play_file(job, bar, workers)
     _print_played(done, out, price, as_json)
     if done.failed:
@@ -208,7 +218,7 @@ def verify_examples(
     from provegym.play import verify_file
 
     if theirs.mcp and ray is not None:
-        fail("somebody's server is connected to this machine alone: leave --ray out")
+        fail(HERE_ALONE)
     with (
         stoppable(STARTS_AGAIN),
         connected(theirs, data),
