@@ -32,6 +32,7 @@ ECHO = 4
 NEW = 0.5
 RULES = ("rejected", "denied")
 NAMED = ("id", "name", "key", "path", "uri", "url", "title")
+FILES = re.compile(r"path|file|dir(?:ectory)?$|folder|repo|document|project", re.IGNORECASE)
 VERBS = re.compile(r"^(?:list|search|get|find|show|track|read|check|view|lookup|compare)_")
 
 
@@ -121,8 +122,9 @@ class Observer:
         self.failed: set[str] = set()
         self.silent: dict[str, str] = {}
         self.rows: dict[tuple[str, str], TableRow] = {}
-        for name in cast("ForeignServer", server).files if server.foreign else ():
-            self._learn_text(name)
+        if server.foreign and any(takes_files(tool) for tool in server.tools.values()):
+            for name in cast("ForeignServer", server).files:
+                self._learn_text(name)
         self._shapes: dict[str, Counter[tuple[Any, ...]]] = defaultdict(Counter)
         self._stems: dict[str, list[str]] = {}
         self.pages: Counter[str] = Counter()
@@ -282,6 +284,11 @@ class Observer:
     def _learn_text(self, text: str) -> None:
         """Note a text that may be an argument of any tool of a foreign server."""
         self.rows.setdefault(("text", text), TableRow("text", text, {"text": [text]}))
+
+
+def takes_files(tool: Tool) -> bool:
+    """Whether an argument of a tool has a name such as path or fileName."""
+    return any(map(FILES.search, tool.input_schema["properties"]))
 
 
 def echoes(leaf: str, arguments: Json) -> bool:
