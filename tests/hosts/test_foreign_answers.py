@@ -32,6 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("minutes", "We met in March and painted the shed."),
         ("offer", "Two garden sheds, green, with a door each, for 420."),
         ("menu", "Soup on Monday."),
+        ("blank", ""),
     ):
         (place / f"{name}.txt").write_text(text)
     return place
@@ -57,6 +58,7 @@ def polite(folder: Path) -> Iterator[ForeignServer]:
         ({"error": {"code": 404}}, {}),
         ({"status": "error", "message": "Task not found"}, {}),
         ({"status": "Failed"}, {}),
+        ({"status": "task_not_found", "message": "No such task"}, {}),
         ({"message": "Task 12 not found"}, {"id": 12}),
         ([{"success": False}, {"success": False}], {}),
         ("Error: no", {}),
@@ -131,6 +133,7 @@ def test_nonsense_has_the_same_shape(value: str | int) -> None:
         ("count_words", "nobody", "it fails"),
         ("check_doc", "nobody", "it fails"),
         ("check_doc", "menu", ""),
+        ("read_doc", "blank", "it returns nothing"),
     ],
 )
 def test_a_read_that_tells_nothing_of_its_value_is_no_answer(
@@ -232,7 +235,8 @@ def test_a_corpus_has_only_answers(folder: Path, tmp_path: Path) -> None:
     assert not any(step.tool == "pretend" for step in steps)
     docs = {step.arguments["doc"] for step in steps if "doc" in step.arguments and not step.writes}
     added = {step.arguments["doc"] for step in steps if step.tool == "add_doc"}
-    assert docs <= {"minutes", "offer", "menu", *added}
+    assert docs <= {"minutes", "offer", "menu", "blank", *added}
+    assert not any(s.tool == "read_doc" and s.arguments["doc"] == "blank" for s in steps)
     done = run("verify", tmp_path / "out", *whose)
     assert done.returncode == 0, done.stdout
     spoiled = [replace(examples[0], server_version=1)]

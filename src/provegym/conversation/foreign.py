@@ -27,7 +27,7 @@ from provegym.conversation.plan import Goal, Planner, borrower
 from provegym.fuzz.pool import folded
 from provegym.graph.chains import Chain, ChainSampler
 from provegym.graph.dependency import cached
-from provegym.graph.observe import Observer
+from provegym.graph.observe import FILES, Observer
 from provegym.graph.slots import filled, spots, taken
 from provegym.hosts.foreign_answers import has_effect, no_answer
 from provegym.kernel import AnyServer, Seed, Session, Tool
@@ -189,13 +189,14 @@ class ForeignPlanner(Planner):
             if not isinstance(text, str) or taken(given, path) != text or self.voice.thing(text):
                 continue
             if _is_made_up(text) or pointer in free:
-                given = filled(given, path, self._name_like(text))
+                told = self._name_like(text, is_file=FILES.search(pointer) is not None)
+                given = filled(given, path, told)
         return given
 
-    def _name_like(self, text: str) -> str:
+    def _name_like(self, text: str, *, is_file: bool) -> str:
         name = expand(self.chance.choice(phrases()["names"]), words(), self.chance)
         folder, slash, last = text.rpartition("/")
-        if not slash:
+        if not (slash and is_file):
             return name if " " in text else name.split()[-1]
         _, dot, ending = last.rpartition(".")
         return f"{folder}/{name.replace(' ', '-').lower()}{dot}{ending if dot else ''}"

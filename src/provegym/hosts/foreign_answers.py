@@ -39,6 +39,8 @@ def no_answer(session: Session, tool: Tool, arguments: Json) -> str:
         outcome = session.fork().call(tool.name, arguments)
         if not outcome.ok:
             return f"it fails: {outcome.value['message']}"
+        if not any(leaf not in ("", None) for leaf in leaves(outcome.value)):
+            return "it returns nothing"
         for place, value in _probes(tool, arguments):
             other = nonsense(value)
             twin = session.fork().call(tool.name, replaced(arguments, place, other))

@@ -35,7 +35,7 @@ ENVELOPE = {
 WRAPPERS = ("result", "text", "items", "content", "response", "output", "data")
 WENT_WELL = ("success", "ok", "succeeded", "isSuccess", "is_success")
 WENT_WRONG = ("isError", "is_error", "failed")
-BAD_STATUS = frozenset(("error", "failed", "failure", "fail", "not_found"))
+BAD_STATUS = re.compile(r"(?:.*[_ -])?(?:error|failed|failure|fail|not[_ -]?found|invalid)", re.I)
 # An error with more than this beside it is a record that has an error, such as a failed job.
 MOST_BESIDE = 1
 # A text that begins so is a refusal: "Error: …", "❌ Error reading file: …", "Failed to open x: …".
@@ -86,7 +86,7 @@ def _reports_failure(value: Json, arguments: Mapping[str, Any]) -> bool:
     status, error = value.get("status"), value.get("error")
     if isinstance(error, str | dict) and error:
         return True
-    if isinstance(status, str) and status.casefold() in BAD_STATUS:
+    if isinstance(status, str) and BAD_STATUS.fullmatch(status):
         return True
     told = value.get("message")
     return not beside and isinstance(told, str) and _is_refusal(told, arguments)
