@@ -28,28 +28,44 @@ if TYPE_CHECKING:
     from provegym.hosts.foreign import ForeignServer
 
 
-Mcp = Annotated[str, typer.Option(help="Somebody's MCP server: a command (no shell) or a URL.")]
-AllowWrites = Annotated[
-    bool, typer.Option("--allow-writes", help="Also call tools that may change something.")
-]
-Reset = Annotated[str, typer.Option(help="A command that is run before each start of it.")]
-FreshFrom = Annotated[
-    Path | None, typer.Option(help="What {fresh}, a new folder at each start, is a copy of.")
-]
-Reads = Annotated[str, typer.Option(help="Tools that only read, whatever they say of themselves.")]
-Seconds = Annotated[float, typer.Option(help="Seconds for a call to it.", min=0.1)]
+# Seconds for a call to a foreign server, for commands that have no option for it.
+CALL_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class Theirs:
+class TheirServer:
     """Options: a foreign MCP server, and which of its tools may be called."""
 
-    mcp: Mcp = ""
-    allow_writes: AllowWrites = False
-    reset: Reset = ""
-    fresh_from: FreshFrom = None
-    reads: Reads = ""
-    timeout: Seconds = 20
+    mcp: Annotated[
+        str, typer.Option(help="Somebody's MCP server: a command (no shell) or a URL.")
+    ] = ""
+    allow_writes: Annotated[
+        bool, typer.Option("--allow-writes", help="Also call tools that may change something.")
+    ] = False
+    reset: Annotated[str, typer.Option(help="A command that is run before each start of it.")] = ""
+    fresh_from: Annotated[
+        Path | None, typer.Option(help="What {fresh}, a new folder at each start, is a copy of.")
+    ] = None
+    reads: Annotated[
+        str, typer.Option(help="Tools that only read, whatever they say of themselves.")
+    ] = ""
+
+    @property
+    def call_seconds(self) -> float:
+        """How long a call may take."""
+        return CALL_SECONDS
+
+    @property
+    def again(self) -> tuple[str, ...]:
+        """The options that connect the same server in another command."""
+        given = {
+            "--mcp": self.mcp,
+            "--reset": self.reset,
+            "--fresh-from": str(self.fresh_from or ""),
+            "--reads": self.reads,
+        }
+        words = [word for name, value in given.items() if value for word in (name, value)]
+        return (*words, *(["--allow-writes"] if self.allow_writes else []))
 
     @property
     def reading(self) -> tuple[str, ...]:
@@ -63,7 +79,7 @@ class Theirs:
         from provegym.hosts.foreign import WARNING, Options, connect
 
         how = (self.allow_writes, self.reset, self.fresh_from, self.reading)
-        with connect(self.mcp, Options(*how, call_seconds=self.timeout)) as server:
+        with connect(self.mcp, Options(*how, call_seconds=self.call_seconds)) as server:
             tell(WARNING)
             try:
                 yield server
@@ -73,21 +89,31 @@ class Theirs:
 
 
 @dataclass(frozen=True)
-class TheirsToPlay:
-    """Options: as `Theirs`, for a command whose --timeout is that of a model."""
+class Theirs(TheirServer):
+    """The same, with the time that a call may take."""
 
-    mcp: Mcp = ""
-    allow_writes: AllowWrites = False
-    reset: Reset = ""
-    fresh_from: FreshFrom = None
-    reads: Reads = ""
-    call_timeout: Seconds = 20
+    timeout: Annotated[float, typer.Option(help="Seconds for a call to it.", min=0.1)] = (
+        CALL_SECONDS
+    )
 
     @property
-    def theirs(self) -> Theirs:
-        """The same options under their usual names."""
-        how = (self.mcp, self.allow_writes, self.reset, self.fresh_from, self.reads)
-        return Theirs(*how, timeout=self.call_timeout)
+    def call_seconds(self) -> float:
+        """How long a call may take."""
+        return self.timeout
+
+
+@dataclass(frozen=True)
+class TheirsToPlay(TheirServer):
+    """The same, for a command whose --timeout is that of a model."""
+
+    call_timeout: Annotated[float, typer.Option(help="Seconds for a call to it.", min=0.1)] = (
+        CALL_SECONDS
+    )
+
+    @property
+    def call_seconds(self) -> float:
+        """How long a call may take."""
+        return self.call_timeout
 
 
 Refresh = Annotated[
