@@ -28,7 +28,8 @@ from provegym.cli.plain_words import DROPPED, counted
 from provegym.kernel.errors import suggest
 
 if TYPE_CHECKING:
-    from provegym.corpus.corpus import Corpus
+    from provegym.corpus.corpus import Corpus, Order
+    from provegym.hosts.foreign import ForeignServer
     from provegym.teacher.lessons import Lessons
 
 # Too few examples came from them: so many servers are checked for what they lack.
@@ -120,16 +121,24 @@ def synthesise(
         order = Order(size, seed, folder, chosen, workers, mix, split, **vars(variety))
         _make(Corpus(order), out, lessons, ray)
         return
-    from provegym.corpus.foreign import ForeignCorpus, ForeignOrder, expected
-
     begun = monotonic()
     with theirs.connected() as server:
         if refresh:
             forget_graph(server)
-        tell(expected(server, size, monotonic() - begun))
-        whose = {**asdict(theirs), "reads": theirs.reading}
-        order = ForeignOrder(size, seed, folder, (server.name,), mix=mix, **whose)
-        _make(ForeignCorpus(order, server), out, lessons, again=theirs.again)
+        foreign = _foreign_corpus(theirs, server, Order(size, seed, folder, mix=mix), begun)
+        _make(foreign, out, lessons, again=theirs.again)
+
+
+def _foreign_corpus(
+    theirs: Theirs, server: "ForeignServer", order: "Order", begun: float
+) -> "Corpus":
+    """The synthesis on a foreign server; says how long it may take."""
+    from provegym.corpus.foreign import ForeignCorpus, ForeignOrder, expected
+
+    tell(expected(server, order.size, monotonic() - begun))
+    whose = {**asdict(theirs), "reads": theirs.reading}
+    asked = (order.size, order.seed, order.out, (server.name,))
+    return ForeignCorpus(ForeignOrder(*asked, mix=order.mix, **whose), server)
 
 
 def _make(

@@ -69,7 +69,7 @@ class EndpointConfig:
         return self.deadline or self.timeout * (self.retries + 1) + LONGEST_PAUSE * self.retries
 
 
-class TooLong(ValueError):
+class OversizedAnswer(ValueError):
     """An answer has more bytes than are allowed, perhaps only after decompression."""
 
 
@@ -155,7 +155,7 @@ class Endpoint:
                 pause = max(pause, _seconds(headers.get("retry-after")))
             except TimeoutError:
                 problem, status = f"no whole answer within {self.config.timeout:g} s", 0
-            except TooLong as failure:
+            except OversizedAnswer as failure:
                 problem, status = str(failure), 0
                 break
             except (httpx2.RequestError, ValueError, RecursionError) as failure:
@@ -177,7 +177,7 @@ class Endpoint:
             async for part in response.aiter_bytes():
                 content += part
                 if len(content) > most:
-                    raise TooLong(f"the answer has more than {most:,} bytes")
+                    raise OversizedAnswer(f"the answer has more than {most:,} bytes")
         return response.status_code, response.headers, bytes(content)
 
     def _quote(self, answer: Any) -> str:
