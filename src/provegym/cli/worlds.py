@@ -87,12 +87,19 @@ def serve(
     seed: Seed = 0,
     shared: Annotated[bool, typer.Option(help="Requests that name no session share one.")] = False,
     allow_host: Annotated[
-        list[str] | None, typer.Option(help="Also answer requests whose Host header is this.")
+        list[str] | None, typer.Option(help="Also answer to this HOST or HOST:PORT.")
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option(help="Also answer pages of this origin, with its scheme.")
     ] = None,
     ttl: Annotated[float, typer.Option(help="Seconds until an idle session ends.", min=1)] = 1800,
     max_sessions: Annotated[int, typer.Option(help="How many sessions at most.", min=1)] = 10_000,
     max_body: Annotated[int, typer.Option(help="Bytes of a request at most.", min=1024)] = 256
     * 1024,
+    max_memory: Annotated[
+        int, typer.Option(help="Megabytes of worlds at most, about.", min=1)
+    ] = 2_048,
+    max_connections: Annotated[int, typer.Option(help="Connections at most.", min=1)] = 2_000,
 ) -> None:
     """Serve worlds over MCP: on stdio, or with --http over Streamable HTTP with a control API.
 
@@ -106,6 +113,7 @@ def serve(
     from provegym.hosts.guard import RequestLimits
     from provegym.hosts.http import bind, build_app, check_token, faces, run
     from provegym.hosts.inline import Sessions
+    from provegym.hosts.limits import ConnectionLimits
 
     token = os.environ.get("PROVEGYM_TOKEN")
     if token == "":
@@ -113,15 +121,23 @@ def serve(
     check_token(http, token)
     listener = bind(http)
     host, port = listener.getsockname()[:2]
-    limits = RequestLimits(hosts=[*(allow_host or []), host], token=token, max_body=max_body)
-    sessions = Sessions(chosen, most=max_sessions, ttl=ttl)
+    limits = RequestLimits(
+        port=port,
+        hosts=[*(allow_host or []), host],
+        origins=allow_origin or [],
+        token=token,
+        max_body=max_body,
+    )
+    sessions = Sessions(chosen, most=max_sessions, ttl=ttl, memory=max_memory * 1e6)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     print(
         f"serving {len(chosen)} servers on {url}; open a session with\n"
         f"  curl -X POST {url}/sessions -d '{{\"seed\": {seed}}}'",
         file=sys.stderr,
     )
-    run(build_app(sessions, faces(sessions, shared=shared, seed=seed), limits), listener)
+    shown = faces(sessions, shared=shared, seed=seed)
+    served = build_app(sessions, shown, limits, seed=seed)
+    run(served, listener, ConnectionLimits(connections=max_connections))
 
 
 @app.command()

@@ -13,6 +13,7 @@ GET    /health
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -21,7 +22,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from provegym import __version__
-from provegym.hosts.inline import HostError, Sessions
+from provegym.hosts.inline import HostError, OpenSession, Sessions
+from provegym.hosts.memory import WRITE_BYTES
+from provegym.hosts.offload import Offload
 from provegym.kernel import Session
 from provegym.kernel.session import MAX_MINUTES
 
@@ -47,36 +50,55 @@ def answer(value: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
-def control_routes(sessions: Sessions) -> list[Route]:
-    """The routes of the control API for these sessions."""
+def control_routes(offload: Offload) -> list[Route]:
+    """The routes of the control API; work on whole worlds runs in the other thread."""
+    sessions = offload.sessions
+
+    async def described(key: str, opened: OpenSession, status: int = 200) -> Response:
+        return answer(await offload.work(opened, partial(_describe, key)), status)
 
     async def open_session(request: Request) -> Response:
         wanted = await _body(request, NewSession)
-        return answer(_describe(sessions, sessions.open(wanted.servers, wanted.seed)), 201)
+        key = await offload.open(wanted.servers, wanted.seed)
+        return await described(key, sessions.get(key), 201)
 
     async def show(request: Request) -> Response:
-        return answer(_describe(sessions, request.path_params["session"]))
+        return await described(*_named(sessions, request))
 
     async def reset(request: Request) -> Response:
-        _session(sessions, request).reset()
-        return answer(_describe(sessions, request.path_params["session"]))
+        key, opened = _named(sessions, request)
+        async with opened.lock:
+            opened.session.reset()
+            opened.shrink()
+        return await described(key, opened)
 
     async def fork(request: Request) -> Response:
-        return answer(_describe(sessions, sessions.fork(request.path_params["session"])), 201)
+        key, opened = _named(sessions, request)
+        async with opened.lock:
+            twin = sessions.fork(key)
+        return await described(twin, sessions.get(twin), 201)
 
     async def advance(request: Request) -> Response:
         minutes = (await _body(request, Advance)).minutes
-        _session(sessions, request).advance(minutes)
-        return answer(_describe(sessions, request.path_params["session"]))
+        key, opened = _named(sessions, request)
+        try:
+            opened.grow(await offload.work(opened, partial(_advance, minutes)))
+        except ValueError as problem:
+            raise HostError(str(problem)) from None
+        return await described(key, opened)
 
     async def diff(request: Request) -> Response:
-        return answer({"changes": _session(sessions, request).diff()})
+        _, opened = _named(sessions, request)
+        return answer({"changes": await offload.work(opened, Session.diff)})
 
     async def digest(request: Request) -> Response:
-        return answer({"digest": _session(sessions, request).digest()})
+        _, opened = _named(sessions, request)
+        return answer({"digest": await offload.work(opened, Session.digest)})
 
     async def close(request: Request) -> Response:
-        sessions.close(request.path_params["session"])
+        key: str = request.path_params["session"]
+        if not key.startswith(":"):
+            sessions.close(key)
         return answer({"closed": True})
 
     table: list[tuple[str, str, Endpoint]] = [
@@ -104,12 +126,12 @@ def _public_routes(sessions: Sessions) -> list[Route]:
     return [Route("/servers", list_servers), Route("/health", health)]
 
 
-def _session(sessions: Sessions, request: Request) -> Session:
-    return sessions.get(request.path_params["session"])
+def _named(sessions: Sessions, request: Request) -> tuple[str, OpenSession]:
+    key = request.path_params["session"]
+    return key, sessions.get(key)
 
 
-def _describe(sessions: Sessions, key: str) -> dict[str, Any]:
-    session = sessions.get(key)
+def _describe(key: str, session: Session) -> dict[str, Any]:
     names = [server.name for server in session.servers]
     return {
         "session": key,
@@ -121,8 +143,16 @@ def _describe(sessions: Sessions, key: str) -> dict[str, Any]:
     }
 
 
+def _advance(minutes: int, session: Session) -> int:
+    """Move the clock, and estimate the bytes of the records that this added."""
+    before = sum(session.state(server).size() for server in session.servers)
+    session.advance(minutes)
+    after = sum(session.state(server).size() for server in session.servers)
+    return max(0, after - before) * WRITE_BYTES
+
+
 async def _body(request: Request, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(await request.body() or b"{}", type=kind)
-    except msgspec.MsgspecError as problem:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
         raise HostError(f"the request's JSON does not fit: {problem}") from None
