@@ -21,8 +21,10 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 NEVER = float("inf")
 SHUTDOWN_SECONDS = 5
 LINGER_SECONDS = 5
+HEAD_SECONDS = 10.0
 TICKS_PER_SWEEP = 5
 SPARE_FILES = 64
+HEADER_BYTES = 32
 REASONS = {
     400: "this is no HTTP request that can be read",
     408: "the request did not come in time",
@@ -40,7 +42,7 @@ class ConnectionLimits:
     """
 
     connections: int = 2_000
-    head: float = 10
+    head: float = HEAD_SECONDS
     body: float = 30
     idle: float = 15
     reading: float = 30
@@ -65,7 +67,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self.limits = limits
         self.waiting = waiting
         self.deadline = self.reading_deadline = NEVER
-        self.head_bytes = 0
+        self.in_head = True
+        self.head_bytes = self.received = 0
         self.status = 400
 
     @property
@@ -98,7 +101,11 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         if self.deadline == NEVER and not self.is_running:
             self.deadline = monotonic() + self.limits.head
+        self.received += len(data)
         super().data_received(data)
+        # The parser collects a long value before it calls `on_header`.
+        if self.in_head and self.received > self.limits.head_bytes:
+            self.refuse(431)
 
     def on_message_begin(self) -> None:
         """A request begins; it must not come before the last one is answered."""
@@ -116,7 +123,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; what follows a chunked body is not one."""
-        self._count(len(name) + len(value))
+        self._count(len(name) + len(value) + HEADER_BYTES)
         if "path" not in self.scope:
             super().on_header(name, value)
 
@@ -128,11 +135,13 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The headers came in time; the body has a deadline of its own."""
+        self.in_head = False
         self.deadline = monotonic() + self.limits.body
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """The request is complete; how long its answer takes is our business."""
+        self.in_head, self.received = True, 0
         self.deadline = NEVER
         if self.is_running:
             self.waiting.pop(self, None)
