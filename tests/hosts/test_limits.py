@@ -211,7 +211,7 @@ class FakeTransport:
 
 
 def test_a_client_that_does_not_read_is_cut_off() -> None:
-    async def app(*_: object) -> None:
+    async def app(scope: object, receive: object, send: object) -> None:
         return
 
     async def attempt() -> list[str]:

@@ -128,6 +128,7 @@ def serve(
     if http is None:
         _serve_stdio(chosen, seed)
         return
+    from provegym.hosts.drawing import WorldProcess
     from provegym.hosts.http import bind, build_app, check_token, faces, run
     from provegym.hosts.inline import Sessions
     from provegym.hosts.limits import HEAD_SECONDS, ConnectionLimits
@@ -136,11 +137,14 @@ def serve(
     if token == "":
         fail("PROVEGYM_TOKEN is empty; set a token or unset it")
     check_token(http, token)
+    # Before there are threads or sockets, because the process is a fork of this one.
+    process = WorldProcess(chosen)
     listener = bind(http)
     host, port = listener.getsockname()[:2]
     sessions = Sessions(
         chosen, most=limits.max_sessions, ttl=limits.ttl, memory=limits.max_memory * 1e6
     )
+    sessions.shelf.draw_one = process.draw
     shown = faces(sessions, shared=shared, seed=seed)
     served = build_app(sessions, shown, _request_limits(limits, host, port, token), seed=seed)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -50,69 +50,87 @@ def answer(value: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
-def control_routes(offload: Offload) -> list[Route]:
-    """The routes of the control API; work on whole worlds runs in the other thread."""
-    sessions = offload.sessions
+class ControlApi:
+    """The answers of the control API; work on whole worlds runs in the other thread."""
 
-    async def described(key: str, opened: OpenSession, status: int = 200) -> Response:
-        return answer(await offload.work(opened, partial(_describe, key)), status)
+    def __init__(self, offload: Offload) -> None:
+        self.offload, self.sessions = offload, offload.sessions
 
-    async def open_session(request: Request) -> Response:
+    async def open(self, request: Request) -> Response:
+        """Open a session."""
         wanted = await _body(request, NewSession)
-        key = await offload.open(wanted.servers, wanted.seed)
-        return await described(key, sessions.get(key), 201)
+        key = await self.offload.open(wanted.servers, wanted.seed)
+        return await self._describe(key, self.sessions.get(key), 201)
 
-    async def show(request: Request) -> Response:
-        return await described(*_named(sessions, request))
+    async def show(self, request: Request) -> Response:
+        """Describe a session."""
+        return await self._describe(*self._named(request))
 
-    async def reset(request: Request) -> Response:
-        key, opened = _named(sessions, request)
+    async def reset(self, request: Request) -> Response:
+        """Reset a session to its seed."""
+        key, opened = self._named(request)
         async with opened.lock:
             opened.session.reset()
             opened.shrink()
-        return await described(key, opened)
+        return await self._describe(key, opened)
 
-    async def fork(request: Request) -> Response:
-        key, opened = _named(sessions, request)
+    async def fork(self, request: Request) -> Response:
+        """Open a copy of a session."""
+        key, opened = self._named(request)
         async with opened.lock:
-            twin = sessions.fork(key)
-        return await described(twin, sessions.get(twin), 201)
+            twin = self.sessions.fork(key)
+        return await self._describe(twin, self.sessions.get(twin), 201)
 
-    async def advance(request: Request) -> Response:
+    async def advance(self, request: Request) -> Response:
+        """Move the clock of a session."""
         minutes = (await _body(request, Advance)).minutes
-        key, opened = _named(sessions, request)
+        key, opened = self._named(request)
         try:
-            opened.grow(await offload.work(opened, partial(_advance, minutes)))
+            opened.grow(await self.offload.work(opened, partial(_advance, minutes)))
         except ValueError as problem:
             raise HostError(str(problem)) from None
-        return await described(key, opened)
+        return await self._describe(key, opened)
 
-    async def diff(request: Request) -> Response:
-        _, opened = _named(sessions, request)
-        return answer({"changes": await offload.work(opened, Session.diff)})
+    async def diff(self, request: Request) -> Response:
+        """Every record that differs from the seed."""
+        _, opened = self._named(request)
+        return answer({"changes": await self.offload.work(opened, Session.diff)})
 
-    async def digest(request: Request) -> Response:
-        _, opened = _named(sessions, request)
-        return answer({"digest": await offload.work(opened, Session.digest)})
+    async def digest(self, request: Request) -> Response:
+        """A hash of the state."""
+        _, opened = self._named(request)
+        return answer({"digest": await self.offload.work(opened, Session.digest)})
 
-    async def close(request: Request) -> Response:
+    async def close(self, request: Request) -> Response:
+        """Close a session that the control API opened."""
         key: str = request.path_params["session"]
         if not key.startswith(":"):
-            sessions.close(key)
+            self.sessions.close(key)
         return answer({"closed": True})
 
+    def _named(self, request: Request) -> tuple[str, OpenSession]:
+        key = request.path_params["session"]
+        return key, self.sessions.get(key)
+
+    async def _describe(self, key: str, opened: OpenSession, status: int = 200) -> Response:
+        return answer(await self.offload.work(opened, partial(_describe, key)), status)
+
+
+def control_routes(offload: Offload) -> list[Route]:
+    """The routes of the control API."""
+    api = ControlApi(offload)
     table: list[tuple[str, str, Endpoint]] = [
-        ("POST", "/sessions", open_session),
-        ("GET", "/sessions/{session}", show),
-        ("POST", "/sessions/{session}/reset", reset),
-        ("POST", "/sessions/{session}/fork", fork),
-        ("POST", "/sessions/{session}/advance", advance),
-        ("GET", "/sessions/{session}/diff", diff),
-        ("GET", "/sessions/{session}/digest", digest),
-        ("DELETE", "/sessions/{session}", close),
+        ("POST", "/sessions", api.open),
+        ("GET", "/sessions/{session}", api.show),
+        ("POST", "/sessions/{session}/reset", api.reset),
+        ("POST", "/sessions/{session}/fork", api.fork),
+        ("POST", "/sessions/{session}/advance", api.advance),
+        ("GET", "/sessions/{session}/diff", api.diff),
+        ("GET", "/sessions/{session}/digest", api.digest),
+        ("DELETE", "/sessions/{session}", api.close),
     ]
     routes = [Route(path, endpoint, methods=[method]) for method, path, endpoint in table]
-    return routes + _public_routes(sessions)
+    return routes + _public_routes(offload.sessions)
 
 
 def _public_routes(sessions: Sessions) -> list[Route]:
@@ -124,11 +142,6 @@ def _public_routes(sessions: Sessions) -> list[Route]:
         return answer({"status": "ok", "version": __version__, "sessions": len(sessions)})
 
     return [Route("/servers", list_servers), Route("/health", health)]
-
-
-def _named(sessions: Sessions, request: Request) -> tuple[str, OpenSession]:
-    key = request.path_params["session"]
-    return key, sessions.get(key)
 
 
 def _describe(key: str, session: Session) -> dict[str, Any]:

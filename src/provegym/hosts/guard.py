@@ -46,7 +46,7 @@ class RequestLimits:
     max_body: int = 256 * 1024
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that may not come in: the status, and why."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -75,7 +75,7 @@ class Guard:
         try:
             self._check(headers)
             body = await self._read(receive)
-        except Refused as refused:
+        except RequestRefused as refused:
             answer = JSONResponse({"error": str(refused)}, refused.status, {"connection": "close"})
             await answer(scope, receive, send)
             return
@@ -83,18 +83,22 @@ class Guard:
             await self.app({**scope, "headers": headers}, _replay(body, receive), send)
 
     def _check(self, headers: Headers) -> None:
-        """Raise Refused if the headers do not allow the request."""
+        """Raise RequestRefused if the headers do not allow the request."""
         given = dict(headers)
         if len(given) < len(headers) and (name := _repeated(headers)):
-            raise Refused(400, f"the header {name} is given twice")
+            raise RequestRefused(400, f"the header {name} is given twice")
         host = given.get(b"host", b"").decode("latin-1").lower()
         if host not in self.hosts:
-            raise Refused(421, f"the Host {host!r} is not allowed here; allow it with --allow-host")
+            raise RequestRefused(
+                421, f"the Host {host!r} is not allowed here; allow it with --allow-host"
+            )
         origin = given.get(b"origin")
         if origin is not None and origin.decode("latin-1").lower() not in self.origins:
-            raise Refused(403, "requests from web pages of other origins are refused")
+            raise RequestRefused(403, "requests from web pages of other origins are refused")
         if self.token is not None and not _has_token(given.get(b"authorization", b""), self.token):
-            raise Refused(401, "send the header 'Authorization: Bearer <token>' of this host")
+            raise RequestRefused(
+                401, "send the header 'Authorization: Bearer <token>' of this host"
+            )
         length = given.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > DIGITS or int(length) > self.max_body:
             raise self._too_long()
@@ -112,8 +116,8 @@ class Guard:
             if not message.get("more_body", False):
                 return bytes(body)
 
-    def _too_long(self) -> "Refused":
-        return Refused(413, f"the body is longer than {self.max_body} bytes")
+    def _too_long(self) -> "RequestRefused":
+        return RequestRefused(413, f"the body is longer than {self.max_body} bytes")
 
 
 def allowed_hosts(limits: RequestLimits) -> frozenset[str]:

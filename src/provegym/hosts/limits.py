@@ -49,7 +49,7 @@ class ConnectionLimits:
     head_bytes: int = 32 * 1024
 
 
-class Unreadable(Exception):
+class ParsingEnds(Exception):
     """Stops the parser; the connection says with which status."""
 
 
@@ -112,7 +112,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.is_running:
             self.cycle.keep_alive = False
             self.status = 0
-            raise Unreadable
+            raise ParsingEnds
         self.head_bytes = 0
         super().on_message_begin()
 
@@ -131,7 +131,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.head_bytes += size
         if self.head_bytes > self.limits.head_bytes:
             self.status = 431
-            raise Unreadable
+            raise ParsingEnds
 
     def on_headers_complete(self) -> None:
         """The headers came in time; the body has a deadline of its own."""

@@ -50,6 +50,7 @@ class Shelf:
 
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
+        self.draw_one = draw_here
         self._worlds: dict[WorldKey, DrawnWorld] = {}
 
     def has(self, keys: Iterable[WorldKey]) -> bool:
@@ -58,15 +59,11 @@ class Shelf:
 
     def draw(self, servers: Iterable[AnyServer], seed: int) -> dict[WorldKey, DrawnWorld]:
         """The worlds of a seed; the missing ones are drawn, which may be in another thread."""
-        drawn = {}
-        for server in servers:
-            key = (server.name, seed)
-            world = self._worlds.get(key)
-            if world is None:
-                state = server.world(seed)
-                world = DrawnWorld(state, weigh(state))
-            drawn[key] = world
-        return drawn
+        keys = {(server.name, seed): server for server in servers}
+        return {
+            key: self._worlds.get(key) or self.draw_one(server, seed)
+            for key, server in keys.items()
+        }
 
     def cost(self, drawn: Mapping[WorldKey, DrawnWorld]) -> int:
         """The bytes that a session on these worlds would add."""
@@ -94,6 +91,12 @@ class Shelf:
             if not world.users:
                 del self._worlds[key]
                 self.meter.used -= world.bytes
+
+
+def draw_here(server: AnyServer, seed: int) -> DrawnWorld:
+    """Draw a world in this process."""
+    state = server.world(seed)
+    return DrawnWorld(state, weigh(state))
 
 
 def weigh(state: State) -> int:
