@@ -4,9 +4,11 @@ import multiprocessing
 import tracemalloc
 
 import pytest
+from mcp import MCPError
 
 from provegym.hosts.drawing import WorldProcess, pack, unpack
 from provegym.hosts.inline import Sessions, TooManySessions
+from provegym.hosts.mcp import call
 from provegym.hosts.memory import weigh
 from provegym.kernel import Session
 from provegym.kernel.state import ENCODE
@@ -87,12 +89,29 @@ def test_worlds_that_sessions_share_count_once() -> None:
     assert sessions.meter.used == 0
 
 
-def test_a_full_host_refuses_forks_and_sessions() -> None:
-    sessions = Sessions([load("banking")], memory=200_000)
+def test_a_full_host_refuses_sessions_forks_and_writes() -> None:
+    sessions = Sessions([load("banking")], memory=150_000)
     first = sessions.open(seed=1)
     with pytest.raises(TooManySessions, match="memory"):
         sessions.open(seed=2)
-    sessions.fork(first)
-    sessions.fork(first)
+    forks = 0
+    while not sessions.meter.full:
+        sessions.fork(first)
+        forks += 1
+    assert 0 < forks < 10
     with pytest.raises(TooManySessions, match="memory"):
         sessions.fork(first)
+    with pytest.raises(MCPError, match="nothing can be written"):
+        call(sessions.get(first), load("banking").tools["add_payee"], PAYEE)
+    assert call(sessions.get(first), load("banking").tools["list_payees"], {}).ok
+
+
+def test_what_a_session_writes_is_counted_and_given_back() -> None:
+    sessions = Sessions([load("banking")])
+    opened = sessions.get(sessions.open())
+    before = sessions.meter.used
+    assert call(opened, load("banking").tools["add_payee"], PAYEE).ok
+    assert sessions.meter.used > before + 10_000
+    opened.session.reset()
+    opened.shrink()
+    assert sessions.meter.used == before

@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from provegym.errors import UserError
-from provegym.hosts.memory import SESSION_BYTES, DrawnWorld, Meter, Shelf, WorldKey
+from provegym.hosts.memory import (
+    INDEX_BYTES,
+    SESSION_BYTES,
+    WRITE_BYTES,
+    DrawnWorld,
+    Meter,
+    Shelf,
+    WorldKey,
+)
 from provegym.kernel import AnyServer, Session
 
 SHARED = ":shared"
@@ -50,6 +58,7 @@ class OpenSession:
     pinned: bool = False
     requests: int = 0
     bytes: int = 0
+    written: set[str] = field(default_factory=set)
     closed: bool = False
     lock: Lock = field(default_factory=Lock)
 
@@ -59,8 +68,16 @@ class OpenSession:
             self.bytes += count
             self.meter.used += count
 
+    def wrote(self, server: AnyServer, count: int) -> None:
+        """Count a write of so many bytes; the first one on a server copies tables."""
+        if server.name not in self.written:
+            self.written.add(server.name)
+            count += INDEX_BYTES * self.session.state(server).size()
+        self.grow(WRITE_BYTES + count)
+
     def shrink(self) -> None:
         """The session is as it was opened."""
+        self.written.clear()
         self.grow(SESSION_BYTES - self.bytes)
 
 
@@ -139,6 +156,7 @@ class Sessions:
         self.shelf.take(parent.worlds, {})
         fork = self._keep(parent.session.fork(), parent.worlds)
         self._entries[fork].grow(parent.bytes - SESSION_BYTES)
+        self._entries[fork].written |= parent.written
         return fork
 
     def get(self, key: str) -> OpenSession:

@@ -18,7 +18,6 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from provegym import __version__
 from provegym.hosts.inline import SHARED, HostError, OpenSession, Sessions
-from provegym.hosts.memory import WRITE_BYTES
 from provegym.kernel import AnyServer, Outcome, Tool
 from provegym.kernel.errors import quote, suggest
 
@@ -81,7 +80,7 @@ def sdk_server(name: str, servers: Iterable[AnyServer], resolve: Resolve) -> "Sd
             hint = suggest(params.name, [name for name in tools if name in known])
             raise MCPError(types.INVALID_PARAMS, f"unknown tool {quote(params.name)}; {hint}")
         async with opened.lock:
-            outcome = _call(opened, tools[params.name], params.arguments or {})
+            outcome = call(opened, tools[params.name], params.arguments or {})
         return types.CallToolResult(
             content=[types.TextContent(text=outcome.text)],
             structured_content=outcome.value if outcome.ok else None,
@@ -104,7 +103,7 @@ def sdk_server(name: str, servers: Iterable[AnyServer], resolve: Resolve) -> "Sd
     return server
 
 
-def _call(opened: OpenSession, tool: Tool, arguments: dict[str, Any]) -> Outcome:
+def call(opened: OpenSession, tool: Tool, arguments: dict[str, Any]) -> Outcome:
     """Call a tool; what a write adds to the session is estimated and counted."""
     if not tool.writes:
         return opened.session.call(tool.name, arguments)
@@ -112,7 +111,8 @@ def _call(opened: OpenSession, tool: Tool, arguments: dict[str, Any]) -> Outcome
         raise MCPError(types.INTERNAL_ERROR, NO_MEMORY)
     outcome = opened.session.call(tool.name, arguments)
     if outcome.ok:
-        opened.grow(WRITE_BYTES + sum(len(str(value)) for value in arguments.values()))
+        _, server = opened.session.tools[tool.name]
+        opened.wrote(server, sum(len(str(value)) for value in arguments.values()))
     return outcome
 
 

@@ -14,10 +14,10 @@ from provegym.kernel import AnyServer
 from provegym.kernel.state import State
 
 # What a session costs besides its worlds: its forks of the tables, and what the protocol keeps.
-SESSION_BYTES = 48 * 1024
+SESSION_BYTES = 16 * 1024
 # What a call that writes adds besides the text it was sent: one record and an entry of the diff.
 WRITE_BYTES = 1024
-# A table copies its index of records on a session's first write.
+# A table copies its index of records on a session's first write: bytes per record.
 INDEX_BYTES = 100
 
 WorldKey = tuple[str, int]
