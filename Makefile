@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NODE := $(if $(shell command -v npm),examples/foreign/node_modules/.package-lock.json)
 
-.PHONY: quickstart test test-long test-all audit locked lock check lint format conformance adapters bench page screenshots clean
+.PHONY: quickstart test test-long test-all audit locked lock check lint format conformance adapters bench page screenshots website clean
 
 quickstart: .venv/train
 	@$(BIN)/provegym quickstart
@@ -71,6 +71,17 @@ page:
 screenshots: .venv/train
 	PYTHONPATH=tests $(BIN)/python -m view.browser.pictures
 
+# The documentation as a website, in site/. A link that leads nowhere fails the build.
+website: .envs/website
+	@NO_MKDOCS_2_WARNING=1 .envs/website/bin/mkdocs build --strict --quiet
+	@echo "open site/index.html, or with search: python3 -m http.server --directory site"
+
+.envs/website: docs/website.txt
+	@echo "installing MkDocs into .envs/website (once) …"
+	@test -x $@/bin/python || $(PYTHON) -m venv $@
+	@$@/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
 .venv/core: pyproject.toml constraints.txt
 	@echo "installing into .venv (once) …"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -97,4 +108,4 @@ examples/foreign/node_modules/.package-lock.json: examples/foreign/package-lock.
 	@npm ci --prefix examples/foreign --loglevel=error || echo "npm could not install examples/foreign"
 
 clean:
-	rm -rf .venv .envs .conformance examples/foreign/node_modules .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .envs site .conformance examples/foreign/node_modules .mypy_cache .ruff_cache .pytest_cache

@@ -1,17 +1,27 @@
 """The documents: snippets run, commands exist, links lead somewhere, pictures are up to date."""
 
+import os
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 
+from provegym import cli
 from provegym.conversation.machine import STATES
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+READERS = sorted((ROOT / "docs" / "readers").glob("*.md"))
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *READERS,
+]
 # The snippets of these need another framework; tests/adapters runs them.
 ADAPTERS = sorted((ROOT / "docs" / "adapters").glob("*.md"))
 
@@ -54,6 +64,77 @@ def sections(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", each).lower().replace(" ", "-") for each in headings}
+
+
+def commands(page: Path) -> list[list[str]]:
+    """The words of the `provegym` commands in a page's blocks of shell commands."""
+    text = "\n".join(blocks(page, "bash")).replace("\\\n", " ")
+    found = [shlex.split(line, comments=True) for line in text.splitlines() if "provegym" in line]
+    started = [words[words.index("provegym") + 1 :] for words in found if "provegym" in words]
+    return [_without_place(words) for words in started if words]
+
+
+def _without_place(words: list[str]) -> list[str]:
+    return words[2:] if words[0] == "--servers-from" else words
+
+
+@pytest.mark.parametrize("page", [ROOT / "docs/install.md", *READERS], ids=lambda page: page.name)
+def test_commands_and_their_options_exist(page: Path) -> None:
+    root = typer.main.get_command(cli.app)
+    for words in commands(page):
+        found, rest = root, list(words)
+        while isinstance(found, typer.core.TyperGroup):
+            assert rest[0] in found.commands, words
+            found = found.commands[rest.pop(0)]
+        known = {name for option in found.params for name in (*option.opts, *option.secondary_opts)}
+        assert {word for word in rest if word.startswith("-")} <= known, words
+
+
+def test_every_page_is_in_the_index_and_on_the_website() -> None:
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    nav = (ROOT / "mkdocs.yml").read_text("utf-8")
+    for page in (*PAGES[2:], *ADAPTERS):
+        name = str(page.relative_to(ROOT / "docs"))
+        assert name == "index.md" or f"]({name})" in index, name
+        assert name in nav, name
+
+
+def test_the_glossary_is_in_order_and_has_the_kinds() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    words = [word.lower() for word in re.findall(r"^\| \*\*(.+?)\*\*", text, re.MULTILINE)]
+    assert words == sorted(words)
+    assert {"clarification", "abstention", "irrelevance"} <= set(words)
+
+
+@pytest.mark.long
+def test_the_website_builds_with_every_link_checked(tmp_path: Path) -> None:
+    made = subprocess.run(
+        ["make", "-s", ".envs/website"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        pytest.skip(f"MkDocs cannot be installed: {made.stderr[-300:]}")
+    built = subprocess.run(
+        [".envs/website/bin/mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    pages = {page.relative_to(tmp_path).as_posix() for page in tmp_path.rglob("*.html")}
+    assert {"index.html", "overview.html", "readers/train.html", "contributing.html"} <= pages
+    # Nothing is loaded from elsewhere, and no list is left as text.
+    for page in pages:
+        text = (tmp_path / page).read_text("utf-8")
+        assert not re.search(r"<(script|link|img)[^>]+(src|href)=\"?https?:", text), page
+        assert not re.search(r"<p>[^<]*\n- ", text), page
+
+
+def test_the_citation_has_the_version() -> None:
+    from provegym import __version__
+
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
 
 
 def test_the_picture_of_the_machine_is_what_the_code_draws() -> None:

@@ -2,10 +2,11 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 from command import run
 from provegym.cli.plain_words import DROPPED, REFUSED, SUCCESS, counted
-from provegym.trace import Example, read, write
+from provegym.trace import KINDS, Example, ExampleKind, label, read, write
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "provegym"
@@ -26,6 +27,17 @@ def test_every_reason_for_dropping_a_candidate_has_plain_words() -> None:
 
 def test_every_reason_for_refusing_a_world_has_plain_words() -> None:
     assert literals(r'NotAdmitted\("(.+?)"', "admission/admit.py") == set(REFUSED)
+
+
+def test_the_word_clarification_is_explained_where_it_is_printed(tmp_path: Path) -> None:
+    assert set(KINDS) == set(get_args(ExampleKind))
+    assert label("clarification") == "clarification (tool hidden)"
+    assert label("multi_turn") == "multi_turn"
+    data, out = tmp_path / "data.jsonl", tmp_path / "out.jsonl"
+    write(data, [each for each in read(DATA, Example) if each.kind == "clarification"][:1])
+    run("rollout", "--data", data, "--out", out, "--policy", "noop")
+    told = run("compare", out, out).stdout
+    assert "clarification (tool hidden)" in told
 
 
 def test_reasons_are_counted_line_by_line() -> None:

@@ -227,6 +227,27 @@ def test_a_corpus_is_verified_with_its_server_and_not_without(
     assert "what was connected is bad" in other.stderr
 
 
+def test_a_corpus_is_read_played_and_exported_with_its_server(
+    corpus: Path, shelf: Path, cache: Path, tmp_path: Path
+) -> None:
+    target = ("--mcp", f"{FIXTURE} {shelf}")
+    shown = run(cache, "samples", corpus, "--count", "1", *target)
+    assert "**User:**" in shown.stdout
+    # The next command connects the same server.
+    assert f"next: provegym verify {corpus} --mcp " in shown.stderr
+    played = run(
+        cache, "rollout", "--data", corpus, "--policy", "oracle", "--out", tmp_path / "o", *target
+    )
+    assert "5 rollouts" in played.stdout
+    assert "success 100.0%" in played.stdout
+    done = run(cache, "export", corpus, "--format", "sft", "--out", tmp_path / "s.jsonl", *target)
+    assert "5 examples in" in done.stdout
+    alone = run(cache, "rollout", "--data", corpus, "--policy", "noop", "--out", tmp_path / "n")
+    assert alone.returncode == 2
+    assert 'or connect it with --mcp "COMMAND"' in alone.stderr
+    assert not (tmp_path / "n").exists()
+
+
 @pytest.mark.long
 def test_the_same_command_ends_with_the_same_bytes(
     corpus: Path, shelf: Path, cache: Path, tmp_path: Path

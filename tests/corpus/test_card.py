@@ -48,6 +48,7 @@ def written(folder: Path) -> str:
 
 def test_it_tells_counts_figures_funnel_and_command(corpus: Path) -> None:
     text = written(corpus)
+    assert "| the tool for one request is hidden, and the assistant must say so |" in text
     assert text.startswith("---\nlicense: apache-2.0\n")
     for told in (
         "## train: 13 examples",

@@ -106,6 +106,15 @@ def test_one_bad_example_is_left_out_and_named(form: str, tmp_path: Path) -> Non
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 2
 
 
+def test_an_example_of_another_world_is_left_out(tmp_path: Path) -> None:
+    source = tmp_path / "some.jsonl"
+    write(source, [pay_example(id="one"), pay_example(id="moved", digest="0" * 32)])
+    left_out: list[str] = []
+    assert list(export(source, tmp_path / "out.jsonl", "sft", left_out=left_out)) == [1]
+    (problem,) = left_out
+    assert problem.startswith("moved: world ")
+
+
 def test_a_folder_gives_the_split_asked_for(tmp_path: Path) -> None:
     for name in ("train-00000", "train-00001", "heldout-00000"):
         (tmp_path / f"{name}.jsonl").write_bytes(line(pay_example(id=name)))

@@ -38,6 +38,8 @@ def test_items_are_called_by_what_no_other_item_has() -> None:
         "- The Savings has 10\n- The Car Fund has 20\n- The Zebra Bank has 30",
         "- Savings, next to Car Fund\n- Car Fund\n- Zebra Bank, next to Car Fund",
         "Savings is a pot; Car Fund is a pot; Zebra Bank is a pot.",
+        "- Zebra Bank costs 10\n- Ramen Yard costs 20\n- Print Corner costs 30",
+        "- 10 was put into Savings\n- 20 was put into Zebra Bank",
     ],
 )
 def test_an_item_that_nothing_has_shown_is_invented(text: str) -> None:
@@ -57,6 +59,8 @@ def test_an_item_that_nothing_has_shown_is_invented(text: str) -> None:
         "- Savings\n  - Location: North\n- Car Fund\n  - Location: South",
         "| Name | Kind |\n|---|---|\n| Savings | pot |\n| Car Fund | pot |\n| **Total** | 2 |",
         "Zebra Bank\n- Status: fine\n- Location: North",
+        "- Location: North\n- Status: fine\n- Opening Hours: 9 to 5",
+        "- 10 is in Savings since Monday\n- 20 is in the Car Fund since 3 May, paid by Visa",
     ],
 )
 def test_sentences_around_a_list_may_say_anything(text: str) -> None:

@@ -130,6 +130,10 @@ def test_too_little_memory_is_a_note() -> None:
     assert "and the GPU has 24 GB; lower grpo.batch (now 64), train an adapter" in note
     (note,) = notes(PAPER, cost(PAPER, Card(80 * GB), LARGE), Card(80 * GB))
     assert "and the GPU has 80 GB; train an adapter" in note
+    # A batch of one cannot be lowered.
+    enough = Card(int(cost(PAPER, Card(141 * GB), LARGE).memory) + GB)
+    (note,) = notes(PAPER, cost(PAPER, Card(141 * GB), LARGE), enough)
+    assert "lower limits.completion if the run stops" in note
     none, _ = notes(PAPER, cost(PAPER, small, LARGE), small)
     assert "none for the KV cache" in none
     assert list(notes(FULL, cost(changed(FULL, batch=16)), H200)) == []

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from provegym.players.plan import Plan, tool_call
 from provegym.players.scripted import Script
 from provegym.rollout import play_script
 from provegym.servers import load
-from provegym.trace import Example, Path, Provenance, RelationClaim, Step, Turn
+from provegym.trace import Claim, Example, Path, Provenance, RelationClaim, Step, Turn
 from provegym.verify import proofs, sense, verify
 from provegym.verify.claims import attempts, relations_hold
 from provegym.verify.complete import complete
@@ -75,6 +76,55 @@ def test_a_key_beside_another_name_is_not_understood() -> None:
     looked = replace(played.played[0], outcome=Outcome(text))
     bad = replace(played, played=(looked, *played.played[1:]))
     assert list(sense.ids_are_understood(good, bad))
+
+
+def test_a_key_is_understood_by_the_name_that_its_own_turn_says() -> None:
+    mine = card()
+    things = survey(bank()).things
+    account = things[mine["account_id"]].names[0]
+    phrase = things[mine["id"]].names[0]
+    asked = (1, "search_transactions", {"account_id": mine["account_id"]}, ("/total",))
+    accounts = (0, "list_accounts", {}, ("/total",))
+    cards = (1, "list_cards", {}, ())
+    names = (((account, mine["account_id"]),), ((phrase, mine["id"]),))
+    turns = (
+        f"How many accounts like {account} are there?",
+        f"Payments of the account of {phrase}?",
+    )
+    blind = talk(*turns, steps=[accounts, asked], names=names)
+    assert list(sense.ids_are_understood(blind, gold(blind)))
+    seeing = talk(*turns, steps=[accounts, cards, asked], names=names)
+    assert not list(sense.ids_are_understood(seeing, gold(seeing)))
+
+
+def test_a_refusal_needs_the_refused_thing_alone() -> None:
+    cards = bank().call("list_cards", {}).value["items"]
+    at = max(at for at, each in enumerate(cards) if each["status"] == "cancelled")
+    refused = Claim(
+        turn=0, tool="set_card_status", arguments={"card_id": cards[at]["id"], "status": "frozen"}
+    )
+    steps: list[Any] = [(0, "list_cards", {}, (f"/items/{at}/status",))]
+    given_up = talk("Freeze my old card.", steps=steps, infeasible=refused)
+    evidence = given_up.paths[0].steps[0].evidence
+    assert evidence is not None
+    assert [fact.about for fact in evidence.facts] == [(cards[at]["id"],)]
+
+
+def test_a_record_that_a_write_refers_to_is_not_made_up() -> None:
+    home = Session([load("iot_devices")], WORLD)
+    lamp = home.call("list_home_devices", {"kind": "light"}).value["items"][0]
+    until = (home.now + timedelta(days=9)).isoformat().replace("+00:00", "Z")
+    steps: list[Any] = [
+        (0, "set_vacation_mode", {"until": until}, ()),
+        (1, "list_home_devices", {"name": lamp["name"]}, ()),
+        (1, "switch_device", {"device_id": lamp["id"], "power": "on"}, ()),
+    ]
+    turns = ("We are away.", f"Switch {lamp['name']} on.")
+    names = ((), ((lamp["name"], lamp["id"]),))
+    away = talk(*turns, steps=steps, server="iot_devices", names=names)
+    evidence = away.paths[0].steps[1].evidence
+    assert evidence is not None
+    assert not evidence.tied
 
 
 def test_an_answer_that_a_later_write_changes_is_stale() -> None:

@@ -6,16 +6,21 @@ from typing import Annotated
 
 import typer
 
-from provegym.cli.base import app, fail, progress_bar, say_next
+from provegym.cli.base import app, fail, option_groups, progress_bar, say_next
+from provegym.cli.graphs import Theirs
+from provegym.cli.rollouts import connected
 from provegym.kernel.errors import suggest
 
 
 @app.command("export")
+@option_groups
 def export_corpus(
+    *,
     data: Annotated[Path, typer.Argument(help="A corpus's folder, or a JSONL file of examples.")],
     out: Annotated[Path, typer.Option(help="The file to write: .jsonl, or .parquet.")],
     form: Annotated[str, typer.Option("--format", help="trl, verl, sft or openai.")],
     split: Annotated[str, typer.Option(help="Which part of a folder: train or heldout.")] = "train",
+    theirs: Theirs,
 ) -> None:
     """Write examples in a trainer's format; transcripts are played on the live worlds."""
     from provegym.corpus.exports import FORMS, SPLITS, export
@@ -25,7 +30,7 @@ def export_corpus(
     if split not in SPLITS:
         fail(f"no split {split!r}; {suggest(split, list(SPLITS))}")
     count = 0
-    with progress_bar() as bar:
+    with connected(theirs, data), progress_bar() as bar:
         task = bar.add_task("export", total=None)
         left_out: list[str] = []
         for count in export(data, out, form, split, left_out):
@@ -53,10 +58,13 @@ def import_corpus(
 
 
 @app.command("samples")
+@option_groups
 def show_samples(
+    *,
     data: Annotated[Path, typer.Argument(help="A corpus's folder, or a JSONL file of examples.")],
     count: Annotated[int, typer.Option(help="How many examples.", min=1)] = 50,
     seed: Annotated[int, typer.Option(help="Which ones.", min=0)] = 0,
+    theirs: Theirs,
 ) -> None:
     """Print examples drawn at random as Markdown, played on their worlds, for people to read."""
     from provegym.corpus.samples import sample, tell
@@ -65,10 +73,11 @@ def show_samples(
     drawn = sample(read(data, Example), count, seed)
     if not drawn.examples:
         fail(f"{data} holds no examples")
-    print("# Samples\n")
-    print(f"{len(drawn.examples)} of {drawn.total:,} examples, drawn at random and played on their")
-    print(f"worlds by `provegym samples FOLDER --count {count} --seed {seed}`.")
-    for example in drawn.examples:
-        print()
-        print("\n".join(tell(example)).rstrip())
-    say_next("verify", data)
+    with connected(theirs, data):
+        print("# Samples\n")
+        print(f"{len(drawn.examples)} of {drawn.total:,} examples, drawn at random and played on")
+        print(f"their worlds by `provegym samples FOLDER --count {count} --seed {seed}`.")
+        for example in drawn.examples:
+            print()
+            print("\n".join(tell(example)).rstrip())
+    say_next("verify", data, *theirs.again)

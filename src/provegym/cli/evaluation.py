@@ -326,6 +326,8 @@ def _print_scores(report: dict[str, Any]) -> None:
 
 
 def _print_groups(report: dict[str, Any]) -> None:
+    from provegym.trace import label
+
     table = Table("", box=None)
     for group, found in report.items():
         table.add_column(f"{group} ({found['tasks']})", justify="right")
@@ -336,7 +338,7 @@ def _print_groups(report: dict[str, Any]) -> None:
         for found in report.values():
             both = found["scores"].get(name)
             cells += [_shown(both["model"]), f"{both['noop'].mean:.3f}"] if both else ["", ""]
-        table.add_row(name, *cells)
+        table.add_row(label(name), *cells)
     console.print(table)
 
 
@@ -368,9 +370,11 @@ def compare_runs(
         for metric, rows in found[sort].items():
             _print_rows(f"{metric} by {sort[:-1]}", rows)
     if found["most_changed"]:
+        from provegym.trace import label
+
         table = Table("most changed", "kind", "first", "second", box=None)
         for each in found["most_changed"]:
-            table.add_row(each.id, each.kind, f"{each.first:.3f}", f"{each.second:.3f}")
+            table.add_row(each.id, label(each.kind), f"{each.first:.3f}", f"{each.second:.3f}")
         console.print(table)
     if found["only_first"] or found["only_second"]:
         console.print(
@@ -381,11 +385,13 @@ def compare_runs(
 
 
 def _print_rows(title: str, rows: "dict[str, Difference]") -> None:
+    from provegym.trace import label
+
     table = Table(title, "tasks", "first", "second", "difference [95 % interval]", box=None)
     for name, row in rows.items():
         change = row.difference
         told = f"{change.mean:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
         cells = (str(change.tasks), f"{row.first:.3f}", f"{row.second:.3f}", told)
-        table.add_row(name, *cells)
+        table.add_row(label(name), *cells)
     console.print(table)
     console.print()

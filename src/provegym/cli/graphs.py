@@ -28,8 +28,12 @@ if TYPE_CHECKING:
     from provegym.hosts.foreign import ForeignServer
 
 
+# Seconds for a call to a foreign server, for commands that have no option for it.
+CALL_SECONDS = 20.0
+
+
 @dataclass(frozen=True)
-class Theirs:
+class TheirServer:
     """Options: a foreign MCP server, and which of its tools may be called."""
 
     mcp: Annotated[
@@ -45,7 +49,23 @@ class Theirs:
     reads: Annotated[
         str, typer.Option(help="Tools that only read, whatever they say of themselves.")
     ] = ""
-    timeout: Annotated[float, typer.Option(help="Seconds for a call to it.", min=0.1)] = 20
+
+    @property
+    def call_seconds(self) -> float:
+        """How long a call may take."""
+        return CALL_SECONDS
+
+    @property
+    def again(self) -> tuple[str, ...]:
+        """The options that connect the same server in another command."""
+        given = {
+            "--mcp": self.mcp,
+            "--reset": self.reset,
+            "--fresh-from": str(self.fresh_from or ""),
+            "--reads": self.reads,
+        }
+        words = [word for name, value in given.items() if value for word in (name, value)]
+        return (*words, *(["--allow-writes"] if self.allow_writes else []))
 
     @property
     def reading(self) -> tuple[str, ...]:
@@ -59,13 +79,27 @@ class Theirs:
         from provegym.hosts.foreign import WARNING, Options, connect
 
         how = (self.allow_writes, self.reset, self.fresh_from, self.reading)
-        with connect(self.mcp, Options(*how, call_seconds=self.timeout)) as server:
+        with connect(self.mcp, Options(*how, call_seconds=self.call_seconds)) as server:
             tell(WARNING)
             try:
                 yield server
             finally:
                 for note in server.notes():
                     tell(note)
+
+
+@dataclass(frozen=True)
+class Theirs(TheirServer):
+    """The same, with the time that a call may take."""
+
+    timeout: Annotated[float, typer.Option(help="Seconds for a call to it.", min=0.1)] = (
+        CALL_SECONDS
+    )
+
+    @property
+    def call_seconds(self) -> float:
+        """How long a call may take."""
+        return self.timeout
 
 
 @app.command("graph")

@@ -27,7 +27,7 @@ from provegym.cli.base import (
     stdout_kept,
     stoppable,
 )
-from provegym.cli.graphs import Theirs
+from provegym.cli.graphs import Theirs, TheirServer
 from provegym.cli.plain_words import SERVES, SUCCESS
 from provegym.kernel.errors import suggest
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from provegym.players.remote import Remote
     from provegym.rewards import Scheme
 
+NO_RAY = "somebody's server is connected to this machine alone: leave --ray out"
 # How many different reasons of failed rollouts are shown.
 REASONS = 3
 
@@ -108,14 +109,24 @@ def run_rollouts(
     recipe: RecipeName = None,
     scheme: SchemeName = None,
     ray: Ray = None,
+    theirs: TheirServer,
     as_json: Json = False,
 ) -> None:
     """Play every example with a policy and write one rollout per line; resumes where it stopped."""
     from provegym.play import PlayJob, play_file
 
+    if theirs.mcp and ray is not None:
+        fail(NO_RAY)
+
     player = _player(policy, asking, samples, concurrency, _scheme(recipe, scheme))
     job = PlayJob(data, out, player, samples)
-    with stoppable(), stdout_kept(as_json), hands(ray) as workers, progress_bar() as bar:
+    with (
+        stoppable(),
+        stdout_kept(as_json),
+        connected(theirs, data),
+        hands(ray) as workers,
+        progress_bar() as bar,
+    ):
         done = play_file(job, bar, workers)
     _print_played(done, out, price, as_json)
     if done.failed:
@@ -198,7 +209,7 @@ def verify_examples(
     from provegym.play import verify_file
 
     if theirs.mcp and ray is not None:
-        fail("somebody's server is connected to this machine alone: leave --ray out")
+        fail(NO_RAY)
     with (
         stoppable(STARTS_AGAIN),
         connected(theirs, data),
@@ -216,12 +227,12 @@ def verify_examples(
         print(f"{count} examples checked, {bad}")
     if not failed:
         play = ("rollout", "--policy", "oracle", "--data", data, "--out", "rollouts.jsonl")
-        say_next(*play, as_json=as_json)
+        say_next(*play, *theirs.again, as_json=as_json)
     raise typer.Exit(1 if failed else 0)
 
 
 @contextmanager
-def connected(theirs: Theirs, data: Path) -> Iterator[None]:
+def connected(theirs: TheirServer, data: Path) -> Iterator[None]:
     """Connect the foreign server, if one is given, so that its examples can be played."""
     from provegym import servers
     from provegym.conversation.foreign import asks_of

@@ -124,11 +124,20 @@ def synthesise(
         tell(expected(server, size, monotonic() - begun))
         whose = {**asdict(theirs), "reads": theirs.reading}
         order = ForeignOrder(size, seed, folder, (server.name,), mix=mix, **whose)
-        _make(ForeignCorpus(order, server), out, lessons)
+        _make(ForeignCorpus(order, server), out, lessons, again=theirs.again)
 
 
-def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | None = None) -> None:
-    """Make a corpus, let the teacher reword it if there is one, and write its card."""
+def _make(
+    corpus: "Corpus",
+    out: Path,
+    lessons: "Lessons | None",
+    ray: str | None = None,
+    again: tuple[str, ...] = (),
+) -> None:
+    """Make a corpus, let the teacher reword it if there is one, and write its card.
+
+    `again` are the options that the next command needs too.
+    """
     from provegym.corpus.card import card
     from provegym.corpus.corpus import PRELOAD
 
@@ -144,7 +153,7 @@ def _make(corpus: "Corpus", out: Path, lessons: "Lessons | None", ray: str | Non
     if missing := corpus.missing():
         _say_lacks(corpus.short())
         fail(missing)
-    say_next("samples", out, "--count", 3)
+    say_next("samples", out, "--count", 3, *again)
 
 
 def _say_lacks(names: list[str]) -> None:

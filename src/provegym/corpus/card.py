@@ -10,7 +10,7 @@ from provegym import __version__, servers
 from provegym.corpus.exports import SPLITS
 from provegym.corpus.figures import figures
 from provegym.templates import fill
-from provegym.trace import BadFile, Example, read
+from provegym.trace import KINDS, BadFile, Example, read
 
 # Nested columns have the type `json`, which `datasets` knows from version 4.7 on.
 COLUMNS = {
@@ -54,6 +54,7 @@ def card(folder: Path, funnel: Mapping[str, int], order: AskedFor) -> str:
         version=__version__,
         columns=COLUMNS,
         splits=known,
+        meanings=KINDS,
         ours=ours,
         foreign=[name or "an import" for name in foreign],
         made=sum(funnel.values()),

@@ -135,14 +135,32 @@ OTHER_WORDS = {
     "user": "who whom",
 }
 WHEN = "when date day time start until"
+# Words in the names of arguments that are free text: "which one" does not ask for a text.
+FREE_TEXT = {
+    "body",
+    "content",
+    "description",
+    "label",
+    "message",
+    "new",
+    "note",
+    "outcome",
+    "place",
+    "query",
+    "subject",
+    "text",
+    "time",
+    "title",
+}
 
 
 def asks_for(text: str, names: Iterable[str], schema: Any, heard: str) -> bool:
     """Whether a reply asks for an argument, known by these names and its JSON schema.
 
     The question names it, or follows a sentence that says it is missing. `heard` is what the user
-    said: "which one" asks for a thing that the user has named. A reply that only repeats it, asks
-    for everything at once or picks a value itself does not ask.
+    said: "which one" asks for a thing that the user has named, and never for a number, a date or a
+    text. A reply that only repeats it, asks for everything at once or picks a value itself does not
+    ask.
     """
     names = tuple(names)
     wanted = _words(names, schema)
@@ -159,11 +177,22 @@ def asks_for(text: str, names: Iterable[str], schema: Any, heard: str) -> bool:
         if named and NEEDS.search(sentence):
             return True
         if ASKS.search(sentence):
-            one = re.search(r"\bwhich (one|of)\b", sentence, re.I) and _stems(heard) & wanted
-            if named or lacks or one:
+            one = re.search(r"\bwhich (one|of)\b", sentence, re.I) and _is_choice(names, schema)
+            if named or lacks or (one and _stems(heard) & wanted):
                 return True
         lacks = lacks or bool(named)
     return False
+
+
+def _is_choice(names: Iterable[str], schema: Any) -> bool:
+    """Whether an argument is one of several things: no number, no moment and no free text."""
+    kinds = [schema, *schema.get("anyOf", ())]
+    types = [kind.get("type") or "" for kind in kinds]
+    plain = {each for one in types for each in ([one] if isinstance(one, str) else one)}
+    if plain & {"number", "integer", "boolean"} or any("format" in kind for kind in kinds):
+        return False
+    words = {word for name in names for word in re.findall(r"[a-z]+", name.casefold())}
+    return bool(words & {"id", "ids"}) or not (words & FREE_TEXT or words == {"name"})
 
 
 def _is_offer(sentence: str) -> bool:

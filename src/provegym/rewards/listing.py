@@ -16,6 +16,8 @@ from provegym.rewards.moments import is_day, moment_of
 from provegym.trace import point
 
 SHORT = 2
+# A list of so many items, of which none is known, is invented as a whole.
+WHOLE = 3
 PLACE = re.compile(r"(.*)/\d+(?:/[^/]+)?")
 MARKUP = re.compile(r"[*`~]|\[[ x]\]")
 # An item is called by what stands before a colon or dash: "Status: open" is a field, no item.
@@ -24,6 +26,8 @@ CLAUSE = re.compile(r"[;:]\s+")
 PART = re.compile(r",\s+(?:(?:and|or)\s+)?|\s(?:and|or|plus|as well as)\s+")
 LEAD = re.compile(r"^\W*(?:(?:the|your|a|an|also|one|\d+)\s+)*", re.I)
 HEAD = re.compile(r"[A-Z][\w'\u2019&-]*(?: (?:[A-Z&][\w'\u2019&-]*|of|the))*")
+# A name of two or more words within a line: "20.35 was spent at Game Vault yesterday".
+WITHIN = re.compile(r"(?<=[a-z] )[A-Z][a-z][\w'\u2019-]*(?: [A-Z][\w'\u2019-]*)+")
 # Words that begin a line or a clause and no name: "Total: 5", "All others are closed", "I've ...".
 PLAIN = re.compile(
     r"(?:all|also|and|average|both|but|everything|for|grand|he|here|i|if|in|it|let|more|my|no|none"
@@ -94,7 +98,7 @@ def invents_item(text: str, names: Sequence[set[str]], seen: str) -> bool:
 
 
 def _has_stranger(items: Sequence[str], names: Sequence[set[str]], known: str) -> bool:
-    """Whether a list of at least one known item has an item with an unknown name.
+    """Whether a list has an item with an unknown name.
 
     An item is known if it has a name that no other item of the list has. An unknown name has two
     words, or stands apart from the rest of the line, or goes on as a known item does ("Savings has
@@ -107,6 +111,8 @@ def _has_stranger(items: Sequence[str], names: Sequence[set[str]], known: str) -
         for item, own, front in zip(items, every, fronts, strict=True)
         if any(name in front for name in own)
     ]
+    if names and (_is_invented(items, every, known) or any(_has_within(i, known) for i in items)):
+        return True
     for at, item in enumerate(items if told else ()):
         others = set().union(*every[:at], *every[at + 1 :])
         head = _head(item)
@@ -115,6 +121,26 @@ def _has_stranger(items: Sequence[str], names: Sequence[set[str]], known: str) -
         rest = LEAD.sub("", item)[len(head) :]
         goes_on = rest.split()[:1]
         if " " in head or not rest.startswith(" ") or any(goes_on[0] in t.split() for t in told):
+            return True
+    return False
+
+
+def _is_invented(items: Sequence[str], every: Sequence[set[str]], known: str) -> bool:
+    """Whether a list names no known item, and most items begin with an unknown name of two words.
+
+    One word may be that of a field: "Location: north".
+    """
+    if len(items) < WHOLE or any(every):
+        return False
+    strange = [head for item in items if _is_strange(head := _head(item), known) and " " in head]
+    return 2 * len(strange) > len(items)
+
+
+def _has_within(item: str, known: str) -> bool:
+    """Whether a line has a name of two or more words, none of which was shown."""
+    for name in WITHIN.findall(item):
+        words = [word for word in name.split() if len(word) > SHORT]
+        if len(words) > 1 and all(_is_strange(word, known) for word in words):
             return True
     return False
 

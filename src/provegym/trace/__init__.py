@@ -1,6 +1,7 @@
 """Examples and rollouts: their data format, and JSONL files of them."""
 
 from provegym.trace.files import BadFile, line, read, read_some, write
+from provegym.trace.kinds import KINDS, label
 from provegym.trace.records import (
     RAN,
     SCHEMA,
@@ -37,6 +38,7 @@ from provegym.trace.records import (
 )
 
 __all__ = [
+    "KINDS",
     "RAN",
     "SCHEMA",
     "Alias",
@@ -67,6 +69,7 @@ __all__ = [
     "ToolboxSpec",
     "Turn",
     "Verdict",
+    "label",
     "line",
     "literal",
     "literals",

@@ -46,10 +46,12 @@ def notes(recipe: Recipe, cost: Cost, card: Card) -> Iterator[str]:
             f" {size(card.memory)};{lower} train an adapter (model.lora), or take a larger GPU"
         )
     elif most > card.memory:
+        shorter = "limits.completion" if recipe.grpo else "sft.max_tokens"
+        smaller = f"{table}.batch" if batch > 1 else shorter
         yield (
             f"if conversations get as long as the limits allow, a pass of {batch} of them needs"
             f" {size(most)} with everything else, and the GPU has {size(card.memory)}; lower"
-            f" {table}.batch if the run stops for lack of memory"
+            f" {smaller} if the run stops for lack of memory"
         )
 
 

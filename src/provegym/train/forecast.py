@@ -14,7 +14,7 @@ from provegym.models.sizes import find_sizes
 from provegym.players.local import opening
 from provegym.rewards import WEIGHTS
 from provegym.toolbox import Toolbox
-from provegym.trace import Example
+from provegym.trace import Example, label
 from provegym.train import cost_lines, sft, trl
 from provegym.train.cost import Card, Cost, Usual, estimate, find_card
 from provegym.train.cost_lines import Lines
@@ -65,7 +65,7 @@ def forecast(
     lines = [
         ("model", _model(recipe)),
         ("tokenizer", whose),
-        ("examples", ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())),
+        ("examples", ", ".join(f"{count:,} {label(kind)}" for kind, count in kinds.most_common())),
         ("tools shown", _spread(found.tools)),
         ("prompt tokens", f"{_spread(found.prompts)}; the limit is {limits.prompt:,}"),
         ("too long, left out", f"{_too_long(recipe, found):.1%} of {len(found.prompts)} measured"),

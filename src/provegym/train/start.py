@@ -21,7 +21,7 @@ from provegym.train.data import load as load_examples
 from provegym.train.recipe import Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
 
-NO_VLLM = "vLLM is not installed here: pip install vllm, or --set grpo.use_vllm=false"
+NO_VLLM = "vLLM is not installed here: pip install vllm==0.30.0, or --set grpo.use_vllm=false"
 
 
 def start(recipe: Recipe, folder: Path, toml: str, resume: bool, bar: Progress) -> Run:

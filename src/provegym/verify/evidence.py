@@ -70,7 +70,7 @@ def lookup_fact(gold: Replay, at: int, leaf: Scalar) -> Fact:
     if leaf in generated(gold, at):
         return Fact()
     holding = [r for r in shown(played.outcome.text) if _holds(r[0], leaf)]
-    marks = list(naming_marks(gold, leaf, len(gold.worlds) - 1))
+    marks = list(naming_marks(gold, leaf, _turns_for(gold, at, leaf)))
     for each in marks:
         if any(each <= about for _, about in holding):
             return Fact(about=_about(leaf, each))
@@ -82,6 +82,12 @@ def lookup_fact(gold: Replay, at: int, leaf: Scalar) -> Fact:
         if set(found) - {normal(leaf)}:
             return Fact(about=_about(leaf, found))
     return Fact(about=(leaf,))
+
+
+def _turns_for(gold: Replay, at: int, leaf: Scalar) -> Iterable[int]:
+    """All turns, first the one whose call takes a value that a step shows."""
+    takers = [p.step.turn for p in gold.played[at + 1 :] if leaf in set(leaves(p.arguments))]
+    return dict.fromkeys([*takers[:1], *range(len(gold.worlds))])
 
 
 def _holds(record: Json, leaf: Scalar) -> bool:
@@ -108,26 +114,34 @@ def _server_of(played: Played) -> AnyServer:
     return played.before.tools[played.step.tool][1]
 
 
-def naming_marks(gold: Replay, leaf: Scalar, last_turn: int) -> Iterator[frozenset[str]]:
-    """The parts of every name that a turn, up to the last one, gives to a thing with this value."""
-    for turn, named in enumerate(gold.example.provenance.names[: last_turn + 1]):
-        if named:
-            yield from marks_of(leaf, named, survey(gold.worlds[turn], gold.example.server))
+def naming_marks(gold: Replay, leaf: Scalar, turns: Iterable[int]) -> Iterator[frozenset[str]]:
+    """The parts of every name that one of these turns gives to a thing with this value."""
+    names = gold.example.provenance.names
+    for turn in turns:
+        if turn < len(names) and names[turn]:
+            world = survey(gold.worlds[turn], gold.example.server)
+            yield from marks_of(leaf, names[turn], world)
 
 
 def generated(gold: Replay, at: int) -> set[Scalar]:
-    """The values that writes before a step made up: ids and codes that nobody gave."""
+    """The values that writes before a step made up: ids and codes that nobody gave.
+
+    A record that was there before is not made up where a write only refers to it.
+    """
     found: set[Scalar] = set()
     for played in gold.played[:at]:
-        found.update(made_up(played.arguments, played.changes))
+        state = played.before.state(_server_of(played))
+        known = [getattr(state, name) for name in state.tables]
+        made = made_up(played.arguments, played.changes)
+        found.update(each for each in made if not any(each in rows for rows in known))
     return found
 
 
 def answer_facts(gold: Replay, at: int) -> list[Fact]:
     """The facts of an answer: the fields of one record, or one fact for each item of a list.
 
-    A question about the first item needs that item alone. A number of things, or an empty list, is
-    a fact about the call alone.
+    A question about the first item needs that item alone, and so does a request that is refused
+    because of one item. A number of things, or an empty list, is a fact about the call alone.
     """
     played = gold.played[at]
     result, answers = played.outcome.value, played.step.answers
@@ -136,8 +150,9 @@ def answer_facts(gold: Replay, at: int) -> list[Fact]:
     asked = [pointer.split("/") for pointer in answers if pointer.startswith("/items/")]
     if asked and all(isinstance(item, dict) for item in result["items"]):
         fields = list(dict.fromkeys(name for _, _, _, name, *_ in asked))
-        alone = "/total" not in answers and all(at == "0" for _, _, at, *_ in asked)
-        items = result["items"][:1] if alone else result["items"]
+        places = {int(at) for _, _, at, *_ in asked}
+        alone = "/total" not in answers and (places == {0} or _is_refused(gold, played))
+        items = [result["items"][at] for at in sorted(places)] if alone else result["items"]
         return [_fact(played, item, context[id(item)], fields, made) for item in items]
     found: list[Fact] = []
     for holder in dict.fromkeys(pointer.rpartition("/")[0] for pointer in answers):
@@ -148,6 +163,12 @@ def answer_facts(gold: Replay, at: int) -> list[Fact]:
             return [Fact(fields={"total": record["total"]} if is_count else {})]
         found.append(_fact(played, record, context[id(record)], names, made))
     return found
+
+
+def _is_refused(gold: Replay, played: Played) -> bool:
+    """Whether the turn of a step asks for what a rule refuses."""
+    refused = gold.example.provenance.infeasible
+    return refused is not None and refused.turn == played.step.turn
 
 
 def _fact(

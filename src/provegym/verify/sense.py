@@ -43,8 +43,11 @@ def ids_are_understood(example: Example, gold: Replay) -> Iterator[str]:
             if leaf in told or is_said(leaf, said):
                 continue
             before = [(each.arguments, each.outcome.value) for each in gold.played[:at]]
-            marks = list(naming_marks(gold, leaf, played.step.turn))
+            turn = played.step.turn
             is_goal = played.step.writes or played.step.answers
+            # What the turn itself says comes first: "the contact of that deal" needs the deal.
+            own = list(naming_marks(gold, leaf, [turn])) if is_goal else []
+            marks = own or list(naming_marks(gold, leaf, range(turn + 1)))
             if any(is_understood(server, before, leaf, each) for each in marks):
                 continue
             if marks and is_goal:

@@ -1,0 +1,17 @@
+"""The kinds of examples in plain words, for people who read a card or a table of scores."""
+
+from provegym.trace.records import ExampleKind
+
+# "clarification" is the paper's word, and misleads: it is not a question to the user.
+KINDS: dict[ExampleKind, str] = {
+    "multi_turn": "a conversation that needs calls",
+    "clarification": "the tool for one request is hidden, and the assistant must say so",
+    "abstention": "no call is right: no tool fits, or a value is missing",
+    "irrelevance": "no call is right: small talk, or a request for another kind of server",
+}
+LABELS = {"clarification": "clarification (tool hidden)"}
+
+
+def label(kind: str) -> str:
+    """The name of a kind, or of its score, as people are shown it."""
+    return LABELS.get(kind, kind)
