@@ -109,12 +109,7 @@ def synthesise(
         fail(f"no split {split!r}; leave it out, or say --split servers")
     if variety.aliases and (wording.teacher or theirs.mcp):
         fail("--aliases is for offline examples of our servers: leave --teacher and --mcp out")
-    if theirs.mcp and (names or split or variety.worlds):
-        fail("somebody's server makes a corpus of its own: leave --servers, --split, --worlds out")
-    if theirs.mcp and ray is not None:
-        fail("somebody's server is connected to this machine alone: leave --ray out")
-    if refresh and not theirs.mcp:
-        fail("--refresh is for somebody's server: give --mcp, or leave it out")
+    _check_theirs(theirs, ray, refresh, bool(names or split or variety.worlds))
     lessons = wording.lessons(out)
     folder = out / PLANS if lessons else out
     if not theirs.mcp:
@@ -128,6 +123,16 @@ def synthesise(
             forget_graph(server)
         foreign = _foreign_corpus(theirs, server, Order(size, seed, folder, mix=mix), begun)
         _make(foreign, out, lessons, again=theirs.again)
+
+
+def _check_theirs(theirs: Theirs, ray: str | None, refresh: bool, ours: bool) -> None:
+    """Refuse options that do not go together; `ours` if some are for our servers alone."""
+    if theirs.mcp and ours:
+        fail("somebody's server makes a corpus of its own: leave --servers, --split, --worlds out")
+    if theirs.mcp and ray is not None:
+        fail("somebody's server is connected to this machine alone: leave --ray out")
+    if refresh and not theirs.mcp:
+        fail("--refresh is for somebody's server: give --mcp, or leave it out")
 
 
 def _foreign_corpus(
