@@ -15,6 +15,7 @@ import typer
 from provegym import __version__, servers
 from provegym.cli import (
     benchmarks,
+    comparison,
     corpora,
     evaluation,
     graphs,
@@ -35,6 +36,7 @@ from provegym.terminal import say
 __all__ = [
     "app",
     "benchmarks",
+    "comparison",
     "corpora",
     "evaluation",
     "graphs",

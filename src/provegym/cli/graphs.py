@@ -104,6 +104,25 @@ class Theirs(TheirServer):
         return self.timeout
 
 
+@dataclass(frozen=True)
+class TheirsToPlay(TheirServer):
+    """The same, for a command whose --timeout is that of a model."""
+
+    call_timeout: Annotated[float, typer.Option(help="Seconds for a call to it.", min=0.1)] = (
+        CALL_SECONDS
+    )
+
+    @property
+    def call_seconds(self) -> float:
+        """How long a call may take."""
+        return self.call_timeout
+
+
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="With --mcp: prove its graph anew, not from the cache.")
+]
+
+
 @app.command("graph")
 @option_groups
 def show_graph(
@@ -119,6 +138,7 @@ def show_graph(
         bool,
         typer.Option("--rebuild", help="Write the package's graphs anew: of SERVER, or of all."),
     ] = False,
+    refresh: Refresh = False,
     theirs: Theirs,
 ) -> None:
     """Show which tools of a server depend on which, proven with and without each call."""
@@ -133,12 +153,23 @@ def show_graph(
         return
     if bool(name) == bool(theirs.mcp):
         fail('name one server, or give the command of somebody\'s with --mcp "COMMAND"')
+    if refresh and name:
+        fail("--refresh is for somebody's server; --rebuild writes the package's graphs anew")
     form = "json" if as_json else "html" if html else "text"
     if name:
         _show(load(name), seed, why, form)
         return
     with theirs.connected() as server:
+        if refresh:
+            forget_graph(server, seed)
         _show(server, seed, why, form)
+
+
+def forget_graph(server: "ForeignServer", seed: int = 0) -> None:
+    """Remove the cached graph of a foreign server."""
+    from provegym.graph.dependency import forget
+
+    forget(server, seed)
 
 
 def _show(server: AnyServer, seed: int, why: str, form: str) -> None:

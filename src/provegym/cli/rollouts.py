@@ -27,7 +27,7 @@ from provegym.cli.base import (
     stdout_kept,
     stoppable,
 )
-from provegym.cli.graphs import Theirs, TheirServer
+from provegym.cli.graphs import Theirs, TheirServer, TheirsToPlay
 from provegym.cli.plain_words import SERVES, SUCCESS
 from provegym.kernel.errors import suggest
 from provegym.terminal import say
@@ -55,16 +55,26 @@ class Asking:
         None
     )
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds to wait for a reply; else 120.", min=0.1)
+        float | None, typer.Option(help="Seconds for one try, to its last byte; else 120.", min=0.1)
     ] = None
     retries: Annotated[
         int | None, typer.Option(help="Tries after one that failed; else 4.", min=0)
+    ] = None
+
+    deadline: Annotated[
+        float | None,
+        typer.Option(help="Seconds for a reply with all tries; else enough for all.", min=0.1),
+    ] = None
+    max_answer: Annotated[
+        float | None, typer.Option(help="Most megabytes of an answer; else 16.", min=0.001)
     ] = None
 
     @property
     def given(self) -> dict[str, Any]:
         """The options that were given, by the names of `EndpointConfig`."""
         named = {
+            "deadline": self.deadline,
+            "max_bytes": None if self.max_answer is None else int(self.max_answer * 2**20),
             "temperature": self.temperature,
             "max_tokens": self.reply,
             "timeout": self.timeout,
@@ -110,7 +120,7 @@ def run_rollouts(
     recipe: RecipeName = None,
     scheme: SchemeName = None,
     ray: Ray = None,
-    theirs: TheirServer,
+    theirs: TheirsToPlay,
     as_json: Json = False,
 ) -> None:
     """Play every example with a policy and write one rollout per line; resumes where it stopped."""
@@ -322,6 +332,7 @@ def _player(
         return Remote(name, config, concurrency, scheme)
     if asking.given:
         given = ", ".join(asking.given).replace("max_tokens", "reply")
+        given = given.replace("max_bytes", "max-answer")
         fail(f"{given}: an option for endpoints, and {policy} is none; leave it out")
     if ":" in policy:
         return Remote(policy, _imported(policy), concurrency, scheme)

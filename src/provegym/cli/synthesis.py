@@ -22,14 +22,15 @@ from provegym.cli.base import (
     stoppable,
     tell,
 )
-from provegym.cli.graphs import Theirs
+from provegym.cli.graphs import Refresh, Theirs, forget_graph
 from provegym.cli.own import contract
 from provegym.cli.plain_words import DROPPED, counted
 from provegym.kernel.errors import suggest
 from provegym.terminal import say
 
 if TYPE_CHECKING:
-    from provegym.corpus.corpus import Corpus
+    from provegym.corpus.corpus import Corpus, Order
+    from provegym.hosts.foreign import ForeignServer
     from provegym.teacher.lessons import Lessons
 
 # Too few examples came from them: so many servers are checked for what they lack.
@@ -94,6 +95,7 @@ def synthesise(
     wording: TeacherOptions,
     ray: Ray = None,
     variety: Variety,
+    refresh: Refresh = False,
     theirs: Theirs,
 ) -> None:
     """Make verified examples from live worlds, offline; the same seed gives the same files."""
@@ -111,6 +113,8 @@ def synthesise(
         fail("somebody's server makes a corpus of its own: leave --servers, --split, --worlds out")
     if theirs.mcp and ray is not None:
         fail("somebody's server is connected to this machine alone: leave --ray out")
+    if refresh and not theirs.mcp:
+        fail("--refresh is for somebody's server: give --mcp, or leave it out")
     lessons = wording.lessons(out)
     folder = out / PLANS if lessons else out
     if not theirs.mcp:
@@ -118,14 +122,24 @@ def synthesise(
         order = Order(size, seed, folder, chosen, workers, mix, split, **vars(variety))
         _make(Corpus(order), out, lessons, ray)
         return
-    from provegym.corpus.foreign import ForeignCorpus, ForeignOrder, expected
-
     begun = monotonic()
     with theirs.connected() as server:
-        tell(expected(server, size, monotonic() - begun))
-        whose = {**asdict(theirs), "reads": theirs.reading}
-        order = ForeignOrder(size, seed, folder, (server.name,), mix=mix, **whose)
-        _make(ForeignCorpus(order, server), out, lessons, again=theirs.again)
+        if refresh:
+            forget_graph(server)
+        foreign = _foreign_corpus(theirs, server, Order(size, seed, folder, mix=mix), begun)
+        _make(foreign, out, lessons, again=theirs.again)
+
+
+def _foreign_corpus(
+    theirs: Theirs, server: "ForeignServer", order: "Order", begun: float
+) -> "Corpus":
+    """The synthesis on a foreign server; says how long it may take."""
+    from provegym.corpus.foreign import ForeignCorpus, ForeignOrder, expected
+
+    tell(expected(server, order.size, monotonic() - begun))
+    whose = {**asdict(theirs), "reads": theirs.reading}
+    asked = (order.size, order.seed, order.out, (server.name,))
+    return ForeignCorpus(ForeignOrder(*asked, mix=order.mix, **whose), server)
 
 
 def _make(

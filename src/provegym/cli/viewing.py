@@ -28,6 +28,11 @@ def view_page(
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
 ) -> None:
     """Show worlds, graphs, examples, rollouts and runs on a local web page."""
+    show_page(paths, port, opened=not no_open and has_screen())
+
+
+def show_page(paths: list[Path] | None, port: int = 0, opened: bool = True, at: str = "") -> None:
+    """Serve the page until Ctrl-C, and open a browser at one of its routes."""
     need_mcp()
     from provegym.hosts.http import bind, run
     from provegym.view import drawn
@@ -41,8 +46,8 @@ def view_page(
     if count := len(drawn.names()):
         found += f", {count:,} drawn worlds"
     say(f"{url}  ({found}; end with Ctrl-C)", flush=True)
-    if not no_open and _has_screen():
-        Timer(0.3, webbrowser.open, [url]).start()
+    if opened:
+        Timer(0.3, webbrowser.open, [url + at]).start()
     library.start()
     try:
         run(build_app(library, port, secrets.token_urlsafe(24)), listener)
@@ -80,7 +85,7 @@ def write_report(
     say_next("view", *(paths or ()))
 
 
-def _has_screen() -> bool:
+def has_screen() -> bool:
     """Whether a browser can open a window here; a text browser would use the terminal."""
     named = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in named)

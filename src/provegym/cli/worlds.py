@@ -28,7 +28,7 @@ from provegym.cli.base import (
 from provegym.kernel import AnyServer, Session
 from provegym.terminal import printable_json, say
 
-QUICK = Path("runs") / "quickstart"
+QUICK, FULL_QUICK = Path("runs") / "quickstart", Path("runs") / "quickstart-full"
 
 
 @app.command("servers")
@@ -143,16 +143,34 @@ def bench(as_json: Json = False) -> None:
 
 @app.command()
 def quickstart(
-    out: Annotated[Path, typer.Option(help="Its folder; an unfinished one is continued.")] = QUICK,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Its folder; an unfinished one is continued.",
+            show_default="runs/quickstart, or runs/quickstart-full",
+        ),
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="All servers, 300 examples, held-out tasks: ten minutes.")
+    ] = False,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
 ) -> None:
-    """Do the whole job once: examples, rollouts of a small model, GRPO steps and a report."""
-    from provegym.quickstart.run import run
+    """See it all in five minutes: a story, examples, a model before and after, and GRPO."""
+    from provegym.cli.viewing import has_screen, show_page
+    from provegym.quickstart.run import FULL, SHORT, run
 
+    out = out or (FULL_QUICK if full else QUICK)
     check_folder(out)
     # The console keeps the real stdout, because sys.stdout is redirected while libraries run.
+    screen = SafeConsole(file=sys.stdout)
     with stoppable():
-        run(out, SafeConsole(file=sys.stdout), fresh)
+        run(out, screen, fresh, FULL if full else SHORT)
+    files = [out / "base.jsonl", out / "trained.jsonl"]
+    if not no_open and screen.is_terminal and has_screen() and all(map(Path.exists, files)):
+        say()
+        # The first two are the sources 0 and 1 of the page.
+        show_page([*files, out], at="#/compare?left=0&right=1")
 
 
 @app.command()

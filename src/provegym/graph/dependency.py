@@ -22,11 +22,12 @@ from provegym.graph.observe import THRIFTY, Effort, Observer, Tried
 from provegym.graph.prove import Proof, Prover
 from provegym.graph.slots import Json
 from provegym.graph.unblock import Lift, Unblocker
+from provegym.hosts.foreign_answers import first_answers
 from provegym.kernel import AnyServer, Session
 
 SHOWN = 400
 ENOUGH, LARGE = 2, 30
-METHOD = 1
+METHOD, FOREIGN_METHOD = 1, 2
 GRAPHS_KEPT = 64
 SHIPPED = "graph.json.gz"
 
@@ -84,10 +85,14 @@ def build(server: AnyServer, seed: int = 0, effort: Effort | None = None) -> Gra
 
 
 def graph_key(server: AnyServer, seed: int) -> str:
-    """The cache key of a graph: a hash of the schemas, the seed, the version and the method."""
+    """The cache key of a graph: a hash of the schemas, the seed, the version and the method.
+
+    A foreign server may hold other data today. So the key also holds what it answers at the start.
+    """
     schemas = [(tool.name, tool.description, tool.input_schema) for tool in server.tools.values()]
     source = servers.source_of(server.name)
-    what = (METHOD, schemas, seed, server.version, *([source] if source else []))
+    told = [FOREIGN_METHOD, first_answers(server)] if server.foreign else []
+    what = (METHOD, schemas, seed, server.version, *([source] if source else []), *told)
     return blake2b(msgspec.json.encode(what), digest_size=12).hexdigest()
 
 
@@ -99,6 +104,12 @@ def cached(server: AnyServer, seed: int = 0, folder: Path | None = None) -> Grap
     ready = _given.get(server.name) or shipped(server, seed) if folder is None else None
     ready = ready or (admitted(server.name) if folder is None else None)
     return ready or _kept(server, seed, folder or cache_folder() / "graphs")
+
+
+def forget(server: AnyServer, seed: int = 0) -> None:
+    """Remove a graph from the user's cache, so that it is built anew."""
+    _file(server, seed, cache_folder() / "graphs").unlink(missing_ok=True)
+    _kept.cache_clear()
 
 
 _given: dict[str, Graph] = {}
@@ -162,8 +173,7 @@ def rebuild(server: AnyServer) -> Graph:
 @lru_cache(maxsize=GRAPHS_KEPT)
 def _kept(server: AnyServer, seed: int, folder: Path) -> Graph:
     """The graph from its file; a missing or unreadable file is written anew, if it can be."""
-    key = graph_key(server, seed)
-    file = folder / f"{server.name}-{key}.json"
+    key, file = graph_key(server, seed), _file(server, seed, folder)
     with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         kept = msgspec.json.decode(file.read_bytes(), type=Graph)
         if kept.key == key:
@@ -173,6 +183,10 @@ def _kept(server: AnyServer, seed: int, folder: Path) -> Graph:
         make_folder(file.parent)
         write_atomically(file, msgspec.json.encode(graph))
     return graph
+
+
+def _file(server: AnyServer, seed: int, folder: Path) -> Path:
+    return folder / f"{server.name}-{graph_key(server, seed)}.json"
 
 
 @lru_cache(maxsize=GRAPHS_KEPT)
