@@ -12,13 +12,14 @@ from examples import pay_example
 from provegym import servers
 from provegym.config import BadRecipe, load_recipe
 from provegym.errors import BadFile, UserError
+from provegym.language.values import normal, numbers
 from provegym.players.scripted import SCRIPTS
 from provegym.rewards import HARDENED, rescore
 from provegym.rewards.binding import _by_field
-from provegym.rewards.figures import same_number
+from provegym.rewards.figures import figures, invents_figure, same_number
 from provegym.rewards.success import time_of
 from provegym.rollout import play_script
-from provegym.trace import Example, Rollout, line, point, read
+from provegym.trace import Call, Example, Rollout, line, point, read
 
 Change = Callable[[dict[str, Any]], None]
 DEEP: Any = 1
@@ -178,6 +179,11 @@ def test_a_pointer_takes_plain_digits_alone() -> None:
 def test_numbers_that_no_float_holds_are_not_stated() -> None:
     assert not same_number(10**400, 5.0)
     assert not same_number(5.0, float("inf"))
+    assert normal(10**400) == "inf"
+    assert list(numbers("9" * 400 + " and 5")) == [5]
+    call = Call(turn=0, message=0, tool="x", arguments={"n": 10**400}, result='{"a": 1}')
+    known = figures(["1"], [call], None).with_terms([10**400, 7])
+    assert invents_figure("It is 123.45.", known)
 
 
 def test_names_of_fields_are_no_patterns() -> None:

@@ -38,8 +38,7 @@ DEEPEST = 32
 # A seed and a version are numbers of 64 bits.
 LARGEST = 2**64
 HOLDERS = (Ref, *NESTED)
-# Checks JSON without making values of it.
-CHECK_JSON = msgspec.json.Decoder(msgspec.Raw).decode
+CHECK_JSON = msgspec.json.Decoder().decode
 POINTER = re.compile(r"(?:/[^/]*)*")
 TYPES = {"string", "boolean", "null", "array", "object", "number", "integer"}
 
