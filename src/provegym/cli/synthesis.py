@@ -110,10 +110,7 @@ def synthesise(
         fail("--aliases is for offline examples of our servers: leave --teacher and --mcp out")
     if theirs.mcp and (names or split or variety.worlds):
         fail("somebody's server makes a corpus of its own: leave --servers, --split, --worlds out")
-    if theirs.mcp and ray is not None:
-        fail("somebody's server is connected to this machine alone: leave --ray out")
-    if refresh and not theirs.mcp:
-        fail("--refresh is for somebody's server: give --mcp, or leave it out")
+    _check_theirs(theirs, ray, refresh)
     lessons = wording.lessons(out)
     folder = out / PLANS if lessons else out
     if not theirs.mcp:
@@ -127,6 +124,14 @@ def synthesise(
             forget_graph(server)
         foreign = _foreign_corpus(theirs, server, Order(size, seed, folder, mix=mix), begun)
         _make(foreign, out, lessons, again=theirs.again)
+
+
+def _check_theirs(theirs: Theirs, ray: str | None, refresh: bool) -> None:
+    """Fail if options for a foreign server do not go together."""
+    if theirs.mcp and ray is not None:
+        fail("somebody's server is connected to this machine alone: leave --ray out")
+    if refresh and not theirs.mcp:
+        fail("--refresh is for somebody's server: give --mcp, or leave it out")
 
 
 def _foreign_corpus(
