@@ -79,7 +79,7 @@ def test_that_a_server_is_not_connected_is_said(tmp_path: Path) -> None:
     write(data, [pay_example(server="theirs")])
     done = run("rollout", "--policy", "oracle", "--data", data, "--out", tmp_path / "out.jsonl")
     assert done.returncode == 2
-    assert "there is no server 'theirs'; if it is your own" in done.stderr
+    assert "was made on theirs, which is not ours" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -267,7 +267,7 @@ def test_the_same_command_ends_with_the_same_bytes(
         (("--mcp", f"{BAD} failing"), "none of the 1 tools of bad ever worked: not today"),
         (("--mcp", f"{BAD} crashing"), "ended while it ran look; it last said: oh dear"),
         (("--mcp", f"{BAD} hanging", "--timeout", "0.2"), "did not answer look within 0.2 s"),
-        (("--mcp", f"{BAD} silent"), "no read told anything"),
+        (("--mcp", f"{BAD} silent"), "no result is an answer (look: it returns nothing)"),
         (("--mcp", f"{BAD} plain"), "of its 1 tools 1 could be asked for (look)"),
         (("--mcp", "no-such-program"), "No such file"),
         (("--mcp", f"{BAD} plain", "--allow-writes"), "writes need a way to start anew"),

@@ -32,6 +32,15 @@ TOOLS = [
     tool("count_words", "doc"),
     tool("check_doc", "doc"),
     tool("clock"),
+    types.Tool(
+        name="page",
+        input_schema={
+            "type": "object",
+            "properties": {"page_id": {"type": "integer"}},
+            "required": ["page_id"],
+        },
+        annotations=READ,
+    ),
     tool("add_doc", "doc", "text", reads=False),
     tool("pretend", "doc", "text", reads=False),
 ]
@@ -44,6 +53,10 @@ def run(name: str, given: dict[str, str]) -> Any:
     file = FOLDER / f"{doc}.txt"
     if name == "ponder":
         return f"{given['thought']} is worth a thought."
+    if name == "page":
+        pages = sorted(each.stem for each in FOLDER.glob("*.txt"))
+        number = int(given["page_id"])
+        return f"A page about {pages[number]}" if number < len(pages) else "Nothing on this page"
     if name == "list_docs":
         docs = [{"id": each.stem, "size": each.stat().st_size} for each in FOLDER.glob("*.txt")]
         docs.sort(key=lambda each: each["id"])

@@ -13,7 +13,7 @@ from provegym import servers
 from provegym.conversation.foreign import asks_of, usable
 from provegym.graph.dependency import cached, graph_key
 from provegym.hosts.foreign import ForeignServer, Options, connect
-from provegym.hosts.foreign_answers import has_effect, no_answer, nonsense
+from provegym.hosts.foreign_answers import _parts, has_effect, no_answer, nonsense
 from provegym.hosts.foreign_refusal import says_it_failed
 from provegym.kernel import Session
 from provegym.trace import Example, Json, Step, Turn, read
@@ -142,6 +142,20 @@ def test_a_read_that_tells_nothing_of_its_value_is_no_answer(
     found = no_answer(Session([polite]), polite.tools[tool], {"doc": doc})
     assert found.startswith(why)
     assert bool(found) == bool(why)
+
+
+@pytest.mark.parametrize(("page", "tells"), [(0, True), (2, True), (4, False), (77, False)])
+def test_a_number_that_is_an_id_has_to_matter(
+    polite: ForeignServer, page: int, tells: bool
+) -> None:
+    found = no_answer(Session([polite]), polite.tools["page"], {"page_id": page})
+    assert found == "" if tells else found.startswith("its result is the same for page_id")
+
+
+def test_a_first_line_and_a_first_record_do_not_echo_a_zero(polite: ForeignServer) -> None:
+    assert _parts('{"text": "none"}', 0) == _parts('{"text": "none"}', 10**8)
+    assert _parts('{"items": [{"a": 7}]}', 0) == _parts('{"items": [{"a": 7}]}', 10**8)
+    assert _parts('{"0": "page 0"}', 0) == _parts('{"11": "page 11"}', 11)
 
 
 def test_a_clock_shows_no_effect(polite: ForeignServer) -> None:

@@ -215,7 +215,7 @@ def _parts(text: str, value: str | int = "") -> Parts:
     except msgspec.DecodeError:
         result = text
     echo = _echo(value)
-    return {echo.sub("⟨it⟩", place): _masked(part, echo) for place, part in _flat(result, "")}
+    return {place: _masked(part, echo) for place, part in _flat(result, "", echo)}
 
 
 def _masked(part: Any, echo: "re.Pattern[str]") -> str:
@@ -235,11 +235,14 @@ def _whole_word(form: str) -> str:
     return rf"(?<!\w){re.escape(form)}(?!\w)"
 
 
-def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict | list):
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for name, part in pairs:
-            yield from _flat(part, f"{place}/{name}")
+def _flat(value: Any, place: str, echo: "re.Pattern[str]") -> Iterator[tuple[str, Any]]:
+    """The scalars of a result with their places. A name may echo a value, a number may not."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _flat(part, f"{place}/{echo.sub('⟨it⟩', name)}", echo)
+    elif isinstance(value, list):
+        for at, part in enumerate(value):
+            yield from _flat(part, f"{place}/{at}", echo)
     elif isinstance(value, str):
         for number, line in enumerate(value.splitlines()):
             yield f"{place}:{number}", line
