@@ -128,7 +128,9 @@ def readers() -> dict[str, Reader]:
             str,
         ),
         "specs": Reader([msgspec.json.encode(spec)], lambda path: parse(path.read_bytes()), str),
-        "foreign results": Reader([REPLY], read_reply, lambda told: told and read_result(told)),
+        "foreign results": Reader(
+            [REPLY], read_reply, lambda told: told and read_result(told, {"id": "a_1"})
+        ),
         "benchmark results": Reader([RESULT], lambda path: read_results(path, Result), str),
         "imported rows": Reader(
             [WHEN2CALL],
