@@ -146,7 +146,7 @@ def test_a_second_run_keeps_all_and_a_new_adapter_only_what_has_none(
         step._replace(needs=quickstart.adapter) if step.name in ("trained", "grpo") else step
         for step in quickstart.STEPS
     ]
-    monkeypatch.setattr(quickstart, "STEPS", steps)
+    monkeypatch.setattr(quickstart, "FULL", quickstart.FULL._replace(stages=steps))
     told(folder)
     assert {name for name, key in redone if old[name] != key} == {"trained", "grpo"}
 
