@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from provegym.kernel import Session
+from provegym.kernel import Lost, Session
 from provegym.language.things import kinds
 from provegym.language.values import InContext, Scalar, in_context, normal
 from provegym.rewards.evidence import is_in
@@ -138,7 +138,10 @@ class Seeker:
             self.seen[server.name] = results_on(self.session.state(server).digest())
         seen = self.seen[server.name]
         if mark not in seen:
-            outcome = self.session.call(tool, arguments)
+            try:
+                outcome = self.session.call(tool, arguments)
+            except Lost:
+                return None
             seen[mark] = Seen(outcome.text) if outcome.ok else None
         return seen[mark]
 

@@ -105,7 +105,7 @@ class Toolbox:
             raise BadFile(
                 f"{example.id}: there is no server {example.server!r}; if it is your own, say where"
                 " its package is with --servers-from FOLDER; if it is a foreign one, connect it"
-                " with --mcp"
+                " with --mcp, if the command has it"
             )
         missing = [name for name in spec.distractors if name not in all_tools()]
         if missing:

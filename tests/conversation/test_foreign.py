@@ -17,15 +17,14 @@ from provegym.conversation.foreign import (
     answer_pointers,
     asks_of,
     candidate,
-    has_effect,
     in_words,
     others,
     shape,
     usable,
 )
 from provegym.conversation.kinds import Place
-from provegym.graph.observe import Observer
 from provegym.hosts.foreign import ForeignServer, Options, connect
+from provegym.hosts.foreign_answers import has_effect
 from provegym.kernel import Session, Tool
 from provegym.language.things import survey
 from provegym.language.values import spoken_values
@@ -192,12 +191,12 @@ def test_an_answer_is_all_that_a_read_tells() -> None:
 
 def test_a_write_that_no_read_shows_is_no_goal(shelf: Path) -> None:
     with connect(f"{FIXTURE} {{fresh}}", Options(True, fresh_from=shelf)) as server:
-        seen, session = Observer(server), Session([server])
+        session, tools = Session([server]), server.tools
         for name in ("crash", "hang"):
-            del seen.tools[name]
-        assert has_effect(seen, session, "add_box", {"label": "tea"})
-        assert not has_effect(seen, session, "stamp", {})
-        assert not has_effect(seen, session, "break_box", {"boxId": "box_40"})
+            del server.tools[name]
+        assert has_effect(session, tools["add_box"], {"label": "tea"})
+        assert not has_effect(session, tools["stamp"], {})
+        assert not has_effect(session, tools["break_box"], {"boxId": "box_40"})
 
 
 def test_a_corpus_is_made_and_its_card_warns(corpus: Path) -> None:
@@ -268,7 +267,7 @@ def test_the_same_command_ends_with_the_same_bytes(
         (("--mcp", f"{BAD} failing"), "none of the 1 tools of bad ever worked: not today"),
         (("--mcp", f"{BAD} crashing"), "ended while it ran look; it last said: oh dear"),
         (("--mcp", f"{BAD} hanging", "--timeout", "0.2"), "did not answer look within 0.2 s"),
-        (("--mcp", f"{BAD} silent"), "no read told anything"),
+        (("--mcp", f"{BAD} silent"), "no result is an answer (look: it returns nothing)"),
         (("--mcp", f"{BAD} plain"), "of its 1 tools 1 could be asked for (look)"),
         (("--mcp", "no-such-program"), "No such file"),
         (("--mcp", f"{BAD} plain", "--allow-writes"), "writes need a way to start anew"),

@@ -110,7 +110,7 @@ def test_a_slow_reply_is_no_refusal() -> None:
         remote = Upstream(EndpointConfig(model.url, "m", timeout=0.3, retries=0))
         with Gateway(remote).open() as gateway:
             assert isinstance(gateway.ask(ASKED).exception(), EndpointError)
-            with pytest.raises(BenchmarkError, match="ReadTimeout"):
+            with pytest.raises(BenchmarkError, match="no whole answer within"):
                 gateway.check()
 
 

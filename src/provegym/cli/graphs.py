@@ -1,5 +1,6 @@
 """The command `graph`: which tools of a server depend on which, for our and foreign MCP servers."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from provegym.cli.base import (
 )
 from provegym.kernel import AnyServer
 from provegym.kernel.errors import suggest
+from provegym.terminal import printable_json, say
 
 if TYPE_CHECKING:
     from provegym.hosts.foreign import ForeignServer
@@ -102,6 +104,25 @@ class Theirs(TheirServer):
         return self.timeout
 
 
+@dataclass(frozen=True)
+class TheirsToPlay(TheirServer):
+    """The same, for a command whose --timeout is that of a model."""
+
+    call_timeout: Annotated[float, typer.Option(help="Seconds for a call to it.", min=0.1)] = (
+        CALL_SECONDS
+    )
+
+    @property
+    def call_seconds(self) -> float:
+        """How long a call may take."""
+        return self.call_timeout
+
+
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="With --mcp: prove its graph anew, not from the cache.")
+]
+
+
 @app.command("graph")
 @option_groups
 def show_graph(
@@ -117,6 +138,7 @@ def show_graph(
         bool,
         typer.Option("--rebuild", help="Write the package's graphs anew: of SERVER, or of all."),
     ] = False,
+    refresh: Refresh = False,
     theirs: Theirs,
 ) -> None:
     """Show which tools of a server depend on which, proven with and without each call."""
@@ -131,12 +153,23 @@ def show_graph(
         return
     if bool(name) == bool(theirs.mcp):
         fail('name one server, or give the command of somebody\'s with --mcp "COMMAND"')
+    if refresh and name:
+        fail("--refresh is for somebody's server; --rebuild writes the package's graphs anew")
     form = "json" if as_json else "html" if html else "text"
     if name:
         _show(load(name), seed, why, form)
         return
     with theirs.connected() as server:
+        if refresh:
+            forget_graph(server, seed)
         _show(server, seed, why, form)
+
+
+def forget_graph(server: "ForeignServer", seed: int = 0) -> None:
+    """Remove the cached graph of a foreign server."""
+    from provegym.graph.dependency import forget
+
+    forget(server, seed)
 
 
 def _show(server: AnyServer, seed: int, why: str, form: str) -> None:
@@ -147,15 +180,15 @@ def _show(server: AnyServer, seed: int, why: str, form: str) -> None:
         fail(f"no tool {why!r}; {suggest(why, list(server.tools))}")
     graph = cached(server, seed)
     if why:
-        print(list_evidence(graph, why))
+        say(list_evidence(graph, why))
         if servers.is_known(server.name):
             say_next("synth", "--servers", server.name, "--size", 20, "--out", "corpus")
     elif form == "html":
         from provegym.view.report import build_report, freeze_graph
 
-        print(build_report(freeze_graph(server, graph)))
+        sys.stdout.write(build_report(freeze_graph(server, graph)) + "\n")
     else:
-        print(as_json(graph) if form == "json" else list_edges(graph))
+        say(printable_json(as_json(graph)) if form == "json" else list_edges(graph))
         if graph.edges and form == "text" and servers.is_known(server.name):
             say_next("graph", server.name, "--why", graph.edges[0].target)
 
@@ -165,8 +198,5 @@ def _rebuild(names: Sequence[str]) -> None:
     from provegym.graph.dependency import rebuild
 
     for name in names:
-        try:
-            graph = rebuild(load(name))
-        except OSError as problem:
-            fail(f"the package cannot be written to: {problem}")
-        print(f"{name}: {len(graph.tools)} tools, {len(graph.edges)} dependencies")
+        graph = rebuild(load(name))
+        say(f"{name}: {len(graph.tools)} tools, {len(graph.edges)} dependencies")

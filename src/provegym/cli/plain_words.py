@@ -14,6 +14,7 @@ DROPPED = {
     "a common sequence of calls": "many examples have the same sequence of calls",
     "a tool that is called too often": "one of its tools is in many examples already",
     "a near copy": "another example has nearly the same calls",
+    "the server crashed or hung": "the server crashed or hung",
 }
 # Why `worlds admit` refused a world, by the reason that its file records.
 REFUSED = {

@@ -22,13 +22,15 @@ from provegym.cli.base import (
     stoppable,
     tell,
 )
-from provegym.cli.graphs import Theirs
+from provegym.cli.graphs import Refresh, Theirs, forget_graph
 from provegym.cli.own import contract
 from provegym.cli.plain_words import DROPPED, counted
 from provegym.kernel.errors import suggest
+from provegym.terminal import say
 
 if TYPE_CHECKING:
-    from provegym.corpus.corpus import Corpus
+    from provegym.corpus.corpus import Corpus, Order
+    from provegym.hosts.foreign import ForeignServer
     from provegym.teacher.lessons import Lessons
 
 # Too few examples came from them: so many servers are checked for what they lack.
@@ -93,6 +95,7 @@ def synthesise(
     wording: TeacherOptions,
     ray: Ray = None,
     variety: Variety,
+    refresh: Refresh = False,
     theirs: Theirs,
 ) -> None:
     """Make verified examples from live worlds, offline; the same seed gives the same files."""
@@ -106,10 +109,7 @@ def synthesise(
         fail(f"no split {split!r}; leave it out, or say --split servers")
     if variety.aliases and (wording.teacher or theirs.mcp):
         fail("--aliases is for offline examples of our servers: leave --teacher and --mcp out")
-    if theirs.mcp and (names or split or variety.worlds):
-        fail("somebody's server makes a corpus of its own: leave --servers, --split, --worlds out")
-    if theirs.mcp and ray is not None:
-        fail("somebody's server is connected to this machine alone: leave --ray out")
+    _check_theirs(theirs, ray, refresh, bool(names or split or variety.worlds))
     lessons = wording.lessons(out)
     folder = out / PLANS if lessons else out
     if not theirs.mcp:
@@ -117,14 +117,34 @@ def synthesise(
         order = Order(size, seed, folder, chosen, workers, mix, split, **vars(variety))
         _make(Corpus(order), out, lessons, ray)
         return
-    from provegym.corpus.foreign import ForeignCorpus, ForeignOrder, expected
-
     begun = monotonic()
     with theirs.connected() as server:
-        tell(expected(server, size, monotonic() - begun))
-        whose = {**asdict(theirs), "reads": theirs.reading}
-        order = ForeignOrder(size, seed, folder, (server.name,), mix=mix, **whose)
-        _make(ForeignCorpus(order, server), out, lessons, again=theirs.again)
+        if refresh:
+            forget_graph(server)
+        foreign = _foreign_corpus(theirs, server, Order(size, seed, folder, mix=mix), begun)
+        _make(foreign, out, lessons, again=theirs.again)
+
+
+def _check_theirs(theirs: Theirs, ray: str | None, refresh: bool, ours: bool) -> None:
+    """Refuse options that do not go together; `ours` if some are for our servers alone."""
+    if theirs.mcp and ours:
+        fail("somebody's server makes a corpus of its own: leave --servers, --split, --worlds out")
+    if theirs.mcp and ray is not None:
+        fail("somebody's server is connected to this machine alone: leave --ray out")
+    if refresh and not theirs.mcp:
+        fail("--refresh is for somebody's server: give --mcp, or leave it out")
+
+
+def _foreign_corpus(
+    theirs: Theirs, server: "ForeignServer", order: "Order", begun: float
+) -> "Corpus":
+    """The synthesis on a foreign server; says how long it may take."""
+    from provegym.corpus.foreign import ForeignCorpus, ForeignOrder, expected
+
+    tell(expected(server, order.size, monotonic() - begun))
+    whose = {**asdict(theirs), "reads": theirs.reading}
+    asked = (order.size, order.seed, order.out, (server.name,))
+    return ForeignCorpus(ForeignOrder(*asked, mix=order.mix, **whose), server)
 
 
 def _make(
@@ -140,6 +160,7 @@ def _make(
     """
     from provegym.corpus.card import card
     from provegym.corpus.corpus import PRELOAD
+    from provegym.files import write_atomically
 
     with stoppable():
         with hands(ray, corpus.order.workers, PRELOAD) as workers, progress_bar() as bar:
@@ -147,9 +168,9 @@ def _make(
         if lessons:
             _teach(lessons)
     for part, counts in funnel.items():
-        print(f"{part}: {_summary(counts)}")
+        say(f"{part}: {_summary(counts)}")
     total = sum(funnel.values(), Counter[str]())
-    (out / "README.md").write_text(card(out, total, corpus.order), "utf-8")
+    write_atomically(out / "README.md", card(out, total, corpus.order))
     if missing := corpus.missing():
         _say_lacks(corpus.short())
         fail(missing)
@@ -186,6 +207,6 @@ def _teach(lessons: "Lessons") -> None:
     with progress_bar() as bar:
         classroom = Classroom(lessons, bar)
         counts = asyncio.run(classroom.hold())
-    print("lessons: " + ", ".join(f"{count} {what}" for what, count in counts.most_common()))
+    say("lessons: " + ", ".join(f"{count} {what}" for what, count in counts.most_common()))
     for why, count in classroom.teacher.refused.most_common():
-        print(f"refused {count} times: {why}")
+        say(f"refused {count} times: {why}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from provegym.cli.base import app, fail, need_mcp, say_next
+from provegym.terminal import say
 
 if TYPE_CHECKING:
     from provegym.view.library import Library
@@ -44,7 +45,7 @@ def show_page(paths: list[Path] | None, port: int = 0, opened: bool = True, at: 
     found = f"{len(library.sources)} files or runs"
     if count := len(drawn.names()):
         found += f", {count:,} drawn worlds"
-    print(f"{url}  ({found}; end with Ctrl-C)", flush=True)
+    say(f"{url}  ({found}; end with Ctrl-C)", flush=True)
     if opened:
         Timer(0.3, webbrowser.open, [url + at]).start()
     library.start()
@@ -66,6 +67,7 @@ def write_report(
     force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
 ) -> None:
     """Write the page with its data as one HTML file that works offline."""
+    from provegym.files import write_atomically
     from provegym.view.report import build_report, freeze
 
     if out.exists() and not force:
@@ -75,11 +77,8 @@ def write_report(
         fail(library.sources[0].problem if library.sources else "nothing to show in this folder")
     data = freeze(library, items)
     page = build_report(data).encode()
-    try:
-        out.write_bytes(page)
-    except OSError as problem:
-        fail(f"cannot write {out}: {problem.strerror}")
-    print(
+    write_atomically(out, page)
+    say(
         f"{out}: {len(page) / 1e6:.1f} MB, {len(data.items):,} examples and rollouts of"
         f" {len(library.sources)} files or runs; open it in a browser"
     )

@@ -27,7 +27,9 @@ from provegym.conversation.plan import Goal, Planner, borrower
 from provegym.fuzz.pool import folded
 from provegym.graph.chains import Chain, ChainSampler
 from provegym.graph.dependency import cached
-from provegym.graph.observe import Observer
+from provegym.graph.observe import FILES, Observer
+from provegym.graph.slots import filled, spots, taken
+from provegym.hosts.foreign_answers import has_effect, no_answer
 from provegym.kernel import AnyServer, Seed, Session, Tool
 from provegym.language.personas import capital, expand, styled, words
 from provegym.language.personas import draw as draw_aside
@@ -45,7 +47,6 @@ LEVELS = ("complete", "complete", "complete", "minimal")
 TRIES, DRAWS, GOALS = 6, 3, 4
 EVERY = 3
 REPEATED, FOLLOWS = 0.7, 0.5
-LOOKS = 24
 LONGEST, MOST_PARTS, MOST_FIELDS = 80, 2, 6
 # Texts that the fuzzer makes up. A user would neither say nor search for them.
 MADE_UP = re.compile(r"quiet\d+|Quiet Harbour \d+|(?<![^/_@:. -])(?:7\d{3})+$")
@@ -154,12 +155,14 @@ class ForeignPlanner(Planner):
                 if not outcome.ok:
                     continue
                 arguments = self._telling(session, tool, arguments, outcome)
+                if no_answer(session, tool, arguments):
+                    continue
                 answers = answer_pointers(outcome.value, arguments)
             said = self.put(tool, arguments, level)
             unknown = self.unknown(arguments)
             if said is None or unknown is None:
                 continue
-            if answers or (tool.writes and has_effect(self.seen, session, tool.name, arguments)):
+            if answers or (tool.writes and has_effect(session, tool, arguments)):
                 return Goal(tool.name, arguments, said, unknown, answers)
         return None
 
@@ -172,20 +175,28 @@ class ForeignPlanner(Planner):
         else:
             given = super().arguments(tool, {}, spare=spare)
         given = {name: _shorter(value) for name, value in given.items()}
-        return {**(self._named_anew(given) if tool.writes else given), **fixed}
+        return {**(self._named_anew(tool, given) if tool.writes else given), **fixed}
 
-    def _named_anew(self, value: Any) -> Any:
-        """The value with natural names in the place of texts that the fuzzer made up."""
-        if isinstance(value, dict):
-            return {name: self._named_anew(part) for name, part in value.items()}
-        if isinstance(value, list):
-            return [self._named_anew(part) for part in value]
-        return self._name_like(value) if _is_made_up(value) else value
+    def _named_anew(self, tool: Tool, given: Json) -> Json:
+        """The arguments with natural names for made-up texts, and wherever any text works.
 
-    def _name_like(self, text: str) -> str:
+        Otherwise a user would ask to note words of the server, such as the name of a state.
+        """
+        tried = [spots(each.arguments) for each in self.seen.worked[tool.name]]
+        free = {pointer for each in tried for pointer, text in each if _is_made_up(text)}
+        for pointer, text in list(spots(given)):
+            path = tuple(pointer.split("/")[1:])
+            if not isinstance(text, str) or taken(given, path) != text or self.voice.thing(text):
+                continue
+            if _is_made_up(text) or pointer in free:
+                told = self._name_like(text, is_file=FILES.search(pointer) is not None)
+                given = filled(given, path, told)
+        return given
+
+    def _name_like(self, text: str, *, is_file: bool) -> str:
         name = expand(self.chance.choice(phrases()["names"]), words(), self.chance)
         folder, slash, last = text.rpartition("/")
-        if not slash:
+        if not (slash and is_file):
             return name if " " in text else name.split()[-1]
         _, dot, ending = last.rpartition(".")
         return f"{folder}/{name.replace(' ', '-').lower()}{dot}{ending if dot else ''}"
@@ -202,37 +213,12 @@ def _is_usable(seen: Observer, tool: Tool) -> bool:
     worked = seen.worked.get(tool.name, [])
     if tool.writes:
         base = seen.base.session
-        return any(has_effect(seen, base, tool.name, t.arguments) for t in worked[:TRIES])
+        return any(has_effect(base, tool, t.arguments) for t in worked[:TRIES])
     return any(
         answer_pointers(t.outcome.value, t.arguments)
         for t in worked
         if not any(map(_is_made_up, leaves(t.arguments)))
     )
-
-
-def has_effect(seen: Observer, session: Session, tool: str, arguments: Json) -> bool:
-    """Whether a write succeeds and changes the result of some read."""
-    looks = _looks(seen, arguments)
-    before = [session.call(*look).text for look in looks]
-    twin = session.fork()
-    if not twin.call(tool, arguments).ok:
-        return False
-    return any(twin.call(*look).text != text for look, text in zip(looks, before, strict=True))
-
-
-def _looks(seen: Observer, arguments: Json) -> list[tuple[str, Json]]:
-    """Reads that may show the effect of a call: with its own texts, and some that worked."""
-    reads = [tool for tool in seen.tools.values() if not tool.writes]
-    texts = [leaf for leaf in leaves(arguments) if isinstance(leaf, str)]
-    looks: list[tuple[str, Json]] = []
-    for tool in reads:
-        required = tool.input_schema["required"]
-        if not required:
-            looks.append((tool.name, {}))
-        elif len(required) == 1:
-            looks += [(tool.name, {required[0]: text}) for text in texts]
-    worked = [tried for tool in reads for tried in seen.worked.get(tool.name, ())]
-    return [*looks, *((tried.tool, tried.arguments) for tried in worked)][:LOOKS]
 
 
 def _is_made_up(value: Any) -> bool:
@@ -242,8 +228,11 @@ def _is_made_up(value: Any) -> bool:
 def _shorter(value: Any) -> Any:
     """The value with one element for a list of records, and at most two for any other list.
 
-    Texts that the fuzzer made up are removed from a list that has others.
+    Texts that the fuzzer made up are removed from a list that has others. Numbers become whole:
+    nobody asks for 6.336 results.
     """
+    if isinstance(value, float) and abs(value) >= 1:
+        return round(value)
     if isinstance(value, dict):
         return {name: _shorter(part) for name, part in value.items()}
     if not isinstance(value, list):

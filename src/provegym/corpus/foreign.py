@@ -20,8 +20,9 @@ from provegym.corpus.corpus import IDLE_ROUNDS, MIXES, Corpus, Order
 from provegym.corpus.lookahead import Lookahead
 from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
-from provegym.hosts.foreign import ForeignServer
+from provegym.hosts.foreign import ForeignServer, NoStart
 from provegym.hosts.inline import HostError
+from provegym.kernel import Lost
 from provegym.trace import Example
 
 PER_ROUND = 2
@@ -30,6 +31,9 @@ SMALLEST = 100
 TO_EXPLORE, TO_MAKE = 15, 10
 # Seconds for calls, beside the starts.
 PER_TOOL, PER_EXAMPLE = 1.0, 0.5
+CRASHED = "the server crashed or hung"
+# How many tools are named when a sentence says why a server yields nothing.
+TOLD = 3
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,18 @@ def draw(job: DrawJob) -> Drawn:
         wanted = shape(place)
         number += 1
         if job.quotas.wants(job.server, wanted):
-            made.append(judge(wanted, candidate(place, wanted)))
+            made.append(_make(place, wanted))
     return made, number
+
+
+def _make(place: Place, wanted: Shape) -> Made:
+    """Make one candidate and check it; it is dropped if the server crashes or hangs."""
+    try:
+        return judge(wanted, candidate(place, wanted))
+    except NoStart:
+        raise
+    except Lost:
+        return Made(wanted, None, CRASHED)
 
 
 class ForeignCorpus(Corpus):
@@ -107,6 +121,9 @@ class ForeignCorpus(Corpus):
 
     def _nothing_works(self) -> str:
         name, seen = self.server.name, explored(self.server)
+        if seen.silent and not any(seen.worked.values()):
+            told = "; ".join(f"{tool}: {why}" for tool, why in list(seen.silent.items())[:TOLD])
+            return f"nothing can be asked of {name}: no result is an answer ({told})"
         if worked := [tool for tool, kept in seen.worked.items() if kept]:
             return (
                 f"nothing can be asked of {name}: {', '.join(worked)} worked, but no read told"

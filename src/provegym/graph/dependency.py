@@ -16,16 +16,18 @@ from typing import Literal
 import msgspec
 
 from provegym import servers
-from provegym.files import cache_folder, write_atomically
+from provegym.errors import BadFile
+from provegym.files import CannotWrite, cache_folder, make_folder, write_atomically
 from provegym.graph.observe import THRIFTY, Effort, Observer, Tried
 from provegym.graph.prove import Proof, Prover
 from provegym.graph.slots import Json
 from provegym.graph.unblock import Lift, Unblocker
+from provegym.hosts.foreign_answers import first_answers
 from provegym.kernel import AnyServer, Session
 
 SHOWN = 400
 ENOUGH, LARGE = 2, 30
-METHOD = 1
+METHOD, FOREIGN_METHOD = 1, 2
 GRAPHS_KEPT = 64
 SHIPPED = "graph.json.gz"
 
@@ -83,10 +85,14 @@ def build(server: AnyServer, seed: int = 0, effort: Effort | None = None) -> Gra
 
 
 def graph_key(server: AnyServer, seed: int) -> str:
-    """The cache key of a graph: a hash of the schemas, the seed, the version and the method."""
+    """The cache key of a graph: a hash of the schemas, the seed, the version and the method.
+
+    A foreign server may hold other data today. So the key also holds what it answers at the start.
+    """
     schemas = [(tool.name, tool.description, tool.input_schema) for tool in server.tools.values()]
     source = servers.source_of(server.name)
-    what = (METHOD, schemas, seed, server.version, *([source] if source else []))
+    told = [FOREIGN_METHOD, first_answers(server)] if server.foreign else []
+    what = (METHOD, schemas, seed, server.version, *([source] if source else []), *told)
     return blake2b(msgspec.json.encode(what), digest_size=12).hexdigest()
 
 
@@ -100,6 +106,12 @@ def cached(server: AnyServer, seed: int = 0, folder: Path | None = None) -> Grap
     return ready or _kept(server, seed, folder or cache_folder() / "graphs")
 
 
+def forget(server: AnyServer, seed: int = 0) -> None:
+    """Remove a graph from the user's cache, so that it is built anew."""
+    _file(server, seed, cache_folder() / "graphs").unlink(missing_ok=True)
+    _kept.cache_clear()
+
+
 _given: dict[str, Graph] = {}
 
 
@@ -109,7 +121,10 @@ def admitted(name: str) -> Graph | None:
     file = servers.world_file(name)
     if file is None:
         return None
-    return msgspec.json.decode(file.read_bytes(), type=_AdmittedWorld).graph
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_AdmittedWorld).graph
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise BadFile(f"{file}: {problem}; `provegym worlds admit` makes its graph again") from None
 
 
 class _AdmittedWorld(msgspec.Struct, frozen=True):
@@ -157,17 +172,21 @@ def rebuild(server: AnyServer) -> Graph:
 
 @lru_cache(maxsize=GRAPHS_KEPT)
 def _kept(server: AnyServer, seed: int, folder: Path) -> Graph:
-    """The graph from its file; a missing or unreadable file is written anew."""
-    key = graph_key(server, seed)
-    file = folder / f"{server.name}-{key}.json"
-    with suppress(FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+    """The graph from its file; a missing or unreadable file is written anew, if it can be."""
+    key, file = graph_key(server, seed), _file(server, seed, folder)
+    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         kept = msgspec.json.decode(file.read_bytes(), type=Graph)
         if kept.key == key:
             return kept
     graph = build(server, seed)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, msgspec.json.encode(graph))
+    with suppress(CannotWrite):
+        make_folder(file.parent)
+        write_atomically(file, msgspec.json.encode(graph))
     return graph
+
+
+def _file(server: AnyServer, seed: int, folder: Path) -> Path:
+    return folder / f"{server.name}-{graph_key(server, seed)}.json"
 
 
 @lru_cache(maxsize=GRAPHS_KEPT)

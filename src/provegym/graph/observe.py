@@ -9,13 +9,19 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from random import Random
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import msgspec
 
 from provegym.fuzz import Fuzzer
 from provegym.fuzz.pool import Pool, TableRow, flat, records, singular
 from provegym.graph.slots import EACH, Json, Scalar, Slot, filled, lines, slots, spots
-from provegym.kernel import AnyServer, Outcome, Session, Tool
+from provegym.hosts.foreign_answers import no_answer
+from provegym.kernel import AnyServer, BadArguments, Lost, Outcome, Session, Tool
 from provegym.language.values import leaves
+
+if TYPE_CHECKING:
+    from provegym.hosts.foreign import ForeignServer
 
 WORKED = 12
 REFUSED = 96
@@ -26,6 +32,7 @@ ECHO = 4
 NEW = 0.5
 RULES = ("rejected", "denied")
 NAMED = ("id", "name", "key", "path", "uri", "url", "title")
+FILES = re.compile(r"path|file|dir(?:ectory)?$|folder|repo|document|project", re.IGNORECASE)
 VERBS = re.compile(r"^(?:list|search|get|find|show|track|read|check|view|lookup|compare)_")
 
 
@@ -89,7 +96,13 @@ class Tried(NamedTuple):
 def attempt(world: Branch, tool: str, arguments: Json) -> Tried:
     """Make a call on a fork of a world."""
     session = world.session.fork()
-    return Tried(tool, arguments, world, session.call(tool, arguments), session)
+    try:
+        outcome = session.call(tool, arguments)
+    except Lost as problem:
+        # The server crashed or hung. That proves nothing, like a call that does not fit the schema.
+        said = {"error": BadArguments.kind, "message": str(problem)}
+        outcome = Outcome(msgspec.json.encode(said).decode(), BadArguments.kind)
+    return Tried(tool, arguments, world, outcome, session)
 
 
 class Observer:
@@ -107,7 +120,11 @@ class Observer:
         self.worked: dict[str, list[Tried]] = defaultdict(list)
         self.refused: dict[str, list[Tried]] = defaultdict(list)
         self.failed: set[str] = set()
+        self.silent: dict[str, str] = {}
         self.rows: dict[tuple[str, str], TableRow] = {}
+        if server.foreign and any(takes_files(tool) for tool in server.tools.values()):
+            for name in cast("ForeignServer", server).files:
+                self._learn_text(name)
         self._shapes: dict[str, Counter[tuple[Any, ...]]] = defaultdict(Counter)
         self._stems: dict[str, list[str]] = {}
         self.pages: Counter[str] = Counter()
@@ -198,10 +215,22 @@ class Observer:
             arguments = filled(arguments, self.chance.choice(needed).path, self.fuzzer.invent())
         return arguments
 
+    def works(self, tried: Tried) -> bool:
+        """Whether a call worked. A read of a foreign server must also be an answer."""
+        tool = self.tools[tried.tool]
+        if not tried.outcome.ok or tool.writes or not self.server.foreign:
+            return tried.outcome.ok
+        why = no_answer(tried.before.session, tool, tried.arguments)
+        if why:
+            self.silent.setdefault(tried.tool, why)
+        return not why
+
     def note(self, tried: Tried) -> None:
         """Keep a call that worked, or that a rule refused, and the values it yields."""
         if not tried.outcome.ok:
             self.failed.add(tried.tool)
+        elif not self.works(tried):
+            return
         if tried.outcome.ok:
             if not tried.before.path and not self.tools[tried.tool].writes:
                 self._take_in(tried)
@@ -246,11 +275,20 @@ class Observer:
             if isinstance(leaf, str) and leaf and not echoes(leaf, tried.arguments):
                 self.yields[Origin(tried.tool, pointer)].setdefault(leaf, tried)
                 if self.server.foreign and "\n" not in leaf and pointer.endswith(EACH):
-                    self.rows.setdefault(("text", leaf), TableRow("text", leaf, {"text": [leaf]}))
+                    self._learn_text(leaf)
         for noun, record in records(value, singular(VERBS.sub("", tried.tool))):
             key = name_of(record) if self.server.foreign else key_of(record)
             if key is not None:
                 self.rows.setdefault((noun, key), TableRow(noun, key, flat(record)))
+
+    def _learn_text(self, text: str) -> None:
+        """Note a text that may be an argument of any tool of a foreign server."""
+        self.rows.setdefault(("text", text), TableRow("text", text, {"text": [text]}))
+
+
+def takes_files(tool: Tool) -> bool:
+    """Whether an argument of a tool has a name such as path or fileName."""
+    return any(map(FILES.search, tool.input_schema["properties"]))
 
 
 def echoes(leaf: str, arguments: Json) -> bool:

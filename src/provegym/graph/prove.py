@@ -125,7 +125,8 @@ class Prover:
             for value in good:
                 yielding = attempt(key.known.before, source.tool, values[value].arguments)
                 worked = _swap(yielding.after, key.known, lock.slot, value)
-                if worked.outcome.ok and (source.pointer, value) in self._spots(yielding):
+                shown = (source.pointer, value) in self._spots(yielding)
+                if shown and self.seen.works(worked):
                     return Proof(source, lock.slot, worked, key.failed)
         return None
 
@@ -153,7 +154,9 @@ class Prover:
                 worked = _swap(made.after, key.known, lock.slot, leaf)
                 if not worked.recognised:
                     unknown.add(leaf)
-                if worked.outcome.ok and (failed := self._missing(made, worked, key, leaf)):
+                if not self.seen.works(worked):
+                    continue
+                if failed := self._missing(made, worked, key, leaf):
                     self.seen.note(worked)
                     return Proof(Origin(write.tool, pointer), lock.slot, worked, failed)
         return None

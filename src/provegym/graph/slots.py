@@ -1,5 +1,6 @@
 """JSON pointers with wildcards: where arguments take free text, and where results hold values."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ from provegym.kernel import Tool
 Json = dict[str, Any]
 Scalar = str | int | float
 EACH = "*"
+FILE = re.compile(r"(?=.*[A-Za-z])[\w./-]*\w\.[A-Za-z]\w{1,4}")
 
 
 class Slot(NamedTuple):
@@ -82,8 +84,8 @@ def spots(value: Any, pointer: str = "") -> Iterator[tuple[str, Scalar | bool]]:
 def lines(value: Any) -> Iterator[tuple[str, Scalar | bool]]:
     """As `spots`, and every line of a longer text, because many servers answer in plain text.
 
-    Of a line of two or three words, the last word is a value too ("[FILE] notes.txt"). Headings,
-    which end in a colon, are skipped.
+    Of a line of two or three words, the last word is a value too ("[FILE] notes.txt"), and so is
+    what looks like a file ("- minutes.docx (35 KB)"). Headings, which end in a colon, are skipped.
     """
     for pointer, leaf in spots(value):
         yield pointer, leaf
@@ -91,8 +93,10 @@ def lines(value: Any) -> Iterator[tuple[str, Scalar | bool]]:
             for line in map(str.strip, leaf.splitlines()):
                 if line and not line.endswith(":"):
                     yield f"{pointer}/{EACH}", line
-                    if len(words := line.split()) in (2, 3):
-                        yield f"{pointer}/{EACH}", words[-1]
+                    words = line.split()
+                    last = words[-1:] if len(words) in (2, 3) else []
+                    for word in dict.fromkeys((*last, *filter(FILE.fullmatch, words))):
+                        yield f"{pointer}/{EACH}", word
 
 
 def pointed(value: Any, pointer: str) -> list[Any]:

@@ -53,7 +53,7 @@ class Unblocker:
                     continue
                 self.seen.note(write)
                 again = attempt(write.after, refusal.tool, refusal.arguments)
-                if again.outcome.ok:
+                if self.seen.works(again):
                     self._add(Lift(refusal, write, again))
                     break
                 if again.outcome.error in RULES and complaint(again.outcome) != rule:
@@ -74,7 +74,7 @@ class Unblocker:
                                 break
 
     def _works_now(self, write: Tried, worked: Tried) -> bool:
-        if not worked.outcome.ok:
+        if not self.seen.works(worked):
             return False
         failed = attempt(write.before, worked.tool, worked.arguments)
         if failed.outcome.ok:

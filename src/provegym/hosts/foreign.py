@@ -19,12 +19,12 @@ from jsonschema_rs import Validator
 
 from provegym import servers
 from provegym.hosts.foreign_pool import Log, ProcessPool, Write
-from provegym.hosts.foreign_process import FRESH, NoStart, Options, is_url
+from provegym.hosts.foreign_process import ALIAS, FRESH, NoStart, Options, is_url
 from provegym.hosts.foreign_schema import check, compiled, tidy
 from provegym.hosts.inline import HostError
 from provegym.hosts.mcp import SENSITIVE_META
-from provegym.kernel import BadArguments, Change, Seed, Server, State, Tool
-from provegym.kernel.errors import quote
+from provegym.kernel import BadArguments, Change, Seed, Server, Session, State, Tool
+from provegym.kernel.errors import quote, shorten
 from provegym.kernel.schema import MAX_ARGUMENT_BYTES, Arguments, Json
 from provegym.kernel.state import Written
 
@@ -34,6 +34,11 @@ WARNING = (
     "what this server returns is kept in graphs and examples made from it: "
     "look for real or private data in them before you share them"
 )
+
+# The most characters of a tool's name that endpoints take.
+LONGEST = 128
+# Files of a fresh folder whose names are tried as arguments.
+MOST_FILES = 60
 
 HOW_TO_USE = (
     "name those that only read with --reads, or add --allow-writes and a way to start anew: "
@@ -144,10 +149,10 @@ class ForeignServer(Server[ForeignState]):
         atexit.register(self.close)
         try:
             info, listed = self.pool.describe()
-        except HostError:
+        except BaseException:
             self.close()
             raise
-        listed = [tool for tool in listed if tool.name.isprintable()]
+        listed = self._proper(listed)
         self.reads = frozenset(options.reads)
         usable = [tool for tool in listed if options.allow_writes or not self._may_write(tool)]
         name = server_name(info.name if info else target)
@@ -156,9 +161,24 @@ class ForeignServer(Server[ForeignState]):
         self.tools = {tool.name: self._tool(tool) for tool in usable}
         self.left_out = [tool.name for tool in listed if tool.name not in self.tools]
         self.version = int.from_bytes(self._fingerprint(options.fresh_from), "big")
+        self.files = file_names(options.fresh_from) if FRESH in target else ()
         if not self.tools:
             self.close()
             raise HostError(_nothing_usable(target, self.left_out))
+
+    def _proper(self, listed: list[types.Tool]) -> list[types.Tool]:
+        """The tools with proper names, each once; `improper` says what was left out, and why."""
+        first: dict[str, types.Tool] = {}
+        twice = [tool.name for tool in listed if first.setdefault(tool.name, tool) is not tool]
+        bad = [name for name in first if not (name and name.isprintable() and len(name) <= LONGEST)]
+        self.improper = []
+        if twice:
+            told = shorten(", ".join(dict.fromkeys(twice)))
+            self.improper.append(f"listed twice, only the first is used: {told}")
+        if bad:
+            told = shorten(", ".join(map(ascii, bad)))
+            self.improper.append(f"left out, as no model can be shown such a name: {told}")
+        return [tool for name, tool in first.items() if name not in bad]
 
     def _world(self, number: int) -> ForeignState:
         """The initial state; the seed changes only the clock."""
@@ -208,13 +228,23 @@ class ForeignServer(Server[ForeignState]):
                 f"{', '.join(self.invalid_schemas)}: the published schema is invalid ({first}), "
                 "so only names and JSON types of arguments are checked"
             )
+        yield from self.improper
         for sentences in self.pool.lost.values():
             yield sentences[-1]
+        if again := [tool for tool in self.pool.retried if tool not in self.pool.lost]:
+            yield f"{', '.join(again)}: the server crashed or hung, and answered a second time"
         if self.pool.unstable:
             yield (
                 f"{', '.join(sorted(self.pool.unstable))}: the result differs when replayed; "
                 "examples that depend on it cannot be reproduced"
             )
+
+    def ask_again(self, session: Session, tool: str, arguments: Json) -> str:
+        """The text of a read's result or error, asked for again even if it is known."""
+        state = session.state(self)
+        assert isinstance(state, ForeignState)
+        given = msgspec.json.encode(arguments, order="deterministic").decode()
+        return self.pool.ask_again(state.log, Write(tool, given)).text
 
     def close(self) -> None:
         """Stop its processes; closing twice is fine."""
@@ -249,6 +279,16 @@ def connect(target: str, options: Options | None = None) -> ForeignServer:
             f"or {FRESH} in the server's command, a new folder at each start"
         )
     return ForeignServer(target, options)
+
+
+def file_names(folder: Path | None) -> tuple[str, ...]:
+    """The names and paths of what a fresh folder starts with, as calls show them."""
+    names = [ALIAS] if folder else []
+    for file in sorted(folder.rglob("*")) if folder else ():
+        name = file.relative_to(folder or "").as_posix()
+        if not any(part.startswith(".") for part in name.split("/")):
+            names += [name, f"{ALIAS}/{name}"]
+    return tuple(names[:MOST_FILES])
 
 
 def server_name(said: str) -> str:

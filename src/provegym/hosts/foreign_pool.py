@@ -5,14 +5,17 @@ the pool takes the process whose log is the longest prefix of the state's log, o
 and replays the missing writes. Outcomes are cached by state and call.
 """
 
-from collections import OrderedDict
-from concurrent.futures import Future
+from collections import Counter, OrderedDict
+from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import NamedTuple
 
 import mcp_types as types
 
+from provegym.hosts.foreign_folder import PoolFolder
 from provegym.hosts.foreign_process import (
+    CLOSING,
     FRESH,
     Background,
     NoStart,
@@ -22,9 +25,11 @@ from provegym.hosts.foreign_process import (
     is_url,
 )
 from provegym.hosts.foreign_reply import Answer
-from provegym.kernel import BadArguments
+from provegym.hosts.foreign_volatile import without_times
+from provegym.kernel import Lost
 
-STRIKES = 3
+# A call is tried twice. A tool is given up after so many calls that crashed or hung both times.
+STRIKES = 2
 REMEMBERED = 20_000
 
 
@@ -42,10 +47,21 @@ Log = tuple[Write, ...]
 
 @dataclass(eq=False)
 class Copy:
-    """A running process of the server, and the log of writes made on it."""
+    """A running process of the server, and the log of writes made on it.
+
+    `strayed` names the writes that gave something else when they were replayed on it.
+    """
 
     process: Process
     log: Log = ()
+    strayed: tuple[str, ...] = ()
+
+
+class Starting(NamedTuple):
+    """A process, and the future of its start."""
+
+    process: Process
+    up: "Future[Process]"
 
 
 class ProcessPool:
@@ -55,6 +71,7 @@ class ProcessPool:
         self.target = target
         self.options = options
         self.lost: dict[str, list[str]] = {}
+        self.retried: Counter[str] = Counter()
         self.unstable: set[str] = set()
         self.starts = 0
         # Processes without a fresh folder share their data and would see each other's writes.
@@ -64,35 +81,60 @@ class ProcessPool:
         self._mode = "auto"
         self._background = Background()
         self._copies: list[Copy] = []
-        self._spare: list[Future[Process]] = []
+        self._spare: list[Starting] = []
         self._ending: set[Future[None]] = set()
         self._known: OrderedDict[tuple[Log, str, str], Answer] = OrderedDict()
         self._lock = Lock()
         self._closed = False
+        self._folder = PoolFolder()
 
     def describe(self) -> tuple[types.Implementation | None, list[types.Tool]]:
         """The server's own description and its tools."""
-        process = self._start()
+        process = self._started()
         self._mode = process.mode
         self._copies.append(Copy(process))
         return process.client.server_info, self._background.run(process.list_tools())
 
     def call(self, log: Log, call: Write, *, writes: bool) -> Answer:
-        """The outcome of a call in the state after the writes of a log; cached."""
+        """The outcome of a call in the state after the writes of a log; cached.
+
+        A crash or a hang is tried once more on a new process. If it happens again: `Lost`.
+        """
         with self._lock:
             key = (log, call.tool, call.arguments)
             if key not in self._known:
-                if len(self.lost.get(call.tool, ())) >= STRIKES:
-                    raise BadArguments(f"{call.tool} is not called again: the server dies of it")
                 self._known[key] = self._run(log, call, writes=writes)
             self._known.move_to_end(key)
             if len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
             return self._known[key]
 
+    def ask_again(self, log: Log, call: Write) -> Answer:
+        """The outcome of a read, asked for again even if it is known."""
+        with self._lock:
+            return self._run(log, call, writes=False)
+
     def _run(self, log: Log, call: Write, *, writes: bool) -> Answer:
+        if len(self.lost.get(call.tool, ())) >= STRIKES:
+            raise Lost(f"{call.tool} is not called again: {self.lost[call.tool][-1]}")
+        try:
+            return self._try(log, call, writes=writes)
+        except ProcessLost:
+            self.retried[call.tool] += 1
+        try:
+            return self._try(log, call, writes=writes)
+        except ProcessLost as lost:
+            self.lost.setdefault(call.tool, []).append(str(lost))
+            raise Lost(str(lost)) from None
+
+    def _try(self, log: Log, call: Write, *, writes: bool) -> Answer:
         copy = self._at(log)
         answer = self._ask(copy, call)
+        if answer.error and copy.strayed:
+            # The call may name something that has another name in this process.
+            self._drop(copy)
+            strayed = ", ".join(dict.fromkeys(copy.strayed))
+            raise Lost(f"{call.tool} cannot be repeated: {strayed} gave something else before it")
         if writes and answer.error:
             self._drop(copy)
         elif writes:
@@ -102,10 +144,9 @@ class ProcessPool:
     def _ask(self, copy: Copy, call: Write) -> Answer:
         try:
             return self._background.run(copy.process.call(call.tool, call.arguments))
-        except ProcessLost as lost:
-            self.lost.setdefault(call.tool, []).append(str(lost))
+        except ProcessLost:
             self._drop(copy)
-            raise BadArguments("the server crashed or hung in this call") from None
+            raise
 
     def _at(self, log: Log) -> Copy:
         """A process in the state of a log, after replaying the writes that it lacks."""
@@ -113,8 +154,9 @@ class ProcessPool:
         copy = max(fitting, key=lambda copy: len(copy.log), default=None) or self._new()
         for write in log[len(copy.log) :]:
             answer = self._ask(copy, write)
-            if answer.text != write.result or answer.error:
+            if answer.error or without_times(answer.text) != without_times(write.result):
                 self.unstable.add(write.tool)
+                copy.strayed = (*copy.strayed, write.tool)
             copy.log = (*copy.log, write)
         self._copies.remove(copy)
         self._copies.append(copy)
@@ -125,18 +167,25 @@ class ProcessPool:
             self._drop(self._copies[0])
         if self.most == 1:
             self._settle()
-        copy = Copy(self._spare.pop(0).result() if self._spare else self._start())
+        copy = Copy(self._started())
         self._copies.append(copy)
         while len(self._spare) < self._ahead:
             self._spare.append(self._begin())
         return copy
 
-    def _start(self) -> Process:
-        return self._begin().result()
+    def _started(self) -> Process:
+        """A process that was started ahead, or a new one if there is none or it failed."""
+        while self._spare:
+            try:
+                return self._spare.pop(0).up.result()
+            except (NoStart, CancelledError):
+                continue
+        return self._begin().up.result()
 
-    def _begin(self) -> "Future[Process]":
+    def _begin(self) -> Starting:
         self.starts += 1
-        return self._background.start(Process(self.target, self.options, self._mode).start())
+        process = Process(self.target, self.options, self._folder.add(), self._mode)
+        return Starting(process, self._background.start(process.start()))
 
     def _drop(self, copy: Copy) -> None:
         """Remove a process from the pool and close it in the background."""
@@ -146,8 +195,7 @@ class ProcessPool:
 
     def _settle(self) -> None:
         """Wait until removed processes have ended, because the next one uses the same data."""
-        for ending in self._ending:
-            ending.result()
+        wait(self._ending, CLOSING)
 
     def close(self) -> None:
         """Stop all processes."""
@@ -158,8 +206,10 @@ class ProcessPool:
             for copy in list(self._copies):
                 self._drop(copy)
             for spare in self._spare:
-                if not isinstance(spare.exception(), NoStart):
-                    self._ending.add(self._background.start(spare.result().close()))
-            self._spare.clear()
+                self._ending.add(self._background.start(spare.process.close()))
             self._settle()
+            # A start that was broken off ends with an exception, which nobody needs.
+            wait([spare.up for spare in self._spare], CLOSING)
+            self._spare.clear()
             self._background.close()
+            self._folder.close()

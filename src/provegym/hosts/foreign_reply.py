@@ -1,19 +1,19 @@
 """Converts a foreign server's MCP reply to a result or an error, as JSON text of bounded size."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import mcp_types as types
 import msgspec
 from mcp import MCPError
 
+from provegym.hosts.foreign_refusal import says_it_failed
 from provegym.kernel import BadArguments, Denied, Kind, NotFound, Rejected, ToolError
 from provegym.kernel.session import MAX_RESULT_BYTES
 
 MOST_MESSAGE = 600
 SHORTEST = 40
-# Many servers do not set isError: a single text that begins with "Error:" counts as an error too.
-LOOKS_WRONG = re.compile(r"(?:[A-Za-z]+ ){0,2}error(?: executing \w+)?:", re.IGNORECASE)
 ERRORS: tuple[tuple[type[ToolError], str], ...] = (
     (BadArguments, r"validation error|invalid (?:arguments|params|input)|-32602|required property"),
     (NotFound, r"not found|no such|does(?: not|n't) exist|unknown|ENOENT|could not find"),
@@ -37,12 +37,17 @@ class Answer(NamedTuple):
         return self.text
 
 
-def read_result(result: types.CallToolResult) -> Answer:
-    """Read the structured content, or else the text blocks, parsed if they are JSON."""
+def read_result(result: types.CallToolResult, arguments: Mapping[str, Any]) -> Answer:
+    """Read the structured content, or else the text blocks, parsed if they are JSON.
+
+    A result that says that the call failed is an error, whatever `isError` says.
+    """
     blocks = [_block(block) for block in result.content]
-    lone = blocks[0] if len(blocks) == 1 and isinstance(blocks[0], str) else ""
-    if result.is_error or LOOKS_WRONG.match(lone):
-        return _error("\n".join(str(block) for block in blocks) or "the tool says no more")
+    texts = [block for block in blocks if isinstance(block, str)]
+    told = (texts[0] if len(texts) == 1 else None, result.structured_content)
+    if result.is_error or any(says_it_failed(each, arguments) for each in told):
+        whole = "\n".join(str(block) for block in blocks)
+        return _error(whole or _told(result.structured_content) or "the tool says no more")
     value = result.structured_content
     if value is None:
         parts = [_parsed(block) if isinstance(block, str) else block for block in blocks]
@@ -59,6 +64,10 @@ def read_error(problem: MCPError) -> Answer:
     if problem.code == types.INVALID_PARAMS:
         return Answer(_cut(problem.message, MOST_MESSAGE), BadArguments.kind)
     return _error(problem.message)
+
+
+def _told(value: Any) -> str:
+    return msgspec.json.encode(value).decode() if value else ""
 
 
 def _error(message: str) -> Answer:

@@ -1,6 +1,15 @@
 """The kernel: copy-on-write state, tools with JSON schemas, servers and sessions."""
 
-from provegym.kernel.errors import BadArguments, Bug, Denied, Kind, NotFound, Rejected, ToolError
+from provegym.kernel.errors import (
+    BadArguments,
+    Bug,
+    Denied,
+    Kind,
+    Lost,
+    NotFound,
+    Rejected,
+    ToolError,
+)
 from provegym.kernel.schema import Amount, Label, Page, Sensitive, Text, Time, money
 from provegym.kernel.seed import Seed
 from provegym.kernel.server import AnyServer, Server, Tool
@@ -16,6 +25,7 @@ __all__ = [
     "Denied",
     "Kind",
     "Label",
+    "Lost",
     "NotFound",
     "Outcome",
     "Page",

@@ -6,6 +6,7 @@
     ├── Rejected       rejected           a rule of the domain forbids the call now
     └── Denied         denied             the acting user may not do this
     Bug                a server broke the kernel's rules; never shown to the model
+    └── Lost           a foreign server crashed, hung or is out of reach; the rollout is void
 
 Every message is a sentence that says what was wrong and, if possible, what to do. The model never
 gets more than `MAX_ERROR` characters of it.
@@ -17,6 +18,8 @@ from difflib import get_close_matches
 from typing import ClassVar, Literal, NoReturn
 
 import msgspec
+
+from provegym.errors import UserError
 
 Kind = Literal["invalid_argument", "not_found", "rejected", "denied"]
 
@@ -55,6 +58,10 @@ class Denied(ToolError):
 
 class Bug(RuntimeError):
     """A server broke one of the kernel's rules."""
+
+
+class Lost(Bug, UserError):
+    """A foreign server crashed, hung or is out of reach. This is no error of the policy."""
 
 
 def blame(server: str, action: str, problem: Exception) -> NoReturn:

@@ -14,7 +14,7 @@ from string import Formatter
 from typing import Any, NamedTuple
 
 from provegym.fuzz.pool import records, snake
-from provegym.kernel import AnyServer, Seed, Session, Tool
+from provegym.kernel import AnyServer, Lost, Seed, Session, Tool
 from provegym.language.values import normal
 from provegym.servers import asks, people
 from provegym.trace import Json
@@ -214,7 +214,10 @@ def _pages(session: Session, tool: Tool, given: Json) -> Iterator[Any]:
     offset: int | None = 0
     for _ in range(PAGES):
         more = {"limit": PAGE, "offset": offset} if tool.paged else {}
-        outcome = session.call(tool.name, {**given, **more})
+        try:
+            outcome = session.call(tool.name, {**given, **more})
+        except Lost:
+            return
         if not outcome.ok:
             return
         yield outcome.value

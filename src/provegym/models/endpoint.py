@@ -23,6 +23,11 @@ from provegym.trace import Example, Json, Reply
 
 KEYS = ("PROVEGYM_API_KEY", "OPENAI_API_KEY")
 HELLO: list[Json] = [{"role": "user", "content": "Say hello."}]
+# More calls in one message than any rollout runs are not read.
+MOST_CALLS = 1_000
+MOST_TOKENS = 10**9
+# Seconds between two tries.
+LONGEST_PAUSE = 60
 RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 
 
@@ -41,7 +46,10 @@ class EndpointError(UserError):
 class EndpointConfig:
     """Which model to ask, how to sample it, and the limits on time, retries and rate.
 
-    `timeout` limits each wait for the endpoint, `deadline` a whole request with its retries.
+    `timeout` limits one try, from the request to the last byte of the answer. `deadline` limits a
+    whole request with its retries; the default is the sum of their timeouts and longest pauses.
+    Waiting for the rate limit does not count. `max_bytes` limits an answer, also when it is
+    decompressed.
     """
 
     url: str
@@ -53,6 +61,16 @@ class EndpointConfig:
     per_minute: float | None = None
     native_tools: bool = True
     deadline: float | None = None
+    max_bytes: int = 16 * 2**20
+
+    @property
+    def total_seconds(self) -> float:
+        """The most seconds of a request with its retries."""
+        return self.deadline or self.timeout * (self.retries + 1) + LONGEST_PAUSE * self.retries
+
+
+class OversizedAnswer(ValueError):
+    """An answer has more bytes than are allowed, perhaps only after decompression."""
 
 
 @dataclass
@@ -68,7 +86,8 @@ class Endpoint:
     def __post_init__(self) -> None:
         self._key = next((value for name in KEYS if (value := os.environ.get(name))), "")
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
-        self._client = httpx2.AsyncClient(timeout=self.config.timeout, headers=headers)
+        # The time of a whole try is limited below, and not each wait for some bytes.
+        self._client = httpx2.AsyncClient(timeout=None, headers=headers)
 
     def __call__(self, _: Example) -> "Endpoint":
         """The policy of an example is the endpoint itself."""
@@ -99,19 +118,19 @@ class Endpoint:
         if any(short != name for short, name in names.items()):
             body = _on_the_wire(body)
         try:
-            async with asyncio.timeout(self.config.deadline):
-                answer = await self._ask(body, retries)
+            async with asyncio.timeout(self.config.total_seconds) as limit:
+                answer = await self._ask(body, retries, limit)
         except TimeoutError:
-            late = f"gave no whole answer within {self.config.deadline:g} s"
+            late = f"gave no whole answer within {self.config.total_seconds:g} s"
             raise EndpointError(f"{public(self.config.url)} {late}") from None
         try:
             message = {**answer["choices"][0]["message"]}
             message["content"] = _text(message.get("content"))
             usage = answer.get("usage") or {}
-            spent = int(usage.get("completion_tokens") or 0)
-            read = int(usage.get("prompt_tokens") or 0)
+            spent, read = _count(usage, "completion_tokens"), _count(usage, "prompt_tokens")
+            message["tool_calls"] = (message.get("tool_calls") or [])[:MOST_CALLS]
             reply = openai.parse(message)
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
             told = f"{public(self.config.url)} answered without a message"
             raise EndpointError(told + self._quote(answer), 200) from None
         if not reply.calls and not message.get("tool_calls"):
@@ -119,33 +138,47 @@ class Endpoint:
         calls = tuple(replace(call, name=names.get(call.name, call.name)) for call in reply.calls)
         return Reply(text=reply.text, calls=calls, tokens=spent, prompt_tokens=read)
 
-    async def _ask(self, body: Json, retries: int) -> Any:
+    async def _ask(self, body: Json, retries: int, limit: asyncio.Timeout) -> Any:
         problem, status = "", 0
         for attempt in range(retries + 1):
-            await self._wait_for_turn()
+            await self._wait_for_turn(limit)
             pause = self.backoff * 2**attempt
             try:
-                response = await self._client.post(
-                    f"{self.config.url.rstrip('/')}/chat/completions", json=body
-                )
-                if response.status_code == 200:
+                async with asyncio.timeout(self.config.timeout):
+                    status, headers, content = await self._post(body)
+                if status == 200:
                     # Unlike json, msgspec refuses half a surrogate pair, which no file can hold.
-                    return msgspec.json.decode(response.content)
-                status = response.status_code
-                problem = f"status {status}{self._quote(_decoded(response.content))}"
+                    return msgspec.json.decode(content)
+                problem = f"status {status}{self._quote(_decoded(content))}"
                 if status not in RETRIED:
                     break
-                pause = max(pause, _seconds(response.headers.get("retry-after")))
+                pause = max(pause, _seconds(headers.get("retry-after")))
+            except TimeoutError:
+                problem, status = f"no whole answer within {self.config.timeout:g} s", 0
+            except OversizedAnswer as failure:
+                problem, status = str(failure), 0
+                break
             except (httpx2.RequestError, ValueError, RecursionError) as failure:
                 problem, status = type(failure).__name__ + self._quote(str(failure)), 0
             except httpx2.InvalidURL as failure:
                 raise EndpointError(f"{public(self.config.url)} is no URL: {failure}") from None
             if attempt < retries:
-                await asyncio.sleep(min(pause, 60))
+                await asyncio.sleep(min(pause, LONGEST_PAUSE))
         tries = f"{attempt + 1} tries" if attempt else "one try"
         raise EndpointError(
             f"{public(self.config.url)} gave no answer after {tries}: {problem}", status
         )
+
+    async def _post(self, body: Json) -> tuple[int, httpx2.Headers, bytes]:
+        """Send a request and read the answer, up to the limit; compressed parts are counted too."""
+        url, most = f"{self.config.url.rstrip('/')}/chat/completions", self.config.max_bytes
+        content = bytearray()
+        async with self._client.stream("POST", url, json=body) as response:
+            async for part in response.aiter_bytes():
+                content += part
+                if len(content) > most:
+                    raise OversizedAnswer(f"the answer has more than {most:,} bytes")
+        return response.status_code, response.headers, bytes(content)
 
     def _quote(self, answer: Any) -> str:
         """What an endpoint says about an error, shortened, and never with the API key."""
@@ -154,13 +187,15 @@ class Endpoint:
             said = said.replace(self._key, "…")
         return f": {shorten(public(said))}" if said else ""
 
-    async def _wait_for_turn(self) -> None:
+    async def _wait_for_turn(self, limit: asyncio.Timeout) -> None:
         """Rate limit: wait until the next request may be sent; all rollouts share the limit."""
         if self.config.per_minute is None:
             return
         now = monotonic()
         self._next = max(now, self._next) + 60 / self.config.per_minute
-        await asyncio.sleep(max(0.0, self._next - 60 / self.config.per_minute - now))
+        wait = max(0.0, self._next - 60 / self.config.per_minute - now)
+        limit.reschedule((limit.when() or 0) + wait)
+        await asyncio.sleep(wait)
 
 
 def wire_name(name: str) -> str:
@@ -207,6 +242,12 @@ def _decoded(content: bytes) -> Any:
         return msgspec.json.decode(content)
     except (ValueError, RecursionError):
         return content.decode(errors="replace")
+
+
+def _count(usage: Json, name: str) -> int:
+    """A number of tokens; what no model could have read or written counts as none."""
+    count = int(usage.get(name) or 0)
+    return count if 0 <= count <= MOST_TOKENS else 0
 
 
 def _seconds(text: str | None) -> float:

@@ -11,7 +11,7 @@ from rich.progress import Progress
 
 from provegym.config import write_recipe
 from provegym.evals.measure import measure
-from provegym.files import appending, cut_torn_line
+from provegym.lines import mend, recording
 from provegym.models.codec import Codec
 from provegym.models.local import EMBEDDED, load, shipped
 from provegym.models.optional import need
@@ -123,7 +123,7 @@ def _play(
     left = [example for example in examples if example.id not in known]
     with hushed(desk.log):
         player = QuickstartPlayer(desk, bar, task, adapter)
-        with appending(file) as append:
+        with recording(file) as append:
             for rollout in player.play(left, name):
                 append(line(rollout))
     rollouts = list(read(file, Rollout))
@@ -139,7 +139,7 @@ def _play(
 def held(file: Path) -> Iterator[Rollout]:
     """The rollouts in a file, after cutting off an incomplete last line."""
     if file.exists():
-        cut_torn_line(file)
+        mend(file)
         yield from read(file, Rollout)
 
 

@@ -47,8 +47,8 @@ TASKS = (
 )
 SHORT_TASKS = (
     "Requests of one turn on worlds that training never saw, of one server that it did see. These"
-    " are the shortest that were drawn: too few and too easy to measure a model. On 400 tasks of"
-    " all kinds the scores are far lower (docs/results.md)"
+    " are the shortest that were drawn: too few and too easy to measure a model. docs/results.md"
+    " has the scores on 400 tasks of all kinds, which are far lower"
 )
 
 Scores = dict[str, dict[str, Mapping[str, Estimate]]]

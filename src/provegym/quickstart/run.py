@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from provegym.evals.measure import Estimate
+from provegym.files import locked
 from provegym.models.local import shipped, weights
 from provegym.models.optional import NotInstalled, check
 from provegym.quickstart import lesson, models, side_by_side, steps, tour
@@ -107,7 +108,12 @@ def run(folder: Path, console: Console, fresh: bool = False, job: Job = SHORT) -
         plan, where = (GPU, "a GPU") if device() == "cuda" else (LAPTOP, f"{cores()} CPU cores")
     except NotInstalled:
         plan, where = LAPTOP, f"{cores()} CPU cores"
-    desk = QuickstartFolder(folder, plan, console)
+    with locked(folder):
+        _run(QuickstartFolder(folder, plan, console), where, fresh, job)
+
+
+def _run(desk: QuickstartFolder, where: str, fresh: bool, job: Job) -> None:
+    console, folder = desk.console, desk.folder
     desk.open()
     if fresh:
         every = (*STEPS, *SHORT_STEPS)

@@ -9,7 +9,7 @@ from typing import Any
 
 from provegym import servers
 from provegym.fuzz import Fuzzer
-from provegym.kernel import Session
+from provegym.kernel import Lost, Session
 from provegym.language.things import noun_of, survey
 from provegym.players.scripted import eager, guesser, shuffler, spammer
 from provegym.rewards import BEST, score
@@ -33,7 +33,10 @@ def verify(example: Example, gold: Replay | None = None) -> list[str]:
 
     `gold` is the replay of its first path, if there is one already. It saves time.
     """
-    return list(problems(example, gold))
+    try:
+        return list(problems(example, gold))
+    except Lost as problem:
+        return [f"could not be checked: {problem}"]
 
 
 def problems(example: Example, gold: Replay | None = None) -> Iterator[str]:
@@ -84,6 +87,8 @@ def _of_calls(example: Example, gold: Replay) -> Iterator[str]:
         if not played.outcome.ok:
             yield f"step {at} ({played.step.tool}) fails: {played.outcome.text}"
             return
+    if servers.load(example.server).foreign:
+        yield from proofs.honest(example, gold)
     yield from proofs.necessary(gold)
     yield from sense.answers_last(gold)
     yield from sense.answers_are_news(gold)
@@ -229,9 +234,15 @@ def asking(example: Example, gold: Replay) -> Iterator[str]:
 
 
 def total(example: Example, policy: MakePolicy) -> float:
-    """The paper's reward of a scripted policy on the live world; what it says does not matter."""
+    """The paper's reward of a scripted policy on the live world; what it says does not matter.
+
+    If it makes a foreign server crash or hang, the rollout is void and pays nothing.
+    """
     player = Player(example)
-    run_now(player.play(policy(example)))
+    try:
+        run_now(player.play(policy(example)))
+    except Lost:
+        return 0.0
     return score(example, player.calls).total
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from provegym import servers
+from provegym.hosts.foreign_answers import has_effect, no_answer
 from provegym.language import dates
 from provegym.language.values import Scalar, forms, is_said, leaves, normal, with_dates
 from provegym.rewards.answers import states_enough
@@ -194,6 +195,22 @@ def _matters(played: Played, name: str) -> bool:
     if not outcome.ok or not played.step.writes:
         return outcome.text != played.outcome.text
     return session.changes(played.step.tool) != played.changes
+
+
+def honest(example: Example, gold: Replay) -> Iterator[str]:
+    """On a foreign server every read is an answer, and some read shows what a write changed."""
+    replays = [gold, *(replay(example, path) for path in example.paths[1:])]
+    for number, each in enumerate(replays):
+        where = f"path {number}, step" if number else "step"
+        for at, played in enumerate(each.played):
+            tool, server = played.before.tools[played.step.tool]
+            if not server.foreign or not played.outcome.ok:
+                continue
+            if tool.writes:
+                if not has_effect(played.before, tool, played.arguments):
+                    yield f"{where} {at} ({tool.name}) has no effect that a read shows"
+            elif why := no_answer(played.before, tool, played.arguments):
+                yield f"{where} {at} ({tool.name}) is no answer: {why}"
 
 
 def paths(example: Example, gold: Replay) -> Iterator[str]:
