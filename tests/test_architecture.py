@@ -16,7 +16,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
     {"kernel", "errors", "files", "templates", "callable_module", "packages", "recipes"}
-    | {"inflection"},
+    | {"inflection", "lines", "terminal"},
     {"servers", "trace"},
     {
         "aliases",

@@ -1,11 +1,9 @@
 """Files that survive a kill, a full disk and another writer."""
 
+import errno
 import os
-import resource
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from time import sleep
@@ -13,14 +11,17 @@ from time import sleep
 import msgspec
 import pytest
 
+from files_in_trouble import full_disk
 from provegym.files import (
     BLOCK,
+    CannotWrite,
     FolderInUse,
     appending,
     atomic_path,
     cache_folder,
     cut_torn_line,
     locked,
+    locked_file,
     write_atomically,
 )
 
@@ -68,17 +69,6 @@ def kill_in_the_middle(process: "subprocess.Popen[bytes]", file: Path, chance: R
     assert process.wait() == -9
 
 
-@contextmanager
-def full_disk(most: int) -> Iterator[None]:
-    """No file of this process may grow beyond so many bytes; a write that does fails."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
 HOLD = """
 import sys
 from pathlib import Path
@@ -104,6 +94,55 @@ def test_a_folder_has_one_writer_until_its_process_ends_even_by_a_kill(tmp_path:
         other.wait()
     with locked(tmp_path / "run"):
         pass
+    assert list((tmp_path / "run").iterdir()) == [], "the lock leaves nothing behind"
+
+
+def test_a_file_has_one_writer_by_whatever_name(tmp_path: Path) -> None:
+    file, link = tmp_path / "rollouts.jsonl", tmp_path / "link.jsonl"
+    file.touch()
+    link.symlink_to(file)
+    told = r"another process writes to .*link.jsonl; wait until it ends, or name another file"
+    with locked_file(file), pytest.raises(FolderInUse, match=told), locked_file(link):
+        pass
+    with locked_file(link):
+        assert file.read_bytes() == b""
+
+
+def test_a_file_system_without_locks_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with locked(tmp_path / "run"):
+        assert (tmp_path / "run").exists()
+    assert "cannot be locked on this file system (No locks available)" in capsys.readouterr().err
+
+
+def test_a_lock_that_was_just_removed_is_taken_anew(tmp_path: Path) -> None:
+    holders = [start(TAKE_TURNS, tmp_path / "run", tmp_path / "count") for _ in range(3)]
+    assert [holder.wait() for holder in holders] == [0, 0, 0]
+    assert (tmp_path / "count").read_text() == "60"
+
+
+TAKE_TURNS = """
+import sys
+from pathlib import Path
+from time import sleep
+from provegym.files import FolderInUse, locked
+folder, count = map(Path, sys.argv[1:])
+done = 0
+while done < 20:
+    try:
+        with locked(folder):
+            held = int(count.read_text()) if count.exists() else 0
+            sleep(0.001)
+            count.write_text(str(held + 1))
+            done += 1
+    except FolderInUse:
+        sleep(0.001)
+"""
 
 
 def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
@@ -135,7 +174,7 @@ def test_of_two_writers_the_last_one_wins_with_a_whole_file(tmp_path: Path) -> N
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     write_atomically(file, "old")
-    with full_disk(1_000), pytest.raises(OSError, match="File too large"):
+    with full_disk(1_000), pytest.raises(CannotWrite, match="File too large"):
         write_atomically(file, b"x" * 5_000)
     assert file.read_text() == "old"
     assert list(tmp_path.iterdir()) == [file]
@@ -143,7 +182,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> Non
 
 def test_a_line_that_a_full_disk_tears_is_gone_at_the_next_opening(tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl"
-    with full_disk(4_500), pytest.raises(OSError, match="File too large"):
+    with full_disk(4_500), pytest.raises(CannotWrite, match="File too large"):
         append_numbers(file, range(9))
     assert file.stat().st_size == 4_500
     append_numbers(file, range(4, 6))

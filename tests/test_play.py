@@ -9,6 +9,7 @@ import pytest
 from command import run
 from examples import pay_example
 from provegym.evals.gateway import Gateway
+from provegym.lines import write_lines
 from provegym.models.served import Refused
 from provegym.trace import BadFile, Example, Json, Reply, Rollout, line, read, write
 from provegym.verify.complete import complete
@@ -93,7 +94,7 @@ def test_a_file_belongs_to_one_policy(data: Path, tmp_path: Path) -> None:
 def test_one_bad_example_does_not_end_the_others(data: Path, tmp_path: Path) -> None:
     lines = data.read_bytes().splitlines(keepends=True)
     lines[1] = lines[1].replace(b'"server":"banking"', b'"server":"bankin"')
-    data.write_bytes(b"".join(lines))
+    write_lines(data, lines)
     out = tmp_path / "rollouts.jsonl"
     done = run("rollout", "--policy", "oracle", "--data", data, "--out", out)
     assert "4 rollouts" in done.stdout

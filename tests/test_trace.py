@@ -86,7 +86,7 @@ def written(provenance: object = None, argument: object = None) -> dict[str, Any
     if provenance is not None:
         told["provenance"] = provenance
     if argument is not None:
-        told["paths"][0]["steps"][0]["arguments"]["name"] = argument
+        told["paths"][0]["steps"][1]["arguments"]["name"] = argument
     return told
 
 
@@ -132,7 +132,7 @@ def test_a_reference_has_its_own_form_in_files(tmp_path: File) -> None:
     form = b'{"ids":[{"deep":{"$from":[0,"/id"],"literal":"acc_1"}}]}'
     assert msgspec.json.encode(step.arguments) == form
     argument = {"few": [{"$from": [0, "/id"], "literal": "acc_1"}], "none": {}}
-    held = in_file(tmp_path, written(argument=argument)).paths[0].steps[0].arguments["name"]
+    held = in_file(tmp_path, written(argument=argument)).paths[0].steps[1].arguments["name"]
     assert held == {"few": [CREATED], "none": {}}
 
 
@@ -155,7 +155,7 @@ def test_a_malformed_reference_is_named(tmp_path: File, value: object, says: str
         told = str(problem.value)
         assert told.startswith(f"{tmp_path / 'example.jsonl'}:1: Malformed reference: ")
         assert says in told
-        assert told.endswith("- at `$.paths[0].steps[0]`")
+        assert told.endswith("- at `$.paths[0].steps[1]`; correct this line, or take it out")
 
 
 def test_what_is_nested_too_deeply_is_named(tmp_path: File) -> None:

@@ -17,6 +17,8 @@ from provegym.rewards import WEIGHTS
 from provegym.train.recipe import Recipe, RecipeTable
 
 EXTENDS = "extends"
+# A recipe that extends one that extends another, and so on.
+DEEPEST = 8
 __all__ = ["BadRecipe", "check_weights", "load_recipe", "write_recipe"]
 Toml = dict[str, Any]
 
@@ -68,12 +70,14 @@ def _read(path: Path, above: tuple[Path, ...]) -> Toml:
         table = tomllib.loads(path.read_text("utf-8"))
     except OSError as problem:
         raise BadRecipe(f"{path}: {problem.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise BadRecipe(f"{path}: {problem}") from None
     extended = table.pop(EXTENDS, None)
     if extended is None:
         return table
-    return _over(_read(base(path, str(extended)), (*above, path.resolve())), table)
+    if not isinstance(extended, str) or not extended.isprintable() or len(above) > DEEPEST:
+        raise BadRecipe(f"{path}: {EXTENDS} is the name of a recipe, or of a file")
+    return _over(_read(base(path, extended), (*above, path.resolve())), table)
 
 
 def _over(below: Toml, table: Toml) -> Toml:

@@ -7,7 +7,7 @@ refer to an earlier result: "$0/items/1/id" is the id of the second item of the 
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -42,6 +42,9 @@ class Demo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steps: list[DemoStep]
 
 
+Told = list[tuple[DemoStep, dict[str, Any], Outcome | None]]
+
+
 def load(name: str) -> Demo:
     """Read the demo of a server."""
     file = servers.folder_of(name).joinpath("demo.toml")
@@ -50,9 +53,9 @@ def load(name: str) -> Demo:
     return msgspec.convert(tomllib.loads(file.read_text("utf-8")), Demo)
 
 
-def play(demo: Demo, session: Session) -> list[tuple[DemoStep, dict[str, Any], Outcome | None]]:
+def play(demo: Demo, session: Session) -> Told:
     """Run a demo and return each step with its resolved arguments and outcome."""
-    told: list[tuple[DemoStep, dict[str, Any], Outcome | None]] = []
+    told: Told = []
     for step in demo.steps:
         if step.minutes:
             session.advance(step.minutes)
@@ -63,8 +66,14 @@ def play(demo: Demo, session: Session) -> list[tuple[DemoStep, dict[str, Any], O
     return told
 
 
-def tell(console: Console, name: str, seed: int) -> None:
-    """Play a server's demo and print it."""
+def tell(
+    console: Console, name: str, seed: int, wait: Callable[[], None] | None = None
+) -> Counter[str]:
+    """Play a server's demo and print it; counts calls, refusals and changed records.
+
+    `wait` is called before each call and each result is printed.
+    """
+    wait = wait or (lambda: None)
     session, demo = Session([servers.load(name)], seed), load(name)
     told = play(demo, session)
     ask = re.sub(r"\{(.+?)\}", lambda slot: str(_resolve(f"${slot[1]}", told)), demo.ask)
@@ -72,6 +81,7 @@ def tell(console: Console, name: str, seed: int) -> None:
     console.rule(f"[bold]{name}[/bold] · a world of {_records(session)} records")
     console.print(f"[bold cyan]user[/bold cyan]  {escape(ask)}\n")
     for step, arguments, outcome in told:
+        wait()
         if step.why:
             console.print(f"      [dim italic]{escape(step.why)}[/dim italic]")
         if outcome is None:
@@ -79,12 +89,14 @@ def tell(console: Console, name: str, seed: int) -> None:
             continue
         call = f"{step.tool}({', '.join(f'{k}={_short(v, 40)}' for k, v in arguments.items())})"
         console.print(f"  [bold]→[/bold] {escape(call)}", no_wrap=True, overflow="ellipsis")
+        wait()
         colour, mark = ("green", "✓") if outcome.ok else ("yellow", "✗")
         said = f"    [{colour}]{mark} {escape(_result(outcome))}[/{colour}]"
         console.print(said, no_wrap=outcome.ok, overflow="ellipsis" if outcome.ok else "fold")
     console.print("\n  [bold]what changed in the world[/bold]")
     for change in _changes(session.diff()):
         console.print(f"    {change}", no_wrap=True, overflow="ellipsis")
+    return _count(session, told)
 
 
 def walk(seed: int) -> Counter[str]:
@@ -92,11 +104,16 @@ def walk(seed: int) -> Counter[str]:
     found: Counter[str] = Counter()
     for server in servers.load_all():
         session = Session([server], seed)
-        outcomes = [outcome for _, _, outcome in play(load(server.name), session) if outcome]
+        found.update(_count(session, play(load(server.name), session)))
         found.update(servers=1, tools=len(server.tools), records=_records(session))
-        found.update(calls=len(outcomes), changed=len(session.diff()))
-        found.update(refused=sum(not outcome.ok for outcome in outcomes))
     return found
+
+
+def _count(session: Session, told: Told) -> Counter[str]:
+    """Count the calls of a demo, those that were refused, and the records it changed."""
+    outcomes = [outcome for _, _, outcome in told if outcome]
+    refused = sum(not outcome.ok for outcome in outcomes)
+    return Counter(calls=len(outcomes), refused=refused, changed=len(session.diff()))
 
 
 def fitting_table(*columns: str, last: str) -> Table:
@@ -108,7 +125,7 @@ def fitting_table(*columns: str, last: str) -> Table:
     return table
 
 
-def _resolve(value: Any, told: list[tuple[DemoStep, dict[str, Any], Outcome | None]]) -> Any:
+def _resolve(value: Any, told: Told) -> Any:
     if isinstance(value, list):
         return [_resolve(part, told) for part in value]
     if isinstance(value, dict):

@@ -10,13 +10,25 @@ import msgspec
 from rich.progress import Progress
 
 from provegym.config import BadRecipe, check_weights
-from provegym.files import appending, cut_torn_line
+from provegym.files import locked_file
+from provegym.lines import has_sums, mend, recording
 from provegym.players.remote import Remote, greet, played
 from provegym.players.scripted import noop
 from provegym.rewards import Scheme, paid, rescore
 from provegym.rewards.explain import explain
 from provegym.rewards.success import PARTS, rates, verdict_of
-from provegym.trace import BadFile, Example, Json, Rollout, Verdict, line, read, read_some, write
+from provegym.trace import (
+    BadFile,
+    Example,
+    Json,
+    Rollout,
+    Verdict,
+    line,
+    numbered,
+    read,
+    read_some,
+    write,
+)
 from provegym.verify import verify
 from provegym.workers import HERE, Workers
 
@@ -49,9 +61,14 @@ class PlayedFile:
 
 def play_file(job: PlayJob, bar: Progress, workers: Workers = HERE) -> PlayedFile:
     """Play the samples that are not in the output yet, and summarise the whole file."""
+    with locked_file(job.out):
+        return _play_file(job, bar, workers)
+
+
+def _play_file(job: PlayJob, bar: Progress, workers: Workers) -> PlayedFile:
     examples = list(read_some(job.data, Example))
-    sums = _Sums()
-    for rollout in _recover(job):
+    held, sums = _recover(job), _Sums()
+    for rollout in held:
         sums.add(rollout)
     lacking = [(example, job.samples - sums.held[example.id]) for example in examples]
     todo = [example for example, count in lacking for _ in range(count)]
@@ -59,14 +76,11 @@ def play_file(job: PlayJob, bar: Progress, workers: Workers = HERE) -> PlayedFil
         greet(job.player, workers)
     total = job.samples * len(examples)
     task = bar.add_task("rollouts", total=total, completed=total - len(todo))
-    try:
-        with appending(job.out) as append:
-            for rollout in played(todo, job.player, workers):
-                append(line(rollout))
-                sums.add(rollout)
-                bar.update(task, advance=1, description=f"rollouts{workers.where}")
-    except OSError as problem:
-        raise BadFile(f"{job.out}: {problem.strerror}") from None
+    with recording(job.out) as append:
+        for rollout in numbered(played(todo, job.player, workers), held):
+            append(line(rollout))
+            sums.add(rollout)
+            bar.update(task, advance=1, description=f"rollouts{workers.where}")
     floor = _floor(examples, job.player, bar, workers)
     return PlayedFile(
         count=len(sums.rewards),
@@ -117,7 +131,7 @@ def _recover(job: PlayJob) -> list[Rollout]:
     """The rollouts in the file; removes an incomplete last line and failed rollouts."""
     if not job.out.exists():
         return []
-    cut_torn_line(job.out)
+    mend(job.out)
     held = list(read(job.out, Rollout))
     for rollout in held:
         if rollout.policy != job.player.name:
@@ -148,7 +162,12 @@ def _score(rollout: Rollout, scheme: Scheme, explained: bool) -> Json:
     """The figures of a rollout, or what went wrong in it."""
     if rollout.reward is None:
         return {"id": rollout.example.id, "problem": f"{rollout.ended}: {rollout.reason}"}
-    rollout = rescore(rollout, scheme)
+    try:
+        rollout = rescore(rollout, scheme)
+    except RecursionError:
+        raise BadFile(
+            f"{rollout.example.id}: a result is nested too deeply; take this rollout out"
+        ) from None
     reward, verdict = rollout.reward, verdict_of(rollout)
     assert reward is not None
     found: Json = {"id": rollout.example.id, "total": reward.total, "parts": reward.parts}
@@ -188,6 +207,12 @@ def verify_file(
             failed[example.id] = problems
         bar.update(task, advance=1, description=f"verify{workers.where}")
     return failed, len(examples)
+
+
+def unchecked(path: Path) -> list[Path]:
+    """The files of examples that have no checksums beside them."""
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    return [file for file in files if not has_sums(file)]
 
 
 def complete_weights(scheme: Scheme, weights: dict[str, float], *, strict: bool) -> Scheme:

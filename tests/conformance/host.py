@@ -21,8 +21,9 @@ def main() -> None:
     sessions = Sessions([servers.load("banking")])
     shown = faces(sessions) | {AS_SHIPPED: fixture_server(), STREAMED: fixture_server()}
     listener = bind("127.0.0.1:0")
-    print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-    run(build_app(sessions, shown, RequestLimits(), streamed=[STREAMED]), listener)
+    port = listener.getsockname()[1]
+    print(f"http://127.0.0.1:{port}", flush=True)
+    run(build_app(sessions, shown, RequestLimits(port=port), streamed=[STREAMED]), listener)
 
 
 if __name__ == "__main__":

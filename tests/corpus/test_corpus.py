@@ -25,6 +25,7 @@ from provegym.corpus.corpus import Corpus, Order, Saved, shape_of
 from provegym.corpus.quotas import Quotas, share_out
 from provegym.corpus.split import HELD_OUT
 from provegym.files import appending
+from provegym.lines import sums_file
 from provegym.servers import load
 from provegym.trace import Attempt, BadFile, Example, Provenance, line, read
 from provegym.verify import verify
@@ -395,6 +396,8 @@ def test_a_cut_shard_of_an_earlier_part_is_refused(copy: Path) -> None:
     spoil(shard, content[:-100])
     assert "train-00000.jsonl:40" in says(order(copy))
     spoil(shard, b"".join(content.splitlines(keepends=True)[:-1]))
+    assert "train-00000.jsonl has 39 lines, but 40 checksums" in says(order(copy))
+    sums_file(shard).unlink()
     assert says(order(copy)) == f"{copy} holds 39 train examples, not 40; remove it to start anew"
 
 

@@ -11,6 +11,7 @@ import pytest
 from examples import pay_example
 from provegym.corpus.exports import FORMS, export, from_row, shards
 from provegym.corpus.transcript import transcript
+from provegym.lines import has_sums
 from provegym.toolbox import Toolbox
 from provegym.trace import Attempt, BadFile, Claim, Example, Provenance, Step, line, read, write
 from provegym.trace import Path as Steps
@@ -172,9 +173,21 @@ def test_parquet_has_the_same_rows(form: str, tmp_path: Path) -> None:
 
 def test_examples_are_read_one_at_a_time(tmp_path: Path) -> None:
     broken = tmp_path / "broken.jsonl"
-    write(broken, [pay_example(), pay_example()])
+    write(broken, [pay_example(), pay_example(id="pay-2")])
     broken.write_bytes(broken.read_bytes() + b"{}\n")
     steps = export(broken, tmp_path / "x.jsonl", "trl")
     assert (next(steps), next(steps)) == (1, 2)
     with pytest.raises(BadFile):
         next(steps)
+
+
+def test_checksums_are_no_rows_for_datasets(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    write(folder / "train-00000.jsonl", [pay_example(), pay_example(id="pay-2")])
+    assert has_sums(folder / "train-00000.jsonl")
+    cache = str(tmp_path / "cache")
+    for named in ({"path": str(folder)}, {"path": "json", "data_dir": str(folder)}):
+        found = datasets.load_dataset(**named, split="train", cache_dir=cache)
+        assert found["id"][:] == ["pay-1", "pay-2"]

@@ -180,7 +180,8 @@ def elsewhere(*arguments: object) -> str:
 
 def test_a_copy_is_verified_and_played_in_another_process(copy: Path, tmp_path: Path) -> None:
     count = len(list(read(copy, Example)))
-    assert elsewhere("verify", copy) == f"{count} examples checked, every one keeps all rules\n"
+    told = f"{count} examples checked, every one keeps all rules\n"
+    assert elsewhere("verify", copy) == f"{told}every line agrees with its checksum\n"
     rollouts = tmp_path / "rollouts.jsonl"
     elsewhere("rollout", "--data", copy, "--policy", "oracle", "--out", rollouts)
     scored = msgspec.json.decode(elsewhere("score", rollouts, "--json"))

@@ -27,7 +27,8 @@ def example() -> Example:
 
 def planted(example: Example, text: str) -> Example:
     """An example whose first request is somebody else's."""
-    return msgspec.structs.replace(example, id="planted", turns=(Turn(text=text),))
+    turns = (Turn(text=text), *example.turns[1:])
+    return msgspec.structs.replace(example, id="planted", turns=turns)
 
 
 def test_words_are_what_is_compared() -> None:

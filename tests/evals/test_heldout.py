@@ -227,7 +227,8 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(
     evaluate(examples, noting(play, asked), 2, HeldoutFolder(out, {}))
     assert asked == ["pay-1", "pay-2", "pay-2", "pay-3", "pay-3", "pay-4", "pay-4"]
     assert files(out) == files(tmp_path / "whole")
-    assert {"report.json", "rollouts.jsonl", "settings.json"} == files(out).keys()
+    made = {".rollouts.jsonl.sums", "report.json", "rollouts.jsonl", "settings.json"}
+    assert made == files(out).keys()
     evaluate(examples, noting(play, asked := []), 2, HeldoutFolder(out, {}))
     assert asked == []
     assert files(out) == files(tmp_path / "whole")
@@ -262,7 +263,8 @@ def test_a_folder_of_something_else_is_refused(example: Example, tmp_path: Path)
     write(corpus / "train-00000.jsonl", [example])
     with pytest.raises(BenchmarkError, match="corpus holds no run; name another --out"):
         HeldoutFolder(corpus, {})
-    assert [path.name for path in corpus.iterdir()] == ["train-00000.jsonl"]
+    made = {".train-00000.jsonl.sums", "train-00000.jsonl"}
+    assert {path.name for path in corpus.iterdir()} == made
 
 
 def heldout(*arguments: object) -> "subprocess.CompletedProcess[str]":

@@ -19,7 +19,7 @@ class Host:
 
     def open(self, **wanted: object) -> dict[str, object]:
         """Open a session and return what the control API says of it."""
-        response = httpx2.post(f"{self.url}/sessions", json=wanted)
+        response = httpx2.post(f"{self.url}/sessions", json=wanted, timeout=60)
         assert response.status_code == 201, response.text
         opened: dict[str, object] = response.json()
         return opened

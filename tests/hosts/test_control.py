@@ -115,15 +115,25 @@ def test_a_clock_is_not_moved_too_far(host: Host) -> None:
         ({"host": "["}, 421),
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
-        ({"origin": "http://localhost:3000"}, 200),
-        ({"host": "localhost"}, 200),
+        ({"origin": "http://localhost:3000"}, 403),
+        ({"origin": "https://localhost:{port}"}, 403),
+        ({"origin": "chrome-extension://localhost"}, 403),
+        ({"origin": "http://evil@127.0.0.1:{port}"}, 403),
+        ({"origin": "http://localhost:{port}"}, 200),
+        ({"host": "localhost"}, 421),
+        ({"host": "127.0.0.1:1"}, 421),
+        ({"host": "evil@127.0.0.1:{port}"}, 421),
+        ({"host": "LOCALHOST:{port}"}, 200),
+        ({"host": "[::1]:{port}"}, 200),
     ],
 )
 @pytest.mark.parametrize("path", ["/health", "/servers", "/s/x/banking/mcp", "/banking/mcp"])
 def test_host_and_origin_are_checked_everywhere(
     host: Host, headers: dict[str, str], status: int, path: str
 ) -> None:
-    code = httpx2.get(f"{host.url}{path}", headers=headers).status_code
+    port = host.url.rpartition(":")[2]
+    sent = {name: value.format(port=port) for name, value in headers.items()}
+    code = httpx2.get(f"{host.url}{path}", headers=sent).status_code
     assert (
         code == status
         if status != 200 or path in ("/health", "/servers")

@@ -67,6 +67,6 @@ def test_a_fork_goes_its_own_way() -> None:
     sessions = Sessions([load("banking")])
     key = sessions.open()
     twin = sessions.fork(key)
-    assert sessions.get(twin).call("add_payee", PAYEE).ok
-    assert sessions.get(key).diff() == []
-    assert len(sessions.get(twin).diff()) == 1
+    assert sessions.get(twin).session.call("add_payee", PAYEE).ok
+    assert sessions.get(key).session.diff() == []
+    assert len(sessions.get(twin).session.diff()) == 1

@@ -1,6 +1,6 @@
 """A quickstart small enough for a test: a tiny model in the place of the embedded one.
 
-Run as a program it is the command, `python small.py MODELS --out FOLDER`.
+Run as a program it is the command, `python small.py MODELS --out FOLDER`, with all its options.
 """
 
 import sys
@@ -11,7 +11,7 @@ from typing import Any
 from provegym.models import local
 from provegym.players.local import Limits
 from provegym.quickstart import run
-from provegym.quickstart.plan import Plan
+from provegym.quickstart.plan import Plan, Short
 
 SMALL = Plan(
     examples=12,
@@ -23,6 +23,16 @@ SMALL = Plan(
     rollouts=2,
     play=Limits(prompt=4096, completion=512, reply=24),
     learn=Limits(prompt=4096, completion=2048, reply=24),
+    short=Short(
+        examples=12,
+        drawn=6,
+        tasks=2,
+        lessons=1,
+        steps=3,
+        rollouts=2,
+        play=Limits(prompt=4096, completion=512, reply=24),
+        learn=Limits(prompt=4096, completion=24, reply=24, assistant_turns=1),
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""The quickstart: the whole job with a tiny model, after a kill, and without any model."""
+"""The full quickstart: the whole job with a tiny model, after a kill, and without any model."""
 
 import io
 import os
@@ -67,7 +67,7 @@ def whole(bare: Whole, models: Path, tmp_path_factory: pytest.TempPathFactory) -
 def told(folder: Path, fresh: bool = False) -> str:
     """Do a quickstart; what it said."""
     out = io.StringIO()
-    quickstart.run(folder, Console(file=out, width=400), fresh)
+    quickstart.run(folder, Console(file=out, width=400), fresh, quickstart.FULL)
     return out.getvalue()
 
 
@@ -160,7 +160,7 @@ def test_after_a_kill_it_goes_on_and_comes_to_the_same(
     shutil.copytree(bare[0], folder)
     script = Path(__file__).with_name("small.py")
     process = subprocess.Popen(
-        [sys.executable, str(script), str(models), "--out", str(folder)],
+        [sys.executable, str(script), str(models), "--full", "--out", str(folder)],
         env={**os.environ, "PYTHONPATH": str(script.parents[1])},
         stdout=subprocess.DEVNULL,
     )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from provegym.admission.admit import METHOD, admit
 from provegym.admission.alike import NEAR_COPY, Copies, Traits, summary, traits
+from provegym.files import locked
 from provegym.workers import Processes
 from provegym.worlds.files import Admission, new_file, read_world, world_files, write_world
 from provegym.worlds.grammar import draw_specs
@@ -35,7 +36,11 @@ def draw_folder(count: int, seed: int, out: Path, tell: Callable[[], None]) -> t
 
     A world that is already there is not written again.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    with locked(out):
+        return _draw_folder(count, seed, out, tell)
+
+
+def _draw_folder(count: int, seed: int, out: Path, tell: Callable[[], None]) -> tuple[int, int]:
     copies = Copies()
     written = refused = 0
     for spec in draw_specs(seed):
@@ -70,6 +75,14 @@ def admit_folder(
 
     With `trim`, worlds that were refused for unused tools are judged again without these.
     """
+    world_files(folder)  # which says so if there is no such folder
+    with locked(folder):
+        return _admit_folder(folder, workers, tell, trim)
+
+
+def _admit_folder(
+    folder: Path, workers: int, tell: Callable[[], None], trim: bool
+) -> FolderSummary:
     files, reasons = _distinct(folder)
     count = len(files) + reasons.total()
     figures: Counter[str] = Counter()

@@ -15,6 +15,7 @@ from mcp.server.mcpserver import MCPServer
 from provegym import servers
 from provegym.hosts.http import bind
 from provegym.kernel import Session
+from provegym.terminal import say
 
 CLIENTS = 32
 CALLS_EACH = 60
@@ -44,7 +45,7 @@ def serve_peer() -> None:
         return dict(records[transaction_id])
 
     listener = bind("127.0.0.1:0")
-    print(f"serving on http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
+    say(f"serving on http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
     app = server.streamable_http_app(json_response=True, stateless_http=True)
     config = uvicorn.Config(app, http="httptools", log_level="error", access_log=False)
     uvicorn.Server(config).run(sockets=[listener])

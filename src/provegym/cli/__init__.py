@@ -15,6 +15,7 @@ import typer
 from provegym import __version__, servers
 from provegym.cli import (
     benchmarks,
+    comparison,
     corpora,
     evaluation,
     graphs,
@@ -29,10 +30,13 @@ from provegym.cli import (
 )
 from provegym.cli.base import app, fail
 from provegym.errors import UserError
+from provegym.files import ADVICE, describe
+from provegym.terminal import say
 
 __all__ = [
     "app",
     "benchmarks",
+    "comparison",
     "corpora",
     "evaluation",
     "graphs",
@@ -65,9 +69,9 @@ def root(
     for folder in servers_from or ():
         servers.look_in_packages(folder)
     if version:
-        print(__version__)
+        say(__version__)
     elif ctx.invoked_subcommand is None:
-        print(ctx.get_help())
+        say(ctx.get_help())
 
 
 def main() -> None:
@@ -79,11 +83,17 @@ def main() -> None:
             fail(problem.format_message())
         except UserError as problem:
             fail(str(problem))
+        except RecursionError:
+            fail("something in the input is nested too deeply; take it out")
         except (KeyboardInterrupt, typer.Abort):
             code = 130
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 1
+        except OSError as problem:
+            if problem.errno not in ADVICE:
+                raise
+            fail(describe(problem))
     raise SystemExit(128 + signal.SIGTERM if came.is_set() else code)
 
 

@@ -16,15 +16,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 import msgspec
 import typer
 from rich.console import Console
+from rich.markup import escape
 from typer.core import TyperCommand
 
 from provegym import servers
 from provegym.cli.help import SETTINGS, Commands
 from provegym.kernel import AnyServer
 from provegym.kernel.errors import near
+from provegym.terminal import printable, printable_json, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+    from rich.text import Text
 
     from provegym.workers import Workers
 
@@ -32,7 +35,22 @@ if TYPE_CHECKING:
 app = typer.Typer(
     cls=Commands, context_settings=SETTINGS, rich_markup_mode=None, pretty_exceptions_enable=False
 )
-console = Console()
+
+
+class SafeConsole(Console):
+    """A console that escapes control characters, which text from a file may hold."""
+
+    def render_str(self, text: str, **how: Any) -> "Text":
+        """A text as rich shows it."""
+        return super().render_str(printable(text), **how)
+
+
+def cell(text: str) -> str:
+    """Text from a file for a table: brackets in it are no markup of rich."""
+    return escape(printable(text))
+
+
+console = SafeConsole()
 OLDEST_MCP = (2, 3)
 GOES_ON = "the same command goes on where it stopped"
 STARTS_AGAIN = "the same command starts again"
@@ -123,7 +141,7 @@ def need_mcp() -> None:
 
 def tell(note: str) -> None:
     """Print a note on stderr."""
-    print(f"provegym: {note}", file=sys.stderr)
+    say(f"provegym: {note}", file=sys.stderr)
 
 
 def say_next(*words: object, as_json: bool = False) -> None:
@@ -134,7 +152,7 @@ def say_next(*words: object, as_json: bool = False) -> None:
     found = [("--servers-from", os.path.relpath(each)) for each in servers.places().packages]
     options = [word for pair in found for word in pair]
     if not as_json:
-        print(f"next: provegym {shlex.join([*options, *map(str, words)])}", file=sys.stderr)
+        say(f"next: provegym {shlex.join([*options, *map(str, words)])}", file=sys.stderr)
 
 
 def fail(message: str) -> NoReturn:
@@ -194,11 +212,12 @@ def stdout_kept(as_json: bool) -> Iterator[None]:
 
 def print_json(value: object) -> None:
     """Print one JSON document on stdout."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    sys.stdout.write(printable_json(text) + "\n")
 
 
 def progress_bar() -> "Progress":
     """A progress bar with the remaining time, on stderr; without a terminal, log lines."""
     from provegym.cli.progress import LoggedProgress
 
-    return LoggedProgress(Console(stderr=True))
+    return LoggedProgress(SafeConsole(stderr=True))

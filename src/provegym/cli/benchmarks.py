@@ -10,6 +10,7 @@ from rich.table import Table
 
 from provegym.cli.base import (
     Json,
+    cell,
     check_folder,
     check_model,
     console,
@@ -25,6 +26,7 @@ from provegym.cli.base import app as root
 from provegym.cli.help import Commands
 from provegym.kernel.errors import suggest
 from provegym.models.optional import NotInstalled, installed
+from provegym.terminal import say
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -317,7 +319,7 @@ def _report(report: dict[str, Any], out: Path | None, as_json: bool) -> None:
         floor = each.get("floor")
         interval = f"{100 * each['low']:.1f} to {100 * each['high']:.1f}"
         shown = "" if floor is None else f"{100 * floor:.1f}"
-        table.add_row(name, f"{100 * each['score']:.1f}", interval, shown, str(each["tasks"]))
+        table.add_row(cell(name), f"{100 * each['score']:.1f}", interval, shown, str(each["tasks"]))
     console.print(table)
     for note in report["notes"]:
         console.print(f"\n{note}", markup=False, highlight=False)
@@ -331,7 +333,7 @@ def _say_set_up(name: str, as_json: bool) -> None:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    say(line, file=sys.stderr, flush=True)
 
 
 @root.command("decontaminate")

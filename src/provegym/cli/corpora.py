@@ -10,6 +10,7 @@ from provegym.cli.base import app, fail, option_groups, progress_bar, say_next
 from provegym.cli.graphs import Theirs
 from provegym.cli.rollouts import connected
 from provegym.kernel.errors import suggest
+from provegym.terminal import say
 
 
 @app.command("export")
@@ -36,8 +37,8 @@ def export_corpus(
         for count in export(data, out, form, split, left_out):
             bar.update(task, completed=count)
     for problem in left_out:
-        print(f"left out: {problem}", file=sys.stderr)
-    print(f"{count} examples in {out}" + (f", {len(left_out)} left out" if left_out else ""))
+        say(f"left out: {problem}", file=sys.stderr)
+    say(f"{count} examples in {out}" + (f", {len(left_out)} left out" if left_out else ""))
     say_next("recipes")
 
 
@@ -53,7 +54,7 @@ def import_corpus(
     if source not in SOURCES:
         fail(f"no source {source!r}; {suggest(source, list(SOURCES))}")
     kept, left = write_examples(source, file, out)
-    print(f"{kept} examples in {out}; {left} rows call a tool and were left out")
+    say(f"{kept} examples in {out}; {left} rows call a tool and were left out")
     say_next("rollout", "--policy", "oracle", "--data", out, "--out", "rollouts.jsonl")
 
 
@@ -74,10 +75,10 @@ def show_samples(
     if not drawn.examples:
         fail(f"{data} holds no examples")
     with connected(theirs, data):
-        print("# Samples\n")
-        print(f"{len(drawn.examples)} of {drawn.total:,} examples, drawn at random and played on")
-        print(f"their worlds by `provegym samples FOLDER --count {count} --seed {seed}`.")
+        say("# Samples\n")
+        say(f"{len(drawn.examples)} of {drawn.total:,} examples, drawn at random and played on")
+        say(f"their worlds by `provegym samples FOLDER --count {count} --seed {seed}`.")
         for example in drawn.examples:
-            print()
-            print("\n".join(tell(example)).rstrip())
+            say()
+            say("\n".join(tell(example)).rstrip())
     say_next("verify", data, *theirs.again)

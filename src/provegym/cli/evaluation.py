@@ -1,7 +1,8 @@
-"""The commands `eval heldout` and `compare`: held-out scores, and paired comparison of runs."""
+"""The command `eval heldout`: scores of a model on held-out tasks."""
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,14 +29,13 @@ from provegym.cli.base import (
     stdout_kept,
     stoppable,
 )
-from provegym.cli.base import app as root
 from provegym.cli.benchmarks import Out, app
 from provegym.cli.plain_words import SUCCESS
+from provegym.terminal import say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from provegym.evals.compare import Difference
     from provegym.evals.heldout import HeldoutFolder
     from provegym.evals.measure import Estimate
     from provegym.players.local import Limits
@@ -212,7 +212,8 @@ def evaluate_model(
             play = _play(player, batch or (256 if player.vllm else 16), done)
     except NotInstalled as problem:
         fail(str(problem))
-    with stoppable(_how_on(out)), stdout_kept(as_json), hands(ray) as workers:
+    kept = book or nullcontext()
+    with stoppable(_how_on(out)), stdout_kept(as_json), kept, hands(ray) as workers:
         if not done:
             greet(play, workers)
         examples = _fitting([show(example, tools) for example in given.tasks()], play)
@@ -287,7 +288,7 @@ def _fitting(examples: "list[Example]", play: "Play") -> "list[Example]":
     fitting = [example for example in examples if play.takes(example)]
     if long := len(examples) - len(fitting):
         most = play.limits.prompt
-        print(f"provegym: {long} prompts of over {most} tokens left out", file=sys.stderr)
+        say(f"provegym: {long} prompts of over {most} tokens left out", file=sys.stderr)
     return fitting
 
 
@@ -321,8 +322,8 @@ def _print_scores(report: dict[str, Any]) -> None:
     groups = list(report.items())
     for at in range(0, len(groups), 2):
         _print_groups(dict(groups[at : at + 2]))
-    print("Means with 95 % intervals; in parentheses, the number of tasks.")
-    print(SUCCESS)
+    say("Means with 95 % intervals; in parentheses, the number of tasks.")
+    say(SUCCESS)
 
 
 def _print_groups(report: dict[str, Any]) -> None:
@@ -344,54 +345,3 @@ def _print_groups(report: dict[str, Any]) -> None:
 
 def _shown(value: "Estimate") -> str:
     return f"{value.mean:.3f} [{value.low:.3f}, {value.high:.3f}]"
-
-
-@root.command("compare")
-def compare_runs(
-    first: Annotated[Path, typer.Argument(help="Rollouts of one model, or a benchmark's folder.")],
-    second: Annotated[Path, typer.Argument(help="Those of another, on the same tasks.")],
-    most: Annotated[int, typer.Option(help="Most changed tasks to list.", min=0)] = 10,
-    as_json: Json = False,
-) -> None:
-    """Compare two files of rollouts or two benchmark runs, task by task."""
-    from provegym.evals import journal
-    from provegym.evals.compare import compare
-
-    if journal.is_report(first) and journal.is_report(second):
-        rows = journal.compare(first, second)
-        print_json(rows) if as_json else _print_rows("share of tasks", rows)
-        return
-    found = compare(first, second, most)
-    if as_json:
-        print_json(found)
-        return
-    _print_rows(f"all ({found['tasks']} tasks)", found["all"])
-    for sort in ("kinds", "servers"):
-        for metric, rows in found[sort].items():
-            _print_rows(f"{metric} by {sort[:-1]}", rows)
-    if found["most_changed"]:
-        from provegym.trace import label
-
-        table = Table("most changed", "kind", "first", "second", box=None)
-        for each in found["most_changed"]:
-            table.add_row(each.id, label(each.kind), f"{each.first:.3f}", f"{each.second:.3f}")
-        console.print(table)
-    if found["only_first"] or found["only_second"]:
-        console.print(
-            f"\nleft out: {found['only_first']} tasks of the first file alone,"
-            f" {found['only_second']} of the second"
-        )
-    say_next("view", first, second)
-
-
-def _print_rows(title: str, rows: "dict[str, Difference]") -> None:
-    from provegym.trace import label
-
-    table = Table(title, "tasks", "first", "second", "difference [95 % interval]", box=None)
-    for name, row in rows.items():
-        change = row.difference
-        told = f"{change.mean:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
-        cells = (str(change.tasks), f"{row.first:.3f}", f"{row.second:.3f}", told)
-        table.add_row(label(name), *cells)
-    console.print(table)
-    console.print()

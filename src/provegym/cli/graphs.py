@@ -1,5 +1,6 @@
 """The command `graph`: which tools of a server depend on which, for our and foreign MCP servers."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from provegym.cli.base import (
 )
 from provegym.kernel import AnyServer
 from provegym.kernel.errors import suggest
+from provegym.terminal import printable_json, say
 
 if TYPE_CHECKING:
     from provegym.hosts.foreign import ForeignServer
@@ -178,15 +180,15 @@ def _show(server: AnyServer, seed: int, why: str, form: str) -> None:
         fail(f"no tool {why!r}; {suggest(why, list(server.tools))}")
     graph = cached(server, seed)
     if why:
-        print(list_evidence(graph, why))
+        say(list_evidence(graph, why))
         if servers.is_known(server.name):
             say_next("synth", "--servers", server.name, "--size", 20, "--out", "corpus")
     elif form == "html":
         from provegym.view.report import build_report, freeze_graph
 
-        print(build_report(freeze_graph(server, graph)))
+        sys.stdout.write(build_report(freeze_graph(server, graph)) + "\n")
     else:
-        print(as_json(graph) if form == "json" else list_edges(graph))
+        say(printable_json(as_json(graph)) if form == "json" else list_edges(graph))
         if graph.edges and form == "text" and servers.is_known(server.name):
             say_next("graph", server.name, "--why", graph.edges[0].target)
 
@@ -196,8 +198,5 @@ def _rebuild(names: Sequence[str]) -> None:
     from provegym.graph.dependency import rebuild
 
     for name in names:
-        try:
-            graph = rebuild(load(name))
-        except OSError as problem:
-            fail(f"the package cannot be written to: {problem}")
-        print(f"{name}: {len(graph.tools)} tools, {len(graph.edges)} dependencies")
+        graph = rebuild(load(name))
+        say(f"{name}: {len(graph.tools)} tools, {len(graph.edges)} dependencies")

@@ -11,6 +11,7 @@ from provegym.admission.verdict import RuleCheck
 from provegym.cli.base import Json, app, console, load, print_json, say_next, stdout_kept
 from provegym.kernel import AnyServer
 from provegym.packages import BrokenServer
+from provegym.terminal import say
 
 
 @app.command("new-server")
@@ -25,10 +26,10 @@ def new_server(
 
     folder = out or Path(name)
     written = write_project(name, folder)
-    print(f"{len(written)} files in {folder}: a server with six tools, its tests and a README")
-    print(f"Try it:    provegym --servers-from {folder} call {name} find_{name}_items")
-    print(f"Check it:  provegym --servers-from {folder} check-server {name}")
-    print(f"After `pip install -e {folder}` you can leave --servers-from out.")
+    say(f"{len(written)} files in {folder}: a server with six tools, its tests and a README")
+    say(f"Try it:    provegym --servers-from {folder} call {name} find_{name}_items")
+    say(f"Check it:  provegym --servers-from {folder} check-server {name}")
+    say(f"After `pip install -e {folder}` you can leave --servers-from out.")
     say_next("--servers-from", folder, "demo", name)
 
 

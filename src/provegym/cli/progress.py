@@ -15,6 +15,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from provegym.terminal import say
+
 SECONDS = 20.0
 
 
@@ -47,7 +49,7 @@ class LoggedProgress(Progress):
         if not self.disable or now < self.told + self.every:
             return
         self.told = now
-        print(describe(self._tasks[task_id]), file=sys.stderr, flush=True)
+        say(describe(self._tasks[task_id]), file=sys.stderr, flush=True)
 
 
 def describe(task: Task) -> str:

@@ -30,6 +30,7 @@ from provegym.cli.base import (
 from provegym.cli.graphs import Theirs, TheirServer, TheirsToPlay
 from provegym.cli.plain_words import SERVES, SUCCESS
 from provegym.kernel.errors import suggest
+from provegym.terminal import say
 
 if TYPE_CHECKING:
     from provegym.play import PlayedFile
@@ -158,15 +159,15 @@ def _print_played(done: "PlayedFile", out: Path, price: Price, as_json: bool) ->
         told = {"out": str(out), **figures, "noop": done.floor, **tokens}
         print_json({**told, "failed": done.failed})
         return
-    print(
+    say(
         f"{done.count} rollouts in {out}, mean reward {done.reward:.3f}, {success_line(done.rates)}"
     )
     floor = done.floor
-    print(f"doing nothing: mean reward {floor['reward']:.3f}, success {floor['success']:.1%}")
-    print(SUCCESS)
+    say(f"doing nothing: mean reward {floor['reward']:.3f}, success {floor['success']:.1%}")
+    say(SUCCESS)
     if done.prompt_tokens or done.tokens:
         spent = f"; at this price: {cost:,.4f}" if price.price_in or price.price_out else ""
-        print(f"tokens: {done.prompt_tokens:,} in, {done.tokens:,} out{spent}")
+        say(f"tokens: {done.prompt_tokens:,} in, {done.tokens:,} out{spent}")
 
 
 @app.command("score")
@@ -192,14 +193,14 @@ def score_rollouts(
         return
     for each in report["each"]:
         if "problem" in each:
-            print(f"{each['id']}: {each['problem']}")
+            say(f"{each['id']}: {each['problem']}")
             continue
-        print(f"{each['id']}: {with_parts(each['total'], each['parts'])}, {marks(each)}")
+        say(f"{each['id']}: {with_parts(each['total'], each['parts'])}, {marks(each)}")
         for line in each.get("explain", ()):
-            print(f"  {line}")
+            say(f"  {line}")
     mean = with_parts(report["total"], report["parts"])
-    print(f"{report['rollouts']} rollouts, mean reward {mean}, {success_line(report)}")
-    print(f"{SERVES}\n{SUCCESS}" if calls else SUCCESS)
+    say(f"{report['rollouts']} rollouts, mean reward {mean}, {success_line(report)}")
+    say(f"{SERVES}\n{SUCCESS}" if calls else SUCCESS)
     say_next("view", file)
 
 
@@ -216,7 +217,7 @@ def verify_examples(
 
     Further rules are in docs/reward.md. Exits with 1 and says why if an example breaks one.
     """
-    from provegym.play import verify_file
+    from provegym.play import unchecked, verify_file
 
     if theirs.mcp and ray is not None:
         fail(NO_RAY)
@@ -227,18 +228,29 @@ def verify_examples(
         progress_bar() as bar,
     ):
         failed, count = verify_file(data, bar, workers)
+    bare = unchecked(data)
     if as_json:
-        print_json({"examples": count, "failed": failed})
+        checked = {"without_checksums": list(map(str, bare))}
+        print_json({"examples": count, "failed": failed, **checked})
     else:
         for example, problems in failed.items():
             for problem in problems:
-                print(f"{example}: {problem}")
+                say(f"{example}: {problem}")
         bad = f"{len(failed)} of them break a rule" if failed else "every one keeps all rules"
-        print(f"{count} examples checked, {bad}")
+        say(f"{count} examples checked, {bad}")
+        say(_checksums(bare))
     if not failed:
         play = ("rollout", "--policy", "oracle", "--data", data, "--out", "rollouts.jsonl")
         say_next(*play, *theirs.again, as_json=as_json)
     raise typer.Exit(1 if failed else 0)
+
+
+def _checksums(bare: list[Path]) -> str:
+    """Whether the lines could be compared with checksums."""
+    if not bare:
+        return "every line agrees with its checksum"
+    others = f" and {len(bare) - 1} more" if len(bare) > 1 else ""
+    return f"no checksums: {bare[0]}{others} has none beside it, so a damaged line may go unseen"
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import typer
 from provegym.cli.base import Json, app, check_folder, fail, progress_bar, say_next, stoppable
 from provegym.cli.help import Commands
 from provegym.cli.plain_words import REFUSED, counted
+from provegym.terminal import printable_json, say
 
 if TYPE_CHECKING:
     from provegym.worlds.spec import WorldSpec
@@ -42,7 +43,7 @@ def draw(
         task = bar.add_task("worlds", total=count)
         written, copies = draw_folder(count, seed, out, lambda: bar.advance(task))
     near = f"; {copies} near copies were left out" if copies else ""
-    print(f"{written} worlds in {out}{near}")
+    say(f"{written} worlds in {out}{near}")
     say_next("worlds", "admit", out)
 
 
@@ -64,19 +65,19 @@ def admit(
         task = bar.add_task("worlds", total=len(world_files(folder)))
         found = admit_folder(folder, workers, lambda: bar.advance(task), trim=trim)
     if as_json:
-        print(msgspec.json.encode(found._asdict()).decode())
+        say(printable_json(msgspec.json.encode(found._asdict()).decode()))
         return
     if not found.worlds:
         fail(f"{folder} holds no worlds; `provegym worlds draw` makes some")
-    print(f"{found.admitted} of {found.worlds} worlds admitted")
+    say(f"{found.admitted} of {found.worlds} worlds admitted")
     if found.reasons:
-        print("The others were refused because")
-        print("\n".join(counted(found.reasons, REFUSED)))
+        say("The others were refused because")
+        say("\n".join(counted(found.reasons, REFUSED)))
     if found.admitted:
         each = ", ".join(f"{n / found.admitted:.1f} {what}" for what, n in found.figures.items())
-        print(f"An admitted world has on average {each}.")
+        say(f"An admitted world has on average {each}.")
         alike = ", ".join(f"{what} {score:.2f}" for what, score in found.alike.items())
-        print(f"How alike two of them are, from 0 to 1 (Jaccard): {alike}")
+        say(f"How alike two of them are, from 0 to 1 (Jaccard): {alike}")
         say_next("synth", "--worlds", folder, "--size", 100, "--out", "corpus")
 
 
@@ -124,15 +125,16 @@ def _name_of(file: Path) -> str:
 
 def _write(spec: "WorldSpec", notes: list[str], out: Path) -> None:
     """Write a spec into a folder of worlds, and say what was left out."""
+    from provegym.files import locked
     from provegym.worlds.build import build
     from provegym.worlds.files import new_file, write_world
 
     check_folder(out)
     server = build(spec)
-    out.mkdir(parents=True, exist_ok=True)
-    file = write_world(out, new_file(spec))
+    with locked(out):
+        file = write_world(out, new_file(spec))
     for note in notes:
-        print(note)
+        say(note)
     writes = sum(tool.writes for tool in server.tools.values())
-    print(f"{file}: {len(server.tools)} tools, {writes} of them write.")
+    say(f"{file}: {len(server.tools)} tools, {writes} of them write.")
     say_next("worlds", "admit", out)

@@ -26,6 +26,7 @@ from provegym.cli.graphs import Refresh, Theirs, forget_graph
 from provegym.cli.own import contract
 from provegym.cli.plain_words import DROPPED, counted
 from provegym.kernel.errors import suggest
+from provegym.terminal import say
 
 if TYPE_CHECKING:
     from provegym.corpus.corpus import Corpus, Order
@@ -108,9 +109,7 @@ def synthesise(
         fail(f"no split {split!r}; leave it out, or say --split servers")
     if variety.aliases and (wording.teacher or theirs.mcp):
         fail("--aliases is for offline examples of our servers: leave --teacher and --mcp out")
-    if theirs.mcp and (names or split or variety.worlds):
-        fail("somebody's server makes a corpus of its own: leave --servers, --split, --worlds out")
-    _check_theirs(theirs, ray, refresh)
+    _check_theirs(theirs, ray, refresh, bool(names or split or variety.worlds))
     lessons = wording.lessons(out)
     folder = out / PLANS if lessons else out
     if not theirs.mcp:
@@ -126,8 +125,10 @@ def synthesise(
         _make(foreign, out, lessons, again=theirs.again)
 
 
-def _check_theirs(theirs: Theirs, ray: str | None, refresh: bool) -> None:
-    """Fail if options for a foreign server do not go together."""
+def _check_theirs(theirs: Theirs, ray: str | None, refresh: bool, ours: bool) -> None:
+    """Refuse options that do not go together; `ours` if some are for our servers alone."""
+    if theirs.mcp and ours:
+        fail("somebody's server makes a corpus of its own: leave --servers, --split, --worlds out")
     if theirs.mcp and ray is not None:
         fail("somebody's server is connected to this machine alone: leave --ray out")
     if refresh and not theirs.mcp:
@@ -159,6 +160,7 @@ def _make(
     """
     from provegym.corpus.card import card
     from provegym.corpus.corpus import PRELOAD
+    from provegym.files import write_atomically
 
     with stoppable():
         with hands(ray, corpus.order.workers, PRELOAD) as workers, progress_bar() as bar:
@@ -166,9 +168,9 @@ def _make(
         if lessons:
             _teach(lessons)
     for part, counts in funnel.items():
-        print(f"{part}: {_summary(counts)}")
+        say(f"{part}: {_summary(counts)}")
     total = sum(funnel.values(), Counter[str]())
-    (out / "README.md").write_text(card(out, total, corpus.order), "utf-8")
+    write_atomically(out / "README.md", card(out, total, corpus.order))
     if missing := corpus.missing():
         _say_lacks(corpus.short())
         fail(missing)
@@ -205,6 +207,6 @@ def _teach(lessons: "Lessons") -> None:
     with progress_bar() as bar:
         classroom = Classroom(lessons, bar)
         counts = asyncio.run(classroom.hold())
-    print("lessons: " + ", ".join(f"{count} {what}" for what, count in counts.most_common()))
+    say("lessons: " + ", ".join(f"{count} {what}" for what, count in counts.most_common()))
     for why, count in classroom.teacher.refused.most_common():
-        print(f"refused {count} times: {why}")
+        say(f"refused {count} times: {why}")

@@ -27,6 +27,7 @@ from provegym.cli.base import (
     tell,
 )
 from provegym.kernel.errors import suggest
+from provegym.terminal import say
 
 if TYPE_CHECKING:
     from provegym.train.forecast import Forecast
@@ -113,7 +114,7 @@ def show_recipes(
 ) -> None:
     """List the recipes for `train`, or print one; a file of your own can extend it by its name."""
     if name:
-        print(recipes.find(name).read_text("utf-8"), end="")
+        say(recipes.find(name).read_text("utf-8"), end="")
         say_next("train", name, "--dry-run")
         return
     told = {each: recipes.about(each) for each in recipes.names()}
@@ -139,7 +140,7 @@ def _train_with_trl(recipe: "Recipe", folder: Path, resume: bool, as_json: bool)
     count = len(run.history)
     if not as_json:
         steps = f"{count} step{'s' * (count != 1)}"
-        print(f"{steps} in {folder}; its metrics, rollouts and plots are there")
+        say(f"{steps} in {folder}; its metrics, rollouts and plots are there")
         _say_next(recipe, folder)
     elif run.first:
         last = run.history[-1] if run.history else None
@@ -162,7 +163,7 @@ def _train_with_verl(recipe: "Recipe", place: "RunFiles", show: bool, as_json: b
 
     if show:
         line = ["python", *command(recipe, place)]
-        print_json({"command": line}) if as_json else print(shlex.join(line))
+        print_json({"command": line}) if as_json else say(shlex.join(line))
         return
     with stdout_kept(as_json):
         if place.resume:
@@ -172,7 +173,7 @@ def _train_with_verl(recipe: "Recipe", place: "RunFiles", show: bool, as_json: b
     if as_json:
         print_json({"checkpoints": str(made)})
         return
-    print(f"done; checkpoints are in {made}")
+    say(f"done; checkpoints are in {made}")
     say_next("view", place.folder)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from provegym.cli.base import app, fail, need_mcp, say_next
+from provegym.terminal import say
 
 if TYPE_CHECKING:
     from provegym.view.library import Library
@@ -27,6 +28,11 @@ def view_page(
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
 ) -> None:
     """Show worlds, graphs, examples, rollouts and runs on a local web page."""
+    show_page(paths, port, opened=not no_open and has_screen())
+
+
+def show_page(paths: list[Path] | None, port: int = 0, opened: bool = True, at: str = "") -> None:
+    """Serve the page until Ctrl-C, and open a browser at one of its routes."""
     need_mcp()
     from provegym.hosts.http import bind, run
     from provegym.view import drawn
@@ -39,9 +45,9 @@ def view_page(
     found = f"{len(library.sources)} files or runs"
     if count := len(drawn.names()):
         found += f", {count:,} drawn worlds"
-    print(f"{url}  ({found}; end with Ctrl-C)", flush=True)
-    if not no_open and _has_screen():
-        Timer(0.3, webbrowser.open, [url]).start()
+    say(f"{url}  ({found}; end with Ctrl-C)", flush=True)
+    if opened:
+        Timer(0.3, webbrowser.open, [url + at]).start()
     library.start()
     try:
         run(build_app(library, port, secrets.token_urlsafe(24)), listener)
@@ -61,6 +67,7 @@ def write_report(
     force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
 ) -> None:
     """Write the page with its data as one HTML file that works offline."""
+    from provegym.files import write_atomically
     from provegym.view.report import build_report, freeze
 
     if out.exists() and not force:
@@ -70,18 +77,15 @@ def write_report(
         fail(library.sources[0].problem if library.sources else "nothing to show in this folder")
     data = freeze(library, items)
     page = build_report(data).encode()
-    try:
-        out.write_bytes(page)
-    except OSError as problem:
-        fail(f"cannot write {out}: {problem.strerror}")
-    print(
+    write_atomically(out, page)
+    say(
         f"{out}: {len(page) / 1e6:.1f} MB, {len(data.items):,} examples and rollouts of"
         f" {len(library.sources)} files or runs; open it in a browser"
     )
     say_next("view", *(paths or ()))
 
 
-def _has_screen() -> bool:
+def has_screen() -> bool:
     """Whether a browser can open a window here; a text browser would use the terminal."""
     named = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in named)

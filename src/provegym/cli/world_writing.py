@@ -9,6 +9,7 @@ import typer
 
 from provegym.cli.base import Json, check_folder, fail, print_json, progress_bar, say_next
 from provegym.cli.specs import Out, worlds
+from provegym.terminal import say
 
 if TYPE_CHECKING:
     from provegym.teacher.world_writer import RefusedSpec, WorldsOrder, WrittenWorld
@@ -81,10 +82,10 @@ def _show(bar: Any, text: str) -> None:
 def _print_result(files: list[Path], refused: "list[RefusedSpec]", count: int) -> None:
     """How many worlds were written, and why specs were refused."""
     told = f"; {len(refused)} specs were refused on the way" if refused else ""
-    print(f"{len(files)} of {count} worlds written{told}")
+    say(f"{len(files)} of {count} worlds written{told}")
     details = {one.reason: one.detail for one in refused}
     for reason, times in Counter(one.reason for one in refused).most_common():
-        print(f"  {times} refused: {reason}, such as: {details[reason][:SHOWN]}")
+        say(f"  {times} refused: {reason}, such as: {details[reason][:SHOWN]}")
     if files:
         size = ("--size", 100, "--out", "corpus")
         say_next("synth", "--worlds", files[0].parent, *size)

@@ -3,16 +3,17 @@
 import os
 import signal
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from provegym import servers
 from provegym.cli.base import (
     Json,
+    SafeConsole,
     Seed,
     ServerName,
     app,
@@ -21,13 +22,18 @@ from provegym.cli.base import (
     fail,
     load,
     need_mcp,
+    option_groups,
     print_json,
     say_next,
     stoppable,
 )
 from provegym.kernel import AnyServer, Session
+from provegym.terminal import printable_json, say
 
-QUICK = Path("runs") / "quickstart"
+if TYPE_CHECKING:
+    from provegym.hosts.guard import RequestLimits
+
+QUICK, FULL_QUICK = Path("runs") / "quickstart", Path("runs") / "quickstart-full"
 
 
 @app.command("servers")
@@ -43,7 +49,7 @@ def show_servers(
         fail("name the server that --openapi describes")
     chosen = [load(name)] if name else servers.load_known()
     for problem in [] if name else servers.problems():
-        print(f"provegym: {problem}", file=sys.stderr)
+        say(f"provegym: {problem}", file=sys.stderr)
     if openapi:
         print_json(_as_api(chosen[0]))
     elif as_json:
@@ -72,7 +78,7 @@ def call_tool(
     if tool is None:
         fail(f"name a tool of {server}; `provegym servers {server}` lists them")
     outcome = Session([world], seed).call(tool, arguments)
-    print(outcome.text)
+    say(printable_json(outcome.text))
     if not outcome.ok:
         say_next("servers", server)
     elif server in servers.names():
@@ -80,19 +86,39 @@ def call_tool(
     raise typer.Exit(0 if outcome.ok else 1)
 
 
+@dataclass(frozen=True)
+class HttpLimits:
+    """Whom a host over HTTP answers, and how much it takes."""
+
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="Also answer to this HOST or HOST:PORT.")
+    ] = None
+    allow_origin: Annotated[
+        list[str] | None, typer.Option(help="Also answer pages of this origin, with its scheme.")
+    ] = None
+    ttl: Annotated[float, typer.Option(help="Seconds until an idle session ends.", min=1)] = 1800
+    max_sessions: Annotated[int, typer.Option(help="How many sessions at most.", min=1)] = 10_000
+    max_memory: Annotated[int, typer.Option(help="Megabytes of worlds at most, about.", min=1)] = (
+        2_048
+    )
+    max_body: Annotated[int, typer.Option(help="Bytes of a request at most.", min=1024)] = (
+        256 * 1024
+    )
+    max_connections: Annotated[int, typer.Option(help="Connections at most.", min=1)] = 2_000
+    request_timeout: Annotated[
+        float, typer.Option(help="Seconds that a client may take to send a request.", min=0.1)
+    ] = 30
+
+
 @app.command()
+@option_groups
 def serve(
+    *,
     names: Annotated[list[str] | None, typer.Argument(help="Servers; all of ours if none.")] = None,
     http: Annotated[str | None, typer.Option(help="Serve over HTTP on HOST:PORT.")] = None,
     seed: Seed = 0,
     shared: Annotated[bool, typer.Option(help="Requests that name no session share one.")] = False,
-    allow_host: Annotated[
-        list[str] | None, typer.Option(help="Also answer requests whose Host header is this.")
-    ] = None,
-    ttl: Annotated[float, typer.Option(help="Seconds until an idle session ends.", min=1)] = 1800,
-    max_sessions: Annotated[int, typer.Option(help="How many sessions at most.", min=1)] = 10_000,
-    max_body: Annotated[int, typer.Option(help="Bytes of a request at most.", min=1024)] = 256
-    * 1024,
+    limits: HttpLimits,
 ) -> None:
     """Serve worlds over MCP: on stdio, or with --http over Streamable HTTP with a control API.
 
@@ -103,25 +129,45 @@ def serve(
     if http is None:
         _serve_stdio(chosen, seed)
         return
-    from provegym.hosts.guard import RequestLimits
+    from provegym.hosts.drawing import WorldProcess
     from provegym.hosts.http import bind, build_app, check_token, faces, run
     from provegym.hosts.inline import Sessions
+    from provegym.hosts.limits import HEAD_SECONDS, ConnectionLimits
 
     token = os.environ.get("PROVEGYM_TOKEN")
     if token == "":
         fail("PROVEGYM_TOKEN is empty; set a token or unset it")
     check_token(http, token)
+    # Before there are threads or sockets, because the process is a fork of this one.
+    process = WorldProcess(chosen)
     listener = bind(http)
     host, port = listener.getsockname()[:2]
-    limits = RequestLimits(hosts=[*(allow_host or []), host], token=token, max_body=max_body)
-    sessions = Sessions(chosen, most=max_sessions, ttl=ttl)
+    sessions = Sessions(
+        chosen, most=limits.max_sessions, ttl=limits.ttl, memory=limits.max_memory * 1e6
+    )
+    sessions.shelf.draw_one = process.draw
+    shown = faces(sessions, shared=shared, seed=seed)
+    served = build_app(sessions, shown, _request_limits(limits, host, port, token), seed=seed)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    print(
+    say(
         f"serving {len(chosen)} servers on {url}; open a session with\n"
         f"  curl -X POST {url}/sessions -d '{{\"seed\": {seed}}}'",
         file=sys.stderr,
     )
-    run(build_app(sessions, faces(sessions, shared=shared, seed=seed), limits), listener)
+    most, body = limits.max_connections, limits.request_timeout
+    run(served, listener, ConnectionLimits(most, head=min(HEAD_SECONDS, body), body=body))
+
+
+def _request_limits(limits: HttpLimits, host: str, port: int, token: str | None) -> "RequestLimits":
+    from provegym.hosts.guard import RequestLimits
+
+    return RequestLimits(
+        port=port,
+        hosts=[*(limits.allow_host or []), host],
+        origins=limits.allow_origin or [],
+        token=token,
+        max_body=limits.max_body,
+    )
 
 
 @app.command()
@@ -129,7 +175,7 @@ def bench(as_json: Json = False) -> None:
     """Measure speed and memory on this machine: calls, forks, sessions, hosts."""
     from provegym.bench.worlds import measure
 
-    figures = measure(Console(stderr=True, quiet=as_json))
+    figures = measure(SafeConsole(stderr=True, quiet=as_json))
     if as_json:
         print_json(figures)
         return
@@ -142,16 +188,34 @@ def bench(as_json: Json = False) -> None:
 
 @app.command()
 def quickstart(
-    out: Annotated[Path, typer.Option(help="Its folder; an unfinished one is continued.")] = QUICK,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Its folder; an unfinished one is continued.",
+            show_default="runs/quickstart, or runs/quickstart-full",
+        ),
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="All servers, 300 examples, held-out tasks: ten minutes.")
+    ] = False,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
 ) -> None:
-    """Do the whole job once: examples, rollouts of a small model, GRPO steps and a report."""
-    from provegym.quickstart.run import run
+    """See it all in five minutes: a story, examples, a model before and after, and GRPO."""
+    from provegym.cli.viewing import has_screen, show_page
+    from provegym.quickstart.run import FULL, SHORT, run
 
+    out = out or (FULL_QUICK if full else QUICK)
     check_folder(out)
     # The console keeps the real stdout, because sys.stdout is redirected while libraries run.
+    screen = SafeConsole(file=sys.stdout)
     with stoppable():
-        run(out, Console(file=sys.stdout), fresh)
+        run(out, screen, fresh, FULL if full else SHORT)
+    files = [out / "base.jsonl", out / "trained.jsonl"]
+    if not no_open and screen.is_terminal and has_screen() and all(map(Path.exists, files)):
+        say()
+        # The first two are the sources 0 and 1 of the page.
+        show_page([*files, out], at="#/compare?left=0&right=1")
 
 
 @app.command()

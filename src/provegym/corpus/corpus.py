@@ -5,7 +5,6 @@ every server whose quota is not full. One process then decides, in a fixed order
 to keep. So one seed always gives the same bytes, whatever the number of workers or interruptions.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -24,8 +23,9 @@ from provegym.corpus.lookahead import Lookahead
 from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import HELD_OUT, split_worlds
-from provegym.files import Append, appending, write_atomically
+from provegym.files import Append, describe, locked, write_atomically
 from provegym.graph.dependency import admitted, cached
+from provegym.lines import cut_to, recording
 from provegym.trace import BadFile, Example, line, read
 from provegym.workers import Workers, local
 from provegym.worlds.files import admitted as admitted_worlds
@@ -146,6 +146,10 @@ class Corpus:
 
     def make(self, bar: Progress, workers: Workers | None = None) -> dict[str, Counter[str]]:
         """Make or resume the corpus; count, by part, candidates kept and dropped by reason."""
+        with locked(self.order.out):
+            return self._make(bar, workers)
+
+    def _make(self, bar: Progress, workers: Workers | None) -> dict[str, Counter[str]]:
         self._prove(bar)
         self._begin()
         self._resume()
@@ -220,7 +224,7 @@ class Corpus:
         """Run one round: draw some candidates from every server whose quota is not full."""
         jobs = self._jobs(self.quotas, self.round, self.next)
         before, funnel = self.kept, self.funnel[self.part.name]
-        with appending(self._shard()) as append:
+        with recording(self._shard()) as append:
             drawn = self._draw(jobs, ahead)
             for job, (made, number) in zip(jobs, drawn, strict=True):
                 self.next[job.server] = number
@@ -316,7 +320,6 @@ class Corpus:
     def _resume(self) -> None:
         """Resume from the checkpoint. Examples written after it are cut off and drawn again."""
         try:
-            self.order.out.mkdir(parents=True, exist_ok=True)
             if not self.state.exists():
                 if any(self.order.out.glob("*.jsonl")):
                     raise BadFile(f"{self.order.out} has examples already; choose another folder")
@@ -324,8 +327,8 @@ class Corpus:
                 return
             saved = msgspec.json.decode(self.state.read_bytes(), type=Saved)
         except OSError as problem:
-            raise BadFile(f"{self.order.out}: {problem.strerror}") from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+            raise BadFile(describe(problem, self.order.out)) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             raise BadFile(f"{self.state}: {problem}; remove the folder to start anew") from None
         if saved.asked != self.asked:
             raise BadFile(
@@ -334,6 +337,8 @@ class Corpus:
         self._restore(saved)
 
     def _restore(self, saved: Saved) -> None:
+        if not 0 <= saved.part < len(self.order.parts):
+            raise BadFile(f"{self.state} is damaged; remove the folder to start anew")
         for self.at in range(saved.part + 1):
             self._begin()
             self.keeper.next_part()
@@ -367,7 +372,7 @@ def _cut(folder: Path, name: str, size: int) -> None:
     """Truncate the shards of a part to `size` bytes in all."""
     for shard in sorted(folder.glob(f"{name}-*.jsonl")):
         kept = min(size, shard.stat().st_size)
-        os.truncate(shard, kept)
+        cut_to(shard, kept)
         size -= kept
     if size:
         raise BadFile(f"{folder}: {size} bytes of {name} are gone; remove the folder to start anew")

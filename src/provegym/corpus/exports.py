@@ -186,11 +186,8 @@ def write_rows(
     if parquet and not columns:
         raise BadFile(f"{name} takes JSON lines only; name the output .jsonl, not {out.name}")
     rows = _rows(examples, make, split, left_out)
-    try:
-        with atomic_path(out) as part:
-            yield from _write_parquet(part, rows, columns) if parquet else _write_lines(part, rows)
-    except OSError as problem:
-        raise BadFile(f"{out}: {problem.strerror or problem}") from None
+    with atomic_path(out) as part:
+        yield from _write_parquet(part, rows, columns) if parquet else _write_lines(part, rows)
 
 
 def _rows(

@@ -7,15 +7,20 @@ their tools and cannot call them. It is rewarded for making no call.
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
-from provegym.files import atomic_path
+from provegym.files import describe
+from provegym.lines import read_lines, write_lines
 from provegym.trace import BadFile, Example, Json, Provenance, ToolboxSpec, Turn, line
+from provegym.trace.bounds import wrong_with
+from provegym.trace.files import UNREADABLE
 
 SYSTEM = "You are a helpful assistant. Use the tools given where one of them fits."
 CALL = "<TOOLCALL>"
+# A file that is one JSON list is read whole; those of the two data sets have 60 MB.
+LARGEST = 512 << 20
 TYPES = {
     **dict.fromkeys(("str", "string", "text", "char"), "string"),
     **dict.fromkeys(("int", "integer", "long"), "integer"),
@@ -68,9 +73,14 @@ def examples(source: str, path: Path) -> Iterator[Example | None]:
     for number, row in rows(path):
         try:
             found = SOURCES[source](_object(row, "row"))
-            yield found and _example(f"{source}/{number}", found)
+            example = found and _example(f"{source}/{number}", found)
+            if example and (wrong := wrong_with(example)):
+                raise _Wrong(wrong)
+            yield example
         except _Wrong as problem:
             raise BadFile(f"{path}:{number}: {problem}") from None
+        except RecursionError:
+            raise BadFile(f"{path}:{number} is nested too deeply; take it out") from None
 
 
 def rows(path: Path) -> Iterator[tuple[int, Any]]:
@@ -78,21 +88,30 @@ def rows(path: Path) -> Iterator[tuple[int, Any]]:
     try:
         with path.open("rb") as file:
             if file.read(1) == b"[":
-                yield from enumerate(_decoded(b"[" + file.read(), str(path)), 1)
+                yield from enumerate(_all_rows(file, path), 1)
                 return
-            file.seek(0)
-            for number, text in enumerate(file, 1):
-                if text.strip():
-                    yield number, _decoded(text, f"{path}:{number}")
     except OSError as problem:
-        raise BadFile(f"{path}: {problem.strerror}") from None
+        raise BadFile(describe(problem, path)) from None
+    for number, text in read_lines(path):
+        if text.strip():
+            yield number, _decoded(text, f"{path}:{number}", Any)
 
 
-def _decoded(text: bytes, where: str) -> Any:
+def _all_rows(file: BinaryIO, path: Path) -> list[Any]:
+    """The rows of a file that is one JSON list, whose first bracket was read."""
+    text = file.read(LARGEST + 1)
+    if len(text) > LARGEST:
+        raise BadFile(f"{path} is larger than {LARGEST >> 20} MB; write one row per line")
+    raw = [bytes(each) for each in _decoded(b"[" + text, str(path), list[msgspec.Raw])]
+    return [_decoded(each, f"{path}, row {at}", Any) for at, each in enumerate(raw, 1)]
+
+
+def _decoded(text: bytes, where: str, kind: Any) -> Any:
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as problem:
-        raise BadFile(f"{where}: {problem}") from None
+        return msgspec.json.decode(text, type=kind)
+    except UNREADABLE as problem:
+        told = "nested too deeply" if isinstance(problem, RecursionError) else problem
+        raise BadFile(f"{where}: {told}; correct it, or take it out") from None
 
 
 def _example(key: str, row: Row) -> Example:
@@ -122,7 +141,7 @@ def schema(tool: Json) -> Json:
     The originals name types as Python does, and have either a schema or bare arguments. Required
     arguments are listed; without a list, all that have no default and no mark "optional".
     """
-    given = tool.get("parameters") or {}
+    given = _object(tool.get("parameters") or {}, "tools: parameters")
     bare = "properties" not in given and given.get("type") not in ("dict", "object")
     described = _object(given if bare else given.get("properties") or {}, "tools: parameters")
     listed = tool.get("required", None if bare else given.get("required"))
@@ -135,7 +154,7 @@ def schema(tool: Json) -> Json:
         "parameters": {
             "type": "object",
             "properties": properties,
-            "required": [name for name in listed if name in properties],
+            "required": [name for name in listed if isinstance(name, str) and name in properties],
         },
     }
 
@@ -144,6 +163,8 @@ def argument(part: Any) -> Json:
     """The JSON schema of an argument. An unknown type is left out."""
     part = _object(part, "tools: parameters")
     kept = {key: part[key] for key in ("description", "default", "enum") if key in part}
+    if not isinstance(kept.get("enum", []), list):
+        del kept["enum"]
     name = str(part.get("type") or "").casefold().removeprefix("typing.").removeprefix("optional[")
     kind = TYPES.get(re.split(r"[^a-z]", name)[0])
     found = {"type": kind, **kept} if kind else kept
@@ -173,7 +194,7 @@ def _list(row: Json, field: str) -> list[Any]:
             value = msgspec.json.decode(value)
         if isinstance(value, list):
             return [msgspec.json.decode(v) if isinstance(v, str) else v for v in value]
-    except msgspec.DecodeError as problem:
+    except UNREADABLE as problem:
         raise _Wrong(f"{field}: {problem}") from None
     raise _Wrong(f"{field}: expected a list" + ("" if field in row else ", and it is missing"))
 
@@ -187,15 +208,14 @@ def _text(row: Json, field: str) -> str:
 
 def write_examples(source: str, path: Path, out: Path) -> tuple[int, int]:
     """Write the examples of an original file; return how many rows were kept and left out."""
-    kept = left = 0
-    try:
-        with atomic_path(out) as part, part.open("wb") as file:
-            for example in examples(source, path):
-                if example is None:
-                    left += 1
-                else:
-                    kept += 1
-                    file.write(line(example))
-    except OSError as problem:
-        raise BadFile(f"{out}: {problem.strerror}") from None
-    return kept, left
+    left = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal left
+        for example in examples(source, path):
+            if example is None:
+                left += 1
+            else:
+                yield line(example)
+
+    return write_lines(out, lines()), left

@@ -99,9 +99,15 @@ def draw(name: str, tasks: Sequence[str], limit: int | None) -> list[str]:
 def evaluate(benchmark: Benchmark, run: BenchmarkRun, load: Load, advance: Advance) -> Json:
     """Play the tasks that are not done and report all; the model is loaded only if needed."""
     versions = benchmark.environment.versions()
-    tasks = chosen(benchmark, run)
     settings = run.settings(benchmark.name, benchmark.groups)
-    book = Journal(run.out, {**settings, "versions": versions})
+    with Journal(run.out, {**settings, "versions": versions}) as book:
+        return _evaluate(benchmark, run, load, advance, book)
+
+
+def _evaluate(
+    benchmark: Benchmark, run: BenchmarkRun, load: Load, advance: Advance, book: Journal
+) -> Json:
+    tasks = chosen(benchmark, run)
     left = book.left(tasks)
     if left:
         with Gateway(load()).open() as gateway:

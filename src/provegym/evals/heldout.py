@@ -23,7 +23,7 @@ from provegym.evals.measure import Estimate, measure
 from provegym.models.local import adapter_place
 from provegym.players.scripted import SCRIPTS
 from provegym.rollout import play_script
-from provegym.trace import BadFile, Example, Json, Rollout, line, read, read_some
+from provegym.trace import BadFile, Example, Json, Rollout, line, numbered, read, read_some
 from provegym.worlds.files import admitted, copy_worlds
 
 SERVERS, WORLDS, TRAINING = "unseen servers", "unseen worlds", "training worlds"
@@ -181,7 +181,8 @@ def evaluate(
     asked = [example for example in examples for _ in range(samples)]
     found: list[Rollout | None] = book.held(asked) if book else [None] * len(asked)
     left = [at for at, rollout in enumerate(found) if rollout is None]
-    for at, rollout in zip(left, player([asked[at] for at in left]), strict=True):
+    played = numbered(player([asked[at] for at in left]), filter(None, found))
+    for at, rollout in zip(left, played, strict=True):
         found[at] = rollout
         if book:
             book.add(rollout)

@@ -4,9 +4,10 @@ A run that was killed resumes after the last complete line. The report is comput
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 
@@ -14,11 +15,14 @@ from provegym import __version__
 from provegym.evals.compare import Difference
 from provegym.evals.environments import BenchmarkError
 from provegym.evals.measure import Estimate, change, estimate
-from provegym.files import appending, cut_torn_line, write_atomically
+from provegym.files import locked, write_atomically
+from provegym.lines import mend, read_lines, recording, write_lines
 from provegym.templates import fill
-from provegym.trace import Json, Stored
+from provegym.trace import Json, Rollout, Stored
+from provegym.trace.bounds import wrong_with
+from provegym.trace.files import UNREADABLE
 
-RESULTS, ROLLOUTS = "results.jsonl", "rollouts.jsonl"
+RESULTS, ROLLOUTS, SETTINGS = "results.jsonl", "rollouts.jsonl", "settings.json"
 INSTEAD = "name another --out, or delete the folder"
 T = TypeVar("T", bound=Stored)
 # Means over groups, by name: the weight of each group, or of a mean before it.
@@ -48,26 +52,35 @@ class Score(Stored, frozen=True):
 
 
 class ResultsFolder(Generic[T]):
-    """A folder with the settings that identify a run, and a JSONL line per finished item."""
+    """A folder with the settings that identify a run, and a JSONL line per finished item.
+
+    No other process can write to it until it is closed.
+    """
 
     def __init__(self, folder: Path, settings: Json, file: str, kind: type[T]) -> None:
         self.folder, self.settings, self.file = folder, settings, folder / file
-        kept = folder / "settings.json"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as lock:
+            lock.enter_context(locked(folder))
             if any(folder.glob("*.jsonl")):
-                self._agree(kept)
-            else:
-                _write(kept, settings)  # there are no results yet, so any settings will do
-            self.lines = list(self._take_up(kind))
-        except OSError as problem:
-            raise BenchmarkError(f"{folder}: {problem.strerror}") from None
+                self._agree()
+            else:  # there are no results yet, so any settings will do
+                _write(folder / SETTINGS, settings)
+            mend(self.file)
+            self.lines = read_results(self.file, kind)
+            self._lock = lock.pop_all()
 
-    def _agree(self, kept: Path) -> None:
-        try:
-            before = msgspec.json.decode(kept.read_bytes(), type=Json)
-        except (FileNotFoundError, msgspec.DecodeError):
-            raise BenchmarkError(f"{self.folder} holds no run; name another --out") from None
+    def close(self) -> None:
+        """Let other processes write to the folder."""
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _agree(self) -> None:
+        before = read_settings(self.folder)
         changed = [name for name in self.settings if before.get(name) != self.settings[name]]
         if changed:
             name = changed[0]
@@ -76,37 +89,44 @@ class ResultsFolder(Generic[T]):
                 f" {self.settings[name]!r}); {INSTEAD}"
             )
 
-    def _take_up(self, kind: type[T]) -> Iterator[T]:
-        """Read the finished items, after cutting off an incomplete last line."""
-        if not self.file.exists():
-            return
-        cut_torn_line(self.file)
-        try:
-            for line in self.file.read_bytes().splitlines():
-                yield msgspec.json.decode(line, type=kind)
-        except msgspec.DecodeError as problem:
-            raise BenchmarkError(f"{self.file}: {problem}") from None
-
     def add(self, item: T) -> None:
         """Append a line for a finished item."""
-        try:
-            with appending(self.file) as append:
-                append(msgspec.json.encode(item) + b"\n")
-        except OSError as problem:
-            raise BenchmarkError(f"{self.file}: {problem.strerror}") from None
+        with recording(self.file) as append:
+            append(msgspec.json.encode(item) + b"\n")
         self.lines.append(item)
 
     def take_back(self, wrong: Callable[[T], bool]) -> None:
         """Remove the lines that are to be done again."""
         good = [item for item in self.lines if not wrong(item)]
         if len(good) < len(self.lines):
-            lines = b"".join(msgspec.json.encode(item) + b"\n" for item in good)
-            write_atomically(self.file, lines)
+            write_lines(self.file, (msgspec.json.encode(item) + b"\n" for item in good))
             self.lines = good
 
     def tell(self, report: Json) -> None:
         """Write the report as JSON."""
         _write(self.folder / "report.json", report)
+
+
+def read_settings(folder: Path) -> Json:
+    """The settings of the run in a folder."""
+    try:
+        return msgspec.json.decode((folder / SETTINGS).read_bytes(), type=Json)
+    except (OSError, *UNREADABLE):
+        raise BenchmarkError(f"{folder} holds no run; name another --out") from None
+
+
+def read_results(file: Path, kind: type[T]) -> list[T]:
+    """The finished items of a run; none if the file does not exist."""
+    found: list[T] = []
+    for number, line in read_lines(file) if file.exists() else ():
+        try:
+            item = msgspec.json.decode(line, type=kind)
+        except UNREADABLE as problem:
+            raise BenchmarkError(f"{file}:{number}: {problem}; take this line out") from None
+        if isinstance(item, Rollout) and (wrong := wrong_with(item)):
+            raise BenchmarkError(f"{file}:{number}: {wrong}; take this line out")
+        found.append(item)
+    return found
 
 
 class Journal(ResultsFolder[Result]):
@@ -137,7 +157,7 @@ class Journal(ResultsFolder[Result]):
         }
         self.tell(report)
         page = fill("evals/report.md.jinja", report=report)
-        (self.folder / "report.md").write_text(page, "utf-8")
+        write_atomically(self.folder / "report.md", page)
         return report
 
 
@@ -203,32 +223,41 @@ def _write(file: Path, value: Any) -> None:
 def is_report(path: Path) -> bool:
     """Whether a path is the folder or the report of a benchmark run, not a held-out run."""
     folder = path if path.is_dir() else path.parent
-    if not (folder / "settings.json").exists() or (folder / ROLLOUTS).exists():
+    if not (folder / SETTINGS).exists() or (folder / ROLLOUTS).exists():
         return False
     return path.is_dir() or path.name == "report.json"
 
 
 def compare(first: Path, second: Path) -> dict[str, Difference]:
     """Paired differences of two benchmark runs, by group, on the tasks that both have."""
-    both = [_load(path) for path in (first, second)]
-    if both[0].settings["benchmark"] != both[1].settings["benchmark"]:
+    folders = [path if path.is_dir() else path.parent for path in (first, second)]
+    kinds = [read_settings(folder).get("benchmark") for folder in folders]
+    if kinds[0] != kinds[1]:
         raise BenchmarkError(
             f"{first} and {second} are runs of different benchmarks; give two of the same"
         )
+    one, two = (_load(folder) for folder in folders)
     rows: dict[str, Difference] = {}
-    shared = [name for name in both[0].results if name in both[1].results]
+    shared = [name for name in one if name in two]
     if not shared:
         raise BenchmarkError(f"{first} and {second} have no task in common; play the same tasks")
-    groups = dict.fromkeys(both[0].results[name].group for name in shared)
+    groups = dict.fromkeys(one[name].group for name in shared)
     for group in [*groups, "all tasks"]:
-        names = [n for n in shared if group == "all tasks" or both[0].results[n].group == group]
-        pairs = [(both[0].results[name].score, both[1].results[name].score) for name in names]
+        names = [n for n in shared if group == "all tasks" or one[n].group == group]
+        pairs = [(one[name].score, two[name].score) for name in names]
         firsts, seconds = zip(*pairs, strict=True)
         moved = change([after - before for before, after in pairs])
         rows[group] = Difference(sum(firsts) / len(pairs), sum(seconds) / len(pairs), moved)
     return rows
 
 
-def _load(path: Path) -> Journal:
-    folder = path if path.is_dir() else path.parent
-    return Journal(folder, msgspec.json.decode((folder / "settings.json").read_bytes()))
+def _load(folder: Path) -> dict[str, Result]:
+    """The results of a run by task; a task that occurs twice is an error."""
+    found: dict[str, Result] = {}
+    for result in read_results(folder / RESULTS, Result):
+        if found.setdefault(result.id, result) is not result:
+            raise BenchmarkError(
+                f"{folder / RESULTS} has the task {result.id} twice: two processes wrote it, or a"
+                " file was copied; take one of them out"
+            )
+    return found

@@ -20,7 +20,7 @@ from provegym.evals.gateway import Answer, Gateway, Load, noop
 from provegym.evals.journal import RESULTS, Journal, Result, Score
 from provegym.evals.sentences import Sentences
 from provegym.evals.teval_scores import FINISH, Embed
-from provegym.files import write_atomically
+from provegym.lines import write_lines
 from provegym.models.served import Refused
 from provegym.trace import Json, Reply
 
@@ -77,11 +77,17 @@ class TevalFolder:
 
 def evaluate(folder: TevalFolder, run: BenchmarkRun, load: Load, advance: Advance) -> Json:
     """Ask the questions that are not answered, score every answer and report."""
-    tasks = folder.tasks(run)
     settings = {**run.settings("teval", PARTS), "data": str(folder.data)}
     if folder.embedder:
         TEVAL.need()
-    book = Journal(run.out, settings, "answers.jsonl")
+    with Journal(run.out, settings, "answers.jsonl") as book:
+        return _evaluate(folder, run, load, advance, book)
+
+
+def _evaluate(
+    folder: TevalFolder, run: BenchmarkRun, load: Load, advance: Advance, book: Journal
+) -> Json:
+    tasks = folder.tasks(run)
     left = book.left(tasks)
     if left:
         with Gateway(load()).open() as gateway:
@@ -93,8 +99,7 @@ def evaluate(folder: TevalFolder, run: BenchmarkRun, load: Load, advance: Advanc
     with folder.embed() as embed:
         scored = list(score(answers, tasks, embed))
         floors = {each.id: each.score for each in score(dict.fromkeys(tasks, ""), tasks, embed)}
-    lines = b"".join(msgspec.json.encode(each) + b"\n" for each in scored)
-    write_atomically(run.out / RESULTS, lines)
+    write_lines(run.out / RESULTS, (msgspec.json.encode(each) + b"\n" for each in scored))
     told: Json = {"command": command(), "notes": list(notes(folder))}
     if folder.embedder:
         told |= {"sentences": f"compared by {folder.embedder}", "versions": TEVAL.versions()}

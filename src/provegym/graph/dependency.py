@@ -16,7 +16,8 @@ from typing import Literal
 import msgspec
 
 from provegym import servers
-from provegym.files import cache_folder, write_atomically
+from provegym.errors import BadFile
+from provegym.files import CannotWrite, cache_folder, make_folder, write_atomically
 from provegym.graph.observe import THRIFTY, Effort, Observer, Tried
 from provegym.graph.prove import Proof, Prover
 from provegym.graph.slots import Json
@@ -120,7 +121,10 @@ def admitted(name: str) -> Graph | None:
     file = servers.world_file(name)
     if file is None:
         return None
-    return msgspec.json.decode(file.read_bytes(), type=_AdmittedWorld).graph
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_AdmittedWorld).graph
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise BadFile(f"{file}: {problem}; `provegym worlds admit` makes its graph again") from None
 
 
 class _AdmittedWorld(msgspec.Struct, frozen=True):
@@ -168,15 +172,16 @@ def rebuild(server: AnyServer) -> Graph:
 
 @lru_cache(maxsize=GRAPHS_KEPT)
 def _kept(server: AnyServer, seed: int, folder: Path) -> Graph:
-    """The graph from its file; a missing or unreadable file is written anew."""
+    """The graph from its file; a missing or unreadable file is written anew, if it can be."""
     key, file = graph_key(server, seed), _file(server, seed, folder)
-    with suppress(FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         kept = msgspec.json.decode(file.read_bytes(), type=Graph)
         if kept.key == key:
             return kept
     graph = build(server, seed)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, msgspec.json.encode(graph))
+    with suppress(CannotWrite):
+        make_folder(file.parent)
+        write_atomically(file, msgspec.json.encode(graph))
     return graph
 
 

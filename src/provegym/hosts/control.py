@@ -13,6 +13,7 @@ GET    /health
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -21,7 +22,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from provegym import __version__
-from provegym.hosts.inline import HostError, Sessions
+from provegym.hosts.inline import HostError, OpenSession, Sessions
+from provegym.hosts.memory import WRITE_BYTES
+from provegym.hosts.offload import Offload
 from provegym.kernel import Session
 from provegym.kernel.session import MAX_MINUTES
 
@@ -47,50 +50,87 @@ def answer(value: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
-def control_routes(sessions: Sessions) -> list[Route]:
-    """The routes of the control API for these sessions."""
+class ControlApi:
+    """The answers of the control API; work on whole worlds runs in the other thread."""
 
-    async def open_session(request: Request) -> Response:
+    def __init__(self, offload: Offload) -> None:
+        self.offload, self.sessions = offload, offload.sessions
+
+    async def open(self, request: Request) -> Response:
+        """Open a session."""
         wanted = await _body(request, NewSession)
-        return answer(_describe(sessions, sessions.open(wanted.servers, wanted.seed)), 201)
+        key = await self.offload.open(wanted.servers, wanted.seed)
+        return await self._describe(key, self.sessions.get(key), 201)
 
-    async def show(request: Request) -> Response:
-        return answer(_describe(sessions, request.path_params["session"]))
+    async def show(self, request: Request) -> Response:
+        """Describe a session."""
+        return await self._describe(*self._named(request))
 
-    async def reset(request: Request) -> Response:
-        _session(sessions, request).reset()
-        return answer(_describe(sessions, request.path_params["session"]))
+    async def reset(self, request: Request) -> Response:
+        """Reset a session to its seed."""
+        key, opened = self._named(request)
+        async with opened.lock:
+            opened.session.reset()
+            opened.shrink()
+        return await self._describe(key, opened)
 
-    async def fork(request: Request) -> Response:
-        return answer(_describe(sessions, sessions.fork(request.path_params["session"])), 201)
+    async def fork(self, request: Request) -> Response:
+        """Open a copy of a session."""
+        key, opened = self._named(request)
+        async with opened.lock:
+            twin = self.sessions.fork(key)
+        return await self._describe(twin, self.sessions.get(twin), 201)
 
-    async def advance(request: Request) -> Response:
+    async def advance(self, request: Request) -> Response:
+        """Move the clock of a session."""
         minutes = (await _body(request, Advance)).minutes
-        _session(sessions, request).advance(minutes)
-        return answer(_describe(sessions, request.path_params["session"]))
+        key, opened = self._named(request)
+        try:
+            opened.grow(await self.offload.work(opened, partial(_advance, minutes)))
+        except ValueError as problem:
+            raise HostError(str(problem)) from None
+        return await self._describe(key, opened)
 
-    async def diff(request: Request) -> Response:
-        return answer({"changes": _session(sessions, request).diff()})
+    async def diff(self, request: Request) -> Response:
+        """Every record that differs from the seed."""
+        _, opened = self._named(request)
+        return answer({"changes": await self.offload.work(opened, Session.diff)})
 
-    async def digest(request: Request) -> Response:
-        return answer({"digest": _session(sessions, request).digest()})
+    async def digest(self, request: Request) -> Response:
+        """A hash of the state."""
+        _, opened = self._named(request)
+        return answer({"digest": await self.offload.work(opened, Session.digest)})
 
-    async def close(request: Request) -> Response:
-        sessions.close(request.path_params["session"])
+    async def close(self, request: Request) -> Response:
+        """Close a session that the control API opened."""
+        key: str = request.path_params["session"]
+        if not key.startswith(":"):
+            self.sessions.close(key)
         return answer({"closed": True})
 
+    def _named(self, request: Request) -> tuple[str, OpenSession]:
+        key = request.path_params["session"]
+        return key, self.sessions.get(key)
+
+    async def _describe(self, key: str, opened: OpenSession, status: int = 200) -> Response:
+        return answer(await self.offload.work(opened, partial(_describe, key)), status)
+
+
+def control_routes(offload: Offload) -> list[Route]:
+    """The routes of the control API."""
+    api = ControlApi(offload)
     table: list[tuple[str, str, Endpoint]] = [
-        ("POST", "/sessions", open_session),
-        ("GET", "/sessions/{session}", show),
-        ("POST", "/sessions/{session}/reset", reset),
-        ("POST", "/sessions/{session}/fork", fork),
-        ("POST", "/sessions/{session}/advance", advance),
-        ("GET", "/sessions/{session}/diff", diff),
-        ("GET", "/sessions/{session}/digest", digest),
-        ("DELETE", "/sessions/{session}", close),
+        ("POST", "/sessions", api.open),
+        ("GET", "/sessions/{session}", api.show),
+        ("POST", "/sessions/{session}/reset", api.reset),
+        ("POST", "/sessions/{session}/fork", api.fork),
+        ("POST", "/sessions/{session}/advance", api.advance),
+        ("GET", "/sessions/{session}/diff", api.diff),
+        ("GET", "/sessions/{session}/digest", api.digest),
+        ("DELETE", "/sessions/{session}", api.close),
     ]
     routes = [Route(path, endpoint, methods=[method]) for method, path, endpoint in table]
-    return routes + _public_routes(sessions)
+    return routes + _public_routes(offload.sessions)
 
 
 def _public_routes(sessions: Sessions) -> list[Route]:
@@ -104,12 +144,7 @@ def _public_routes(sessions: Sessions) -> list[Route]:
     return [Route("/servers", list_servers), Route("/health", health)]
 
 
-def _session(sessions: Sessions, request: Request) -> Session:
-    return sessions.get(request.path_params["session"])
-
-
-def _describe(sessions: Sessions, key: str) -> dict[str, Any]:
-    session = sessions.get(key)
+def _describe(key: str, session: Session) -> dict[str, Any]:
     names = [server.name for server in session.servers]
     return {
         "session": key,
@@ -121,8 +156,16 @@ def _describe(sessions: Sessions, key: str) -> dict[str, Any]:
     }
 
 
+def _advance(minutes: int, session: Session) -> int:
+    """Move the clock, and estimate the bytes of the records that this added."""
+    before = sum(session.state(server).size() for server in session.servers)
+    session.advance(minutes)
+    after = sum(session.state(server).size() for server in session.servers)
+    return max(0, after - before) * WRITE_BYTES
+
+
 async def _body(request: Request, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(await request.body() or b"{}", type=kind)
-    except msgspec.MsgspecError as problem:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
         raise HostError(f"the request's JSON does not fit: {problem}") from None

@@ -1,50 +1,131 @@
 """The HTTP host: MCP over Streamable HTTP, the control API, and one guard in front of both."""
 
+import asyncio
 import logging
+import secrets
 import socket
 from collections.abc import AsyncIterator, Container
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import uvicorn
 from mcp.server.lowlevel import Server as SdkServer
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import INVALID_REQUEST
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from provegym.hosts.control import control_routes
 from provegym.hosts.guard import Guard, RequestLimits, is_loopback
-from provegym.hosts.inline import HostError, NoSession, Sessions
-from provegym.hosts.mcp import http_manager, http_sessions, legacy_key, sdk_server
+from provegym.hosts.inline import SHARED, HostError, NoSession, OpenSession, Sessions
+from provegym.hosts.limits import ConnectionLimits, LimitedServer
+from provegym.hosts.mcp import SESSION_IN_SCOPE, http_manager, http_sessions, sdk_server
+from provegym.hosts.offload import Offload
+from provegym.hosts.older import ID_HEADER, OlderClients, ProtocolSession, header, is_older
+from provegym.kernel.errors import Bug, shorten
 
-SHUTDOWN_SECONDS = 5
+SWEEP_SECONDS = 5.0
+UNKNOWN_ID = {
+    "jsonrpc": "2.0",
+    "id": None,
+    "error": {
+        "code": INVALID_REQUEST,
+        "message": "Session not found: it ended, or was never opened at this address; initialize"
+        " again, which gives a new world unless the URL names one",
+    },
+}
 
 
 @dataclass(frozen=True)
 class McpEndpoint:
-    """One MCP endpoint: checks the session in the URL, then passes the request to the SDK."""
+    """One MCP endpoint: finds the session of a request, then passes the request to the SDK.
+
+    `names` are the servers in the world of an older client that names no session.
+    """
 
     manager: StreamableHTTPSessionManager
-    sessions: Sessions
+    offload: Offload
+    older: OlderClients
+    names: list[str]
+    seed: int
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a session that does not exist, else pass the request to the SDK."""
-        key = scope["path_params"].get("session")
-        if key is not None:
-            try:
-                self.sessions.get(key)
-            except NoSession as problem:
-                await JSONResponse({"error": str(problem)}, problem.status)(scope, receive, send)
-                return
-        await self.manager.handle_request(scope, receive, send)
-        if scope["method"] == "DELETE":
-            for name, value in scope["headers"]:
-                if name == b"mcp-session-id":
-                    self.sessions.close(legacy_key(value.decode("latin-1")))
+        sessions, key = self.offload.sessions, scope["path_params"].get("session")
+        try:
+            opened = None if key is None else sessions.get(key)
+            if is_older(scope):
+                await self._pass_older(scope, receive, send, key)
+            else:
+                await self._pass(scope, receive, send, opened)
+        except HostError as problem:
+            await JSONResponse({"error": str(problem)}, problem.status)(scope, receive, send)
+
+    async def _pass(
+        self, scope: Scope, receive: Receive, send: Send, opened: OpenSession | None
+    ) -> None:
+        """Pass a request on; its session does not expire until it is answered."""
+        if opened is None:
+            await self.manager.handle_request(scope, receive, send)
+            return
+        scope[SESSION_IN_SCOPE] = opened
+        with self.offload.sessions.hold(opened):
+            await self.manager.handle_request(scope, receive, send)
+
+    async def _pass_older(
+        self, scope: Scope, receive: Receive, send: Send, key: str | None
+    ) -> None:
+        """Pass on a request of a protocol that has sessions of its own."""
+        number = header(scope, ID_HEADER)
+        if number is None:
+            with self.older.place():
+                await self._initialize(scope, receive, send, key)
+            return
+        opened = self.older.find(number, scope["path"])
+        if opened is None:
+            await JSONResponse(UNKNOWN_ID, NoSession.status)(scope, receive, send)
+            return
+        status = 0
+
+        async def watch(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        await self._pass(scope, receive, watch, opened)
+        if status == NoSession.status or (scope["method"] == "DELETE" and 0 < status < 400):
+            self.older.forget(number)
+
+    async def _initialize(
+        self, scope: Scope, receive: Receive, send: Send, key: str | None
+    ) -> None:
+        """Pass on a request without an id: if the SDK gives it one, that is tied to a world."""
+        sessions = self.offload.sessions
+        owns = key is None and SHARED not in sessions
+        world = key or SHARED
+        if owns:
+            hidden = f":{secrets.token_urlsafe(24)}"
+            world = await self.offload.open(self.names, self.seed, key=hidden)
+        given = False
+
+        async def watch(message: Message) -> None:
+            nonlocal given
+            starts = message["type"] == "http.response.start" and message["status"] < 400
+            if starts and (number := header(message, ID_HEADER)):
+                found = ProtocolSession(scope["path"], world, owns, self.manager)
+                self.older.add(number, found)
+                given = True
+            await send(message)
+
+        try:
+            await self._pass(scope, receive, watch, sessions.find(world))
+        finally:
+            if owns and not given:
+                sessions.close(world)
 
 
 def faces(
@@ -53,7 +134,9 @@ def faces(
     """One MCP server for each server, by name, and one for all servers together, named ""."""
     groups = {"": list(sessions.servers.values())}
     groups |= {name: [server] for name, server in sessions.servers.items()}
-    resolve = http_sessions(sessions, shared=shared, seed=seed)
+    if shared:
+        sessions.share(seed)
+    resolve = http_sessions(sessions)
     return {face: sdk_server(face or "provegym", g, resolve) for face, g in groups.items()}
 
 
@@ -62,18 +145,22 @@ def build_app(
     shown: "dict[str, SdkServer[Any]]",
     limits: RequestLimits,
     *,
+    seed: int = 0,
     streamed: Container[str] = (),
 ) -> ASGIApp:
     """The ASGI app: `/s/<session>/<face>/mcp` for each face, and the control API.
 
     Faces named in `streamed` answer with event streams, for servers that report while they run.
+    An older client that names no session gets a world of this seed.
     """
     managers: list[StreamableHTTPSessionManager] = []
-    routes = control_routes(sessions)
+    offload, older = Offload(sessions), OlderClients(sessions)
+    routes = control_routes(offload)
     for face, server in shown.items():
         manager = http_manager(server, sessions, streamed=face in streamed)
         managers.append(manager)
-        endpoint = McpEndpoint(manager, sessions)
+        names = [name for name in sessions.servers if face in ("", name)]
+        endpoint = McpEndpoint(manager, offload, older, names, seed)
         path = f"/{face}/mcp" if face else "/mcp"
         routes += [Route(f"/s/{{session}}{path}", endpoint), Route(path, endpoint)]
 
@@ -82,14 +169,39 @@ def build_app(
         async with AsyncExitStack() as stack:
             for manager in managers:
                 await stack.enter_async_context(manager.run())
+            offload.start()
+            sweeping = asyncio.create_task(_sweep(older))
             yield
+            sweeping.cancel()
+            offload.stop()
 
-    async def refuse(_: Request, problem: Exception) -> Response:
-        assert isinstance(problem, HostError)
-        return JSONResponse({"error": str(problem)}, problem.status)
-
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HostError: refuse})
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=HANDLERS)
     return Guard(app, limits)
+
+
+async def _sweep(older: OlderClients) -> None:
+    """End what is idle, also when no request comes."""
+    while True:
+        await asyncio.sleep(min(SWEEP_SECONDS, older.sessions.ttl))
+        await older.end_orphans()
+
+
+async def _refuse(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, HostError)
+    return JSONResponse({"error": str(problem)}, problem.status)
+
+
+async def _lost(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, HTTPException)
+    told = f"{problem.detail}; GET /servers lists the servers, POST /sessions opens a session"
+    return JSONResponse({"error": told}, problem.status_code, problem.headers)
+
+
+async def _broken(_: Request, problem: Exception) -> Response:
+    return JSONResponse({"error": f"a bug of a server: {shorten(str(problem))}"}, 500)
+
+
+HANDLERS = {HostError: _refuse, HTTPException: _lost, Bug: _broken}
 
 
 def bind(address: str) -> socket.socket:
@@ -113,21 +225,13 @@ def check_token(address: str, token: str | None) -> None:
         )
 
 
-def run(app: ASGIApp, listener: socket.socket) -> None:
+def run(app: ASGIApp, listener: socket.socket, limits: ConnectionLimits | None = None) -> None:
     """Serve until interrupted, then let running requests finish.
 
     Requests are not logged, because their paths contain session ids, which give access.
     """
     logging.getLogger("mcp").setLevel(logging.ERROR)
-    config = uvicorn.Config(
-        app,
-        loop="auto",
-        http="httptools",
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-    )
-    uvicorn.Server(config).run(sockets=[listener])
+    LimitedServer(app, limits or ConnectionLimits()).run(sockets=[listener])
 
 
 def _family(host: str) -> socket.AddressFamily:

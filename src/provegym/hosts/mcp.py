@@ -2,7 +2,8 @@
 
 The official SDK's low-level server implements the protocol, in its older and newer versions. It
 validates no arguments: the kernel does. The session of a request is always explicit: in its URL, in
-its `_meta["provegym/session"]`, or in the `Mcp-Session-Id` header of an older client.
+its `_meta["provegym/session"]`, or in the `Mcp-Session-Id` header of an older client. None is ever
+made because a request names one that is gone.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,23 +15,27 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server as SdkServer
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from provegym import __version__
-from provegym.hosts.inline import HostError, Sessions
-from provegym.kernel import AnyServer, Session, Tool
+from provegym.hosts.inline import SHARED, HostError, OpenSession, Sessions
+from provegym.kernel import AnyServer, Outcome, Tool
 from provegym.kernel.errors import quote, suggest
 
-SHARED = ":shared"
+# Where the endpoint leaves the session of a request: the one in its URL, or an older client's own.
+SESSION_IN_SCOPE = "provegym.session"
 SESSION_META = "provegym/session"
 SENSITIVE_META = "provegym/sensitive"
 Context = Any
-Resolve = Callable[[Context], Session | None]
+Resolve = Callable[[Context], OpenSession | None]
 
 NO_SESSION = (
     "this request belongs to no session: open one with POST /sessions and use "
     '/s/<session>{path}, or send its id as _meta["provegym/session"]; '
     "`provegym serve --shared` opens one for all clients"
+)
+NO_MEMORY = (
+    "nothing can be written now: the worlds on this host take all memory it may use;"
+    " close sessions, or wait for idle ones to end"
 )
 
 
@@ -60,19 +65,22 @@ def sdk_server(name: str, servers: Iterable[AnyServer], resolve: Resolve) -> "Sd
     tools = {tool.name: tool for server in shown.values() for tool in server.tools.values()}
 
     async def list_tools(ctx: Context, _: Any) -> types.ListToolsResult:
-        session = resolve(ctx)
-        listed = tools if session is None else [name for name in tools if name in session.tools]
+        opened = resolve(ctx)
+        known = tools if opened is None else opened.session.tools
+        listed = [name for name in tools if name in known]
         return types.ListToolsResult(tools=[describe(tools[name]) for name in listed])
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        session = resolve(ctx)
-        if session is None:
+        opened = resolve(ctx)
+        if opened is None:
             path = ctx.request.url.path
             raise MCPError(types.INVALID_REQUEST, NO_SESSION.format(path=path))
-        if params.name not in tools or params.name not in session.tools:
-            hint = suggest(params.name, [name for name in tools if name in session.tools])
+        known = opened.session.tools
+        if params.name not in tools or params.name not in known:
+            hint = suggest(params.name, [name for name in tools if name in known])
             raise MCPError(types.INVALID_PARAMS, f"unknown tool {quote(params.name)}; {hint}")
-        outcome = session.call(params.name, params.arguments or {})
+        async with opened.lock:
+            outcome = call(opened, tools[params.name], params.arguments or {})
         return types.CallToolResult(
             content=[types.TextContent(text=outcome.text)],
             structured_content=outcome.value if outcome.ok else None,
@@ -95,11 +103,24 @@ def sdk_server(name: str, servers: Iterable[AnyServer], resolve: Resolve) -> "Sd
     return server
 
 
+def call(opened: OpenSession, tool: Tool, arguments: dict[str, Any]) -> Outcome:
+    """Call a tool; what a write adds to the session is estimated and counted."""
+    if not tool.writes:
+        return opened.session.call(tool.name, arguments)
+    if opened.meter.full:
+        raise MCPError(types.INTERNAL_ERROR, NO_MEMORY)
+    outcome = opened.session.call(tool.name, arguments)
+    if outcome.ok:
+        _, server = opened.session.tools[tool.name]
+        opened.wrote(server, sum(len(str(value)) for value in arguments.values()))
+    return outcome
+
+
 def own_sessions(servers: Iterable[AnyServer], seed: int, most: int = 10_000) -> Resolve:
     """Sessions for stdio: one for each session name in `_meta`, and one for requests without."""
     sessions = Sessions(servers, most=most, ttl=float("inf"))
 
-    def resolve(ctx: Context) -> Session:
+    def resolve(ctx: Context) -> OpenSession:
         try:
             return sessions.ensure(str((ctx.meta or {}).get(SESSION_META, "")), seed)
         except HostError as problem:
@@ -116,30 +137,22 @@ async def serve_stdio(servers: list[AnyServer], seed: int) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-def http_sessions(sessions: Sessions, *, shared: bool = False, seed: int = 0) -> Resolve:
-    """Sessions for HTTP: named by URL or `_meta`, else an older client's own, or the shared one."""
+def http_sessions(sessions: Sessions) -> Resolve:
+    """Sessions for HTTP: named by URL or `_meta`, else the shared one, or an older client's own."""
 
-    def resolve(ctx: Context) -> Session | None:
+    def resolve(ctx: Context) -> OpenSession | None:
         request = ctx.request
-        key = request.path_params.get("session") or (ctx.meta or {}).get(SESSION_META)
+        here: OpenSession | None = request.scope.get(SESSION_IN_SCOPE)
+        if request.path_params.get("session"):
+            return here
         try:
-            if key:
+            if key := (ctx.meta or {}).get(SESSION_META):
                 return sessions.get(str(key))
-            if shared:
-                return sessions.ensure(SHARED, seed)
-            legacy = request.headers.get("mcp-session-id")
-            if legacy and ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
-                return sessions.ensure(legacy_key(legacy), seed)
+            return sessions.find(SHARED) if SHARED in sessions else here
         except HostError as problem:
             raise MCPError(types.INVALID_REQUEST, str(problem)) from None
-        return None
 
     return resolve
-
-
-def legacy_key(mcp_session_id: str) -> str:
-    """The key of an older client's session; it never equals an id of the control API."""
-    return f":mcp:{mcp_session_id}"
 
 
 def http_manager(

@@ -15,6 +15,7 @@ from provegym.kernel.state import ENCODE, Change, State
 
 MAX_RESULT_BYTES = 4_096
 MAX_MINUTES = 366 * 24 * 60
+MAX_YEARS = 10
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,11 +52,18 @@ class Session:
 
     __slots__ = ("_minutes", "_states", "_tools", "_worlds", "seed", "servers")
 
-    def __init__(self, servers: Iterable[AnyServer], seed: int = 0) -> None:
+    def __init__(
+        self,
+        servers: Iterable[AnyServer],
+        seed: int = 0,
+        *,
+        worlds: Mapping[str, State] | None = None,
+    ) -> None:
+        """A session on a seed; `worlds` are states of this seed that were drawn before."""
         self.servers = tuple(servers)
         self.seed = seed
         self._tools = _tools(self.servers)
-        self._worlds: dict[str, State] = {}
+        self._worlds: dict[str, State] = dict(worlds or {})
         self._states: dict[str, State] = {}
         self._minutes = 0
 
@@ -91,7 +99,8 @@ class Session:
         by_hand = self._worlds.get(server.name)
         if by_hand is not None:
             state = by_hand.fork()
-            state.pass_time(self._minutes)
+            if self._minutes:
+                state.pass_time(self._minutes)
             return state
         minutes = self._minutes
         drawn: State = server.later(self.seed, minutes) if minutes else server.world(self.seed)
@@ -135,6 +144,8 @@ class Session:
         """Move the clock of all servers and run the events that fall due; all or nothing."""
         if not 0 <= minutes <= MAX_MINUTES:
             raise ValueError(f"a session advances by 0 to {MAX_MINUTES} minutes, not {minutes}")
+        if self._minutes + minutes > MAX_YEARS * MAX_MINUTES:
+            raise ValueError(f"a session advances by {MAX_YEARS} years in all; reset it first")
         if minutes:
             later = {name: state.fork() for name, state in self._states.items()}
             for name, state in later.items():

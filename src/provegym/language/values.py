@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -40,7 +41,12 @@ def normal(value: Scalar) -> str:
     """The normal form of a scalar: for text, without case, underscores and outer blanks."""
     if isinstance(value, str):
         return fold(value)
-    return str(value).lower() if isinstance(value, bool) else f"{value:.10g}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    try:
+        return f"{value:.10g}"
+    except OverflowError:  # an integer of JSON that is larger than any float
+        return "inf"
 
 
 @lru_cache(maxsize=RESULTS)
@@ -145,7 +151,8 @@ def numbers(text: str) -> Iterator[int | float]:
     """The numbers in a text, in forms such as 45.50, 1,250 and 45-minute."""
     for number in re.findall(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w])", text):
         value = float(number.replace(",", ""))
-        yield int(value) if value.is_integer() else value
+        if isfinite(value):
+            yield int(value) if value.is_integer() else value
 
 
 class Knowledge:

@@ -57,6 +57,16 @@ class QuickstartFolder:
         """The file of the held-out tasks."""
         return self.folder / "tasks.jsonl"
 
+    @property
+    def lessons(self) -> Path:
+        """The file of the tasks that the short job's GRPO learns from."""
+        return self.folder / "lessons.jsonl"
+
+    @property
+    def start(self) -> Path:
+        """The folder of the adapter that the short job's GRPO starts from."""
+        return self.folder / "start"
+
     def rollouts(self, name: str) -> Path:
         """The file of a model's rollouts."""
         return self.folder / f"{name}.jsonl"

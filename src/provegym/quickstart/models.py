@@ -11,7 +11,7 @@ from rich.progress import Progress
 
 from provegym.config import write_recipe
 from provegym.evals.measure import measure
-from provegym.files import appending, cut_torn_line
+from provegym.lines import mend, recording
 from provegym.models.codec import Codec
 from provegym.models.local import EMBEDDED, load, shipped
 from provegym.models.optional import need
@@ -21,7 +21,7 @@ from provegym.players.local import Local
 from provegym.quickstart.folder import Figures, QuickstartFolder
 from provegym.quickstart.plan import device, recipe
 from provegym.rewards.explain import success_line
-from provegym.trace import Example, Rollout, line, read
+from provegym.trace import Example, Json, Rollout, line, read
 from provegym.train import trl
 from provegym.train.data import load as load_examples
 from provegym.train.run import Run
@@ -75,11 +75,11 @@ class Lesson(Run):
         self.desk, self.bar = desk, bar
         resume = (desk.run / "recipe.toml").exists()
         super().__init__(desk.run, settings, write_recipe(settings), resume)
-        self.task = bar.add_task("GRPO", total=desk.plan.steps, completed=len(self.history))
+        self.task = bar.add_task("GRPO", total=settings.grpo.steps, completed=len(self.history))
 
     def begin(self) -> None:
         """Show that rollouts are being played."""
-        count = self.desk.plan.prompts * self.desk.plan.rollouts
+        count = self.recipe.grpo.sequences if self.recipe.grpo else 0
         self.bar.update(self.task, description=f"playing {count} rollouts")
         super().begin()
 
@@ -98,11 +98,15 @@ class Lesson(Run):
     def finish(self, step: int, steps: int, logs: Mapping[str, float]) -> None:
         """Print the figures of a finished step."""
         super().finish(step, steps, logs)
-        past = self.history[-1]
         self.bar.update(self.task, completed=step)
+        self.tell(self.history[-1], steps)
+
+    def tell(self, past: Json, steps: int) -> None:
+        """Print the figures of a step."""
         self.desk.console.print(
-            f"    step {step}/{steps}: reward {past['reward']:.2f} ± {past['reward_std']:.2f},"
-            f" {success_line(past)}, {past['calls']:.1f} calls per task,"
+            f"    step {past['step']}/{steps}:"
+            f" reward {past['reward']:.2f} ± {past['reward_std']:.2f}, {success_line(past)},"
+            f" {past['calls']:.1f} calls per task,"
             f" {past['seconds']:.0f} s",
             style="dim",
             highlight=False,
@@ -114,12 +118,12 @@ def _play(
 ) -> tuple[str, Figures]:
     """Play the tasks that are not played yet, and summarise all rollouts."""
     examples, file = list(read(desk.tasks, Example)), desk.rollouts(name)
-    known = {rollout.example.id for rollout in _held(file)}
+    known = {rollout.example.id for rollout in held(file)}
     task = bar.add_task("loading the model", total=len(examples), completed=len(known))
     left = [example for example in examples if example.id not in known]
     with hushed(desk.log):
         player = QuickstartPlayer(desk, bar, task, adapter)
-        with appending(file) as append:
+        with recording(file) as append:
             for rollout in player.play(left, name):
                 append(line(rollout))
     rollouts = list(read(file, Rollout))
@@ -132,10 +136,10 @@ def _play(
     return told, {"scores": scores, "tokens_per_second": speed, "rollouts": len(rollouts)}
 
 
-def _held(file: Path) -> Iterator[Rollout]:
+def held(file: Path) -> Iterator[Rollout]:
     """The rollouts in a file, after cutting off an incomplete last line."""
     if file.exists():
-        cut_torn_line(file)
+        mend(file)
         yield from read(file, Rollout)
 
 

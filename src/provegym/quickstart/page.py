@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from provegym import __version__
 from provegym.evals.measure import PARTS, Estimate, has_gold, measure, success
+from provegym.files import write_atomically
 from provegym.quickstart.folder import Entry, QuickstartFolder
 from provegym.rewards import BEST, WEIGHTS, paid
 from provegym.rewards.success import PARTS as SUCCESS
@@ -47,7 +48,7 @@ def write_page(desk: QuickstartFolder, report: "Report") -> None:
     plots = {name: desk.folder / "plots" / f"{name}.svg" for name in report.pictures}
     images = {name: b64encode(plot.read_bytes()).decode() for name, plot in plots.items()}
     done = [(name, entry) for name, entry in desk.entries.items() if entry.done]
-    (desk.folder / "report.html").write_text(page(report, done, images), "utf-8")
+    write_atomically(desk.folder / "report.html", page(report, done, images))
 
 
 def page(

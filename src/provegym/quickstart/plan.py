@@ -1,4 +1,4 @@
-"""The sizes of a quickstart: about ten minutes of work on a laptop, larger ones on a GPU."""
+"""The sizes of a quickstart: five minutes on a laptop, ten for the full job, more on a GPU."""
 
 import os
 from dataclasses import dataclass
@@ -9,6 +9,32 @@ from provegym.players.local import Limits
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe
 
 PLAY, LEARN = Limits(1024, 1280, reply=96), Limits(1024, 640, reply=96)
+# Tasks with one user turn, and tasks that end after the first reply.
+ONE_TURN, ONE_REPLY = Limits(1024, 512, reply=96), Limits(400, 56, reply=56, assistant_turns=1)
+
+
+@dataclass(frozen=True)
+class Short:
+    """The sizes of the short job, all of it on one server.
+
+    Two models play `tasks` of `drawn` held-out examples, with `tools` shown. GRPO takes `steps`
+    steps on `lessons` of the examples, with `rollouts` each, one tool shown and one reply. It
+    starts from the shipped adapter with its weights times `strength`.
+    """
+
+    server: str = "filesystem"
+    examples: int = 60
+    drawn: int = 24
+    tasks: int = 4
+    tools: int = 3
+    lessons: int = 4
+    steps: int = 6
+    rollouts: int = 4
+    strength: float = 0.4
+    lr: float = 1e-4
+    seed: int = 0
+    play: Limits = ONE_TURN
+    learn: Limits = ONE_REPLY
 
 
 @dataclass(frozen=True)
@@ -16,6 +42,7 @@ class Plan:
     """Numbers of examples, held-out tasks per group, GRPO steps and rollouts, and token limits.
 
     `together` is the number of prompts per training batch; it changes memory use, not the result.
+    `short` has the sizes of the short job; all others are those of the full one.
     """
 
     examples: int = 300
@@ -28,6 +55,7 @@ class Plan:
     together: int = 1
     play: Limits = PLAY
     learn: Limits = LEARN
+    short: Short = Short()
 
 
 LAPTOP = Plan()
@@ -65,4 +93,30 @@ def recipe(plan: Plan, corpus: Path, adapter: Path) -> Recipe:
             report=(),
         ),
         limits=plan.learn,
+    )
+
+
+def short_recipe(short: Short, tasks: Path, adapter: Path) -> Recipe:
+    """The recipe of GRPO on the same few tasks at every step; no KL term, as it takes longer."""
+    return Recipe(
+        model=Model(adapter=str(adapter)),
+        data=Data(corpus=str(tasks)),
+        grpo=Grpo(
+            steps=short.steps,
+            prompts_per_step=short.lessons,
+            rollouts=short.rollouts,
+            batch=short.rollouts,
+            lr=short.lr,
+            beta=0.0,
+            packed=True,
+            checkpointing=False,
+            use_vllm=False,
+            save_every=1,
+            sample_every=1,
+            samples=short.lessons * short.rollouts,
+            patience=short.steps + 1,
+            report=(),
+            seed=short.seed,
+        ),
+        limits=short.learn,
     )

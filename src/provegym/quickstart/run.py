@@ -1,6 +1,6 @@
 """Runs the quickstart: each step prints what it measured, and a report collects it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
@@ -11,24 +11,35 @@ from rich.markup import escape
 from rich.table import Table
 
 from provegym.evals.measure import Estimate
+from provegym.files import locked
 from provegym.models.local import shipped, weights
 from provegym.models.optional import NotInstalled, check
-from provegym.quickstart import models, steps
+from provegym.quickstart import lesson, models, side_by_side, steps, tour
 from provegym.quickstart.folder import QuickstartFolder, Work, digest
 from provegym.quickstart.plan import GPU, LAPTOP, cores, device
-from provegym.quickstart.report import METRICS, PLAYERS, Report, make_report
+from provegym.quickstart.report import METRICS, PLAYERS, Report, make_report, make_short_report
+from provegym.trace import BadFile
 
-EXTRA = ("torch", "transformers", "trl", "peft", "datasets", "gguf", "matplotlib")
+EXTRA = ("torch", "transformers", "trl", "peft", "datasets", "gguf")
 MADE = ("plots", "report.html", "log.txt")
 
 
 class Stage(NamedTuple):
-    """A step: its function, the files it writes, and a check of what it needs."""
+    """A step: its function, the files it writes, a check of what it needs, and what it does."""
 
     name: str
     work: Work
     files: tuple[str, ...] = ()
     needs: Callable[[], str] = str
+    about: str = ""
+
+
+class Job(NamedTuple):
+    """A quickstart: its steps, how its report is made, and what it takes on two cores."""
+
+    stages: Sequence[Stage]
+    report: Callable[[QuickstartFolder], Report]
+    takes: str
 
 
 def extra() -> str:
@@ -45,6 +56,13 @@ def adapter() -> str:
     return sha256((shipped() / "adapter_model.safetensors").read_bytes()).hexdigest()
 
 
+def drawn() -> str:
+    """As `adapter`; the full job's GRPO run also draws its curves with matplotlib."""
+    found = adapter()
+    check("matplotlib")
+    return found
+
+
 STEPS = (
     Stage("worlds", steps.worlds),
     Stage("corpus", steps.corpus, ("corpus",)),
@@ -52,29 +70,66 @@ STEPS = (
     Stage("tasks", steps.choose, ("tasks.jsonl",)),
     Stage("base", models.base, ("base.jsonl",), extra),
     Stage("trained", models.trained, ("trained.jsonl",), adapter),
-    Stage("grpo", models.grpo, ("grpo",), adapter),
+    Stage("grpo", models.grpo, ("grpo",), drawn),
+)
+SHORT_STEPS = (
+    Stage("story", tour.story, about="a task on a live world, call by call"),
+    Stage(
+        "examples",
+        tour.examples,
+        ("corpus",),
+        about="verified examples from live worlds, and one of them as a chat",
+    ),
+    Stage(
+        "tasks",
+        tour.choose,
+        ("tasks.jsonl", "lessons.jsonl"),
+        about="what the models will play, and what GRPO will learn from",
+    ),
+    Stage(
+        "models",
+        side_by_side.play,
+        ("base.jsonl", "trained.jsonl"),
+        adapter,
+        "a small model, before and after training, side by side",
+    ),
+    Stage("grpo", lesson.learn, ("grpo", "start"), adapter, "reinforcement learning, step by step"),
+)
+FULL = Job(STEPS, make_report, "7 to 12 minutes on two cores, and 8.4 GB of memory")
+SHORT = Job(
+    SHORT_STEPS, make_short_report, "about 4 minutes on two free cores, and 4.5 GB of memory"
 )
 
 
-def run(folder: Path, console: Console, fresh: bool = False) -> None:
+def run(folder: Path, console: Console, fresh: bool = False, job: Job = SHORT) -> None:
     """Run the steps that are not done yet, and write the report."""
     try:
         extra()
         plan, where = (GPU, "a GPU") if device() == "cuda" else (LAPTOP, f"{cores()} CPU cores")
     except NotInstalled:
         plan, where = LAPTOP, f"{cores()} CPU cores"
-    desk = QuickstartFolder(folder, plan, console)
+    with locked(folder):
+        _run(QuickstartFolder(folder, plan, console), where, fresh, job)
+
+
+def _run(desk: QuickstartFolder, where: str, fresh: bool, job: Job) -> None:
+    console, folder = desk.console, desk.folder
     desk.open()
     if fresh:
-        desk.clear((*MADE, *(file for step in STEPS for file in step.files)))
-    console.print(f"[bold]ProveGym quickstart[/bold] on {where}, in {escape(str(folder))}\n")
+        every = (*STEPS, *SHORT_STEPS)
+        desk.clear((*MADE, *(file for step in every for file in step.files)))
+    if set(desk.entries) - {step.name for step in job.stages}:
+        other = "full" if job is SHORT else "short"
+        raise BadFile(f"{folder} holds a {other} quickstart; name another --out, or say --fresh")
+    console.print(f"[bold]ProveGym quickstart[/bold] on {where}, in {escape(str(folder))}")
+    console.print(f"[dim]{job.takes}; after a stop, the same command goes on[/dim]\n")
     began = perf_counter()
     try:
-        missing = _work(desk)
+        missing = _work(desk, job.stages)
     except KeyboardInterrupt:
         console.print("stopped; the same command goes on from here")
         raise
-    report = make_report(desk)
+    report = job.report(desk)
     _show(desk, report)
     for problem, names in missing.items():
         told = f"left out {', '.join(names)}: {problem}"
@@ -82,10 +137,10 @@ def run(folder: Path, console: Console, fresh: bool = False) -> None:
     _show_next(desk, report, perf_counter() - began)
 
 
-def _work(desk: QuickstartFolder) -> dict[str, list[str]]:
+def _work(desk: QuickstartFolder, stages: Sequence[Stage]) -> dict[str, list[str]]:
     """Run the steps that can run; return the others, by what is missing."""
     missing: dict[str, list[str]] = {}
-    for step in STEPS:
+    for step in stages:
         try:
             key = digest(desk.plan, step.needs())
         except NotInstalled as problem:
@@ -100,6 +155,8 @@ def _do(desk: QuickstartFolder, step: Stage, key: str) -> None:
     kept = not desk.begin(step.name, key, step.files)
     if not kept:
         began = perf_counter()
+        if step.about:
+            desk.console.print(f"\n[bold]{step.name}[/bold]: {step.about}", highlight=False)
         with desk.bar() as bar:
             told, figures = step.work(desk, bar)
         desk.finish(step.name, perf_counter() - began, told, figures)

@@ -10,6 +10,7 @@ from provegym.corpus.corpus import Corpus, Order
 from provegym.demo import SEED, walk
 from provegym.evals.heldout import group, tasks
 from provegym.evals.measure import has_gold, measure
+from provegym.files import write_atomically
 from provegym.play import verify_file
 from provegym.players.scripted import SCRIPTS
 from provegym.quickstart.folder import Figures, QuickstartFolder
@@ -46,7 +47,7 @@ def corpus(desk: QuickstartFolder, bar: Progress) -> tuple[str, Figures]:
     funnel = sum(made.make(bar).values(), Counter[str]())
     if missing := made.missing():
         raise BadFile(missing)
-    (desk.corpus / "README.md").write_text(card(desk.corpus, funnel, order), "utf-8")
+    write_atomically(desk.corpus / "README.md", card(desk.corpus, funnel, order))
     kinds = Counter(example.kind for example in read(desk.corpus, Example))
     some = ", ".join(f"{count} {KINDS[kind]}" for kind, count in kinds.most_common())
     kept, all_drawn = sum(kinds.values()), sum(funnel.values())

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from provegym.language.values import leaves, numbers
@@ -46,7 +47,8 @@ def _plain(values: Sequence[Any]) -> Iterator[str]:
             if len(leaf) <= LONG:
                 yield leaf.replace("_", " ").casefold()
         elif not isinstance(leaf, bool):
-            yield f"{abs(float(leaf))}"
+            with suppress(OverflowError):  # too large for a float, and nobody says it
+                yield f"{abs(float(leaf))}"
 
 
 def _kept(found: re.Match[str], asked: set[str]) -> str:

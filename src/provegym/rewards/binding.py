@@ -158,7 +158,7 @@ def _by_field(fields: Mapping[str, Any]) -> list[Labelled]:
     labelled = []
     for field, value in some.items():
         others = {word for other in some if other != field for word in words[other]}
-        own = "|".join(sorted(words[field] - others)) or "(?!)"
+        own = "|".join(map(re.escape, sorted(words[field] - others))) or "(?!)"
         labelled.append(Labelled(re.compile(rf"\b(?:{own})|^\W*(?i:{own})", re.M), value))
     return labelled
 

@@ -6,9 +6,11 @@ rounded, in another unit, as the sum of a column, or by one step of arithmetic.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import date, datetime, timedelta
+from contextlib import suppress
+from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta
 from functools import lru_cache
 from itertools import combinations
+from math import isfinite
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,6 +28,8 @@ UNITS = (1, 60, 100, 1000)
 RESULTS = 1_024
 SCALE = re.compile(r"\bout of \d+\b")
 SHARE = re.compile(r"\d+(?:[.,]\d+)?\s?(?:%|percent\b|per cent\b)", re.I)
+# JSON may have integers that are larger than any float; nobody reckons with them.
+HUGE = re.compile(r"[0-9]{300,}")
 NUMBERING = re.compile(rf"^\s*{MARKER}\s|[#\u2116]\d+|\d+[-/ ]\d[\d/ -]*\d", re.M)
 # "8 to 12 September" begins with a day, and "8931 2229 4085" is a code.
 GROUPS = re.compile(
@@ -55,7 +59,8 @@ class Known(NamedTuple):
 
     def with_terms(self, values: Sequence[Any]) -> "Known":
         """The same, with the numbers among these values to reckon with."""
-        asked = {abs(leaf) for leaf in leaves(list(values)) if not isinstance(leaf, str | bool)}
+        some = (leaf for leaf in leaves(list(values)) if not isinstance(leaf, str | bool))
+        asked = {abs(leaf) for leaf in some if _is_float(leaf)}
         return Known(self.numbers | asked, self.terms | asked, self.days)
 
 
@@ -63,10 +68,20 @@ def same_number(value: float, said: float) -> bool:
     """Whether a number is the value, or the value rounded to the decimals that are written."""
     if said in (value, abs(value)):
         return True
+    if not _is_float(said) or not _is_float(value):
+        return False
     if said == int(said):
         return abs(value) >= LARGE and abs(abs(value) - said) <= 0.5
     decimals = len(f"{said}".partition(".")[2])
     return round(value, decimals) == said
+
+
+def _is_float(value: float) -> bool:
+    """Whether a number is finite, and not too large for a float, as JSON may have it."""
+    try:
+        return isfinite(value)
+    except OverflowError:
+        return False
 
 
 def unseen_numbers(text: str, known: Collection[float]) -> list[int | float]:
@@ -168,15 +183,16 @@ def _spoken(text: str, year: int) -> Known:
 
 def _iso_days(text: str) -> Iterator[date]:
     for found in ISO.finditer(text):
-        try:
-            yield date.fromisoformat(found[0])
-        except ValueError:
-            continue
+        with suppress(ValueError):
+            day = date.fromisoformat(found[0])
+            if MINYEAR < day.year < MAXYEAR:  # so that days before and after it exist
+                yield day
 
 
 @lru_cache(maxsize=RESULTS)
 def _figures_of(result: str) -> Known:
     """The numbers and days in a result, with the sums of the columns of its lists."""
+    result = HUGE.sub("0", result)
     try:
         value = msgspec.json.decode(result)
     except msgspec.DecodeError:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
@@ -278,4 +278,8 @@ def time_of(example: Example, turn: int) -> datetime | None:
     if told is None:
         return None
     waited = sum(each.minutes for each in example.turns[: turn + 1])
-    return datetime.fromisoformat(told[0]).replace(tzinfo=UTC) + timedelta(minutes=waited)
+    try:
+        now = datetime.fromisoformat(told[0]).replace(tzinfo=UTC) + timedelta(minutes=waited)
+    except (ValueError, OverflowError):  # there is no such day
+        return None
+    return now if MINYEAR < now.year < MAXYEAR else None

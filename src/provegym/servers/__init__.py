@@ -165,6 +165,8 @@ def load(name: str) -> AnyServer:
 def _load(name: str) -> AnyServer:
     if (package := package_of(name)) is not None:
         return _load_package(package)
+    if name not in names():  # it may come from a stranger's file, and is imported below
+        raise BrokenServer(f"there is no server {name!r}; `provegym servers` lists them")
     server: AnyServer = import_module(f"{__name__}.{name}").server
     return server
 

@@ -7,6 +7,7 @@ from keyword import iskeyword
 from pathlib import Path
 
 from provegym import __version__, servers
+from provegym.files import make_folder, write_atomically
 from provegym.packages import BrokenServer
 from provegym.templates import fill
 
@@ -40,11 +41,11 @@ def write_project(name: str, folder: Path) -> list[Path]:
     written = []
     for where, template in FILES.items():
         path = folder / where.format(package=package)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         text = fill(
             f"starter/template/{template}.jinja", name=name, prefix=prefix, version=__version__
         )
-        path.write_text(text, "utf-8")
+        write_atomically(path, text)
         written.append(path)
     return written
 

@@ -4,7 +4,6 @@ The plans are a corpus of their own in a subfolder. A model's output differs fro
 each result is written at once, and an interrupted run resumes after the last one.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import aclosing
@@ -15,7 +14,8 @@ from pathlib import Path
 import msgspec
 from rich.progress import Progress, TaskID
 
-from provegym.files import appending, write_atomically
+from provegym.files import describe, locked, write_atomically
+from provegym.lines import cut_to, recording
 from provegym.models.endpoint import Endpoint, EndpointConfig
 from provegym.teacher.teacher import LLM, NO_ANSWER, teach_all
 from provegym.trace import BadFile, Example, line, read
@@ -62,6 +62,10 @@ class Classroom:
 
     async def hold(self) -> Counter[str]:
         """Rewrite every plan; count the examples kept and those dropped, by reason."""
+        with locked(self.lessons.out):
+            return await self._hold()
+
+    async def _hold(self) -> Counter[str]:
         self._resume()
         plans = sorted((self.lessons.out / PLANS).glob("*-*.jsonl"))
         total = sum(1 for shard in plans for _ in read(shard, Example))
@@ -76,8 +80,7 @@ class Classroom:
     async def _teach(self, shard: Path, task: TaskID) -> None:
         taken, size = self.shards.get(shard.name, (0, 0))
         out = self.lessons.out / shard.name
-        out.touch()
-        os.truncate(out, size)
+        cut_to(out, size)
         lessons = self.lessons
         taught = teach_all(
             _after(shard, taken),
@@ -90,7 +93,7 @@ class Classroom:
                 taken += 1
                 self.counts[reason or "kept"] += 1
                 if example is not None:
-                    with appending(out) as append:
+                    with recording(out) as append:
                         append(line(example))
                 # An example without an answer from the endpoint is tried again by the next run.
                 if reason != NO_ANSWER:
@@ -116,7 +119,9 @@ class Classroom:
             return
         try:
             written = msgspec.json.decode(self.state.read_bytes(), type=LessonProgress)
-        except msgspec.DecodeError as problem:
+        except OSError as problem:
+            raise BadFile(describe(problem, self.state)) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             raise BadFile(f"{self.state}: {problem}; remove it to start the lessons anew") from None
         if (written.model, written.rephrase) != (self.lessons.model, self.lessons.rephrase):
             raise BadFile(

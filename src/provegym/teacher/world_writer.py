@@ -15,6 +15,7 @@ from provegym import servers
 from provegym.admission.admit import NotAdmitted
 from provegym.admission.alike import NEAR_COPY, Copies, traits
 from provegym.admission.alone import admit_alone
+from provegym.files import locked
 from provegym.models.endpoint import Endpoint, EndpointConfig, EndpointError
 from provegym.rollout import in_order
 from provegym.teacher.lessons import TEMPERATURE
@@ -81,13 +82,13 @@ class WorldWriter:
 
     async def write_all(self) -> AsyncGenerator[WrittenWorld, None]:
         """Write the worlds, one result for each; those in the folder stay as they are."""
-        self.order.out.mkdir(parents=True, exist_ok=True)
-        for file in world_files(self.order.out):
-            self._know(file)
         try:
-            numbers = range(self.order.count)
-            async for written in in_order(numbers, self.write, self.order.concurrency):
-                yield written
+            with locked(self.order.out):
+                for file in world_files(self.order.out):
+                    self._know(file)
+                numbers = range(self.order.count)
+                async for written in in_order(numbers, self.write, self.order.concurrency):
+                    yield written
         finally:
             await self.teacher.endpoint.aclose()
 

@@ -1,7 +1,9 @@
 """Examples and rollouts: their data format, and JSONL files of them."""
 
-from provegym.trace.files import BadFile, line, read, read_some, write
+from provegym.errors import BadFile
+from provegym.trace.files import line, read, read_some, write
 from provegym.trace.kinds import KINDS, label
+from provegym.trace.pointers import literal, literals, point
 from provegym.trace.records import (
     RAN,
     SCHEMA,
@@ -32,9 +34,7 @@ from provegym.trace.records import (
     ToolCall,
     Turn,
     Verdict,
-    literal,
-    literals,
-    point,
+    numbered,
 )
 
 __all__ = [
@@ -73,6 +73,7 @@ __all__ = [
     "line",
     "literal",
     "literals",
+    "numbered",
     "point",
     "read",
     "read_some",

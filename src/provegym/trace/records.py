@@ -5,6 +5,7 @@ calls, and its reward. Each is one line of JSON. A rollout contains its example,
 shown and scored again without running a server.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -343,7 +344,8 @@ class Rollout(Stored, frozen=True, tag_field="schema", tag=SCHEMA):
     """The messages and calls of a policy on an example, with the final diff and the reward.
 
     `ended` says how it ended: "done", a limit ("turns", "calls", "tokens"), or an error, which
-    `reason` tells and which has no reward.
+    `reason` tells and which has no reward. `sample` counts the rollouts of a policy on the same
+    example, from 0 on.
     """
 
     example: Example
@@ -357,6 +359,19 @@ class Rollout(Stored, frozen=True, tag_field="schema", tag=SCHEMA):
     outcome: tuple[Change, ...] = ()
     reward: Reward | None = None
     verdict: Verdict | None = None
+    sample: int = 0
+
+
+def numbered(rollouts: Iterable[Rollout], held: Iterable[Rollout] = ()) -> Iterator[Rollout]:
+    """Rollouts with sample numbers that those which are held already do not have."""
+    used: dict[str, set[int]] = {}
+    for rollout in held:
+        used.setdefault(rollout.example.id, set()).add(rollout.sample)
+    for rollout in rollouts:
+        known = used.setdefault(rollout.example.id, set())
+        free = next(number for number in range(len(known) + 1) if number not in known)
+        known.add(free)
+        yield msgspec.structs.replace(rollout, sample=free)
 
 
 def _with_refs(value: Any) -> Any:
@@ -372,29 +387,3 @@ def _with_refs(value: Any) -> Any:
     except msgspec.ValidationError as problem:
         # msgspec adds the place of the step to a ValueError, and to no other error.
         raise ValueError(f"Malformed reference: {problem}") from None
-
-
-def literal(value: Any) -> Any:
-    """A JSON value with the literal of each `Ref` in its place."""
-    if isinstance(value, Ref):
-        return value.literal
-    if isinstance(value, dict):
-        return {name: literal(part) for name, part in value.items()}
-    return [literal(part) for part in value] if isinstance(value, list) else value
-
-
-def literals(arguments: Json) -> Json:
-    """Arguments with the literal of each `Ref` in its place."""
-    return {name: literal(value) for name, value in arguments.items()}
-
-
-def point(value: Any, pointer: str) -> tuple[bool, Any]:
-    """Follow a JSON pointer: whether its target exists, and the target."""
-    for part in pointer.split("/")[1:]:
-        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
-            value = value[int(part)]
-        elif isinstance(value, dict) and part in value:
-            value = value[part]
-        else:
-            return False, None
-    return True, value

@@ -24,7 +24,8 @@ from provegym.models.optional import installed
 from provegym.rewards import COMPONENTS, paid
 from provegym.rewards.explain import success_line
 from provegym.rewards.success import rates, verdict_of
-from provegym.trace import Json, Rollout, write
+from provegym.terminal import say
+from provegym.trace import Json, Rollout, numbered, write
 from provegym.train.recipe import Grpo, Recipe, Sft
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Run:
             apart = max(1, len(rollouts) // grpo.samples)
             (self.folder / "rollouts").mkdir(exist_ok=True)
             path = self.folder / "rollouts" / f"step-{step + 1:06}.jsonl"
-            write(path, rollouts[::apart][: grpo.samples])
+            write(path, numbered(rollouts[::apart][: grpo.samples]))
         return figures
 
     def last_figure(self, name: str) -> float:
@@ -144,10 +145,10 @@ class Run:
         with appending(self.metrics) as append:
             append(msgspec.json.encode(line) + b"\n")
         recent = [past["seconds"] for past in self.history[-20:]]
-        print(progress(line, steps, fmean(recent) * (steps - step)), file=sys.stderr, flush=True)
+        say(progress(line, steps, fmean(recent) * (steps - step)), file=sys.stderr, flush=True)
         self._check(line)
         if strange := _strange(self.history):
-            print(strange, file=sys.stderr, flush=True)
+            say(strange, file=sys.stderr, flush=True)
 
     def plot(self) -> None:
         """Draw the curves so far."""

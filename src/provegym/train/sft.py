@@ -14,6 +14,7 @@ from provegym.corpus.transcript import transcript
 from provegym.models.codec import Codec, TooLong
 from provegym.models.optional import need
 from provegym.players.gold import Unplayable
+from provegym.terminal import say
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json
 from provegym.train.data import spread
@@ -68,7 +69,7 @@ def rows(examples: Iterable[Example], codec: Codec, most: int) -> list[SftRow]:
     found = list(spread(partial(_row, codec=codec, most=most), list(examples)))
     for problem in found:
         if isinstance(problem, str):
-            print(f"left out: {problem}", file=sys.stderr)
+            say(f"left out: {problem}", file=sys.stderr)
     return [row for row in found if isinstance(row, SftRow)]
 
 
@@ -96,7 +97,7 @@ def train(
             f"none of {len(examples)} transcripts fits: raise limits.prompt (now"
             f" {recipe.limits.prompt}) or sft.max_tokens (now {sft.max_tokens})"
         )
-    print(f"{len(data)} of {len(examples)} transcripts fit", file=sys.stderr)
+    say(f"{len(data)} of {len(examples)} transcripts fit", file=sys.stderr)
     dataset = need("datasets").Dataset.from_dict(
         {"input_ids": [row.input_ids for row in data], "labels": [row.labels for row in data]}
     )

@@ -14,6 +14,7 @@ from provegym.files import locked
 from provegym.models.local import adapter_place, load
 from provegym.models.optional import need
 from provegym.models.sizes import find_sizes
+from provegym.terminal import say
 from provegym.train import sft, trl
 from provegym.train.cost import assume, estimate, find_card
 from provegym.train.cost_lines import brief, unknown
@@ -31,7 +32,7 @@ def start(recipe: Recipe, folder: Path, toml: str, resume: bool, bar: Progress) 
     with locked(folder) if machine.is_main_process else nullcontext():
         run = Run(folder, recipe, toml, resume, machine.is_main_process)
         if machine.is_main_process:
-            print(tell_cost(recipe), file=sys.stderr, flush=True)
+            say(tell_cost(recipe), file=sys.stderr, flush=True)
         with bar, machine.main_process_first():
             examples = load_examples(recipe.data, folder / "corpus", bar)
         need("transformers").set_seed(run.settings.seed)

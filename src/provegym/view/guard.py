@@ -1,7 +1,7 @@
 """Checks of every request to the page (Host, Origin, token), and the headers of every answer.
 
-This defends against DNS rebinding and cross-site requests. `hosts.guard` limits bodies and checks
-the host name; here the port counts too, so that a page on another port of this machine is refused.
+This defends against DNS rebinding and cross-site requests. `hosts.guard` limits bodies and refuses
+headers that are given twice; here a request that changes anything also needs the page's token.
 """
 
 import hmac
@@ -33,7 +33,7 @@ class PageGuard:
     """ASGI middleware before all routes."""
 
     def __init__(self, app: ASGIApp, port: int, token: str) -> None:
-        self.app = Guard(app, RequestLimits(max_body=MAX_BODY))
+        self.app = Guard(app, RequestLimits(port=port, max_body=MAX_BODY))
         self.port = port
         self.hosts = frozenset(f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost"))
         self.origins = frozenset(b"http://" + host for host in self.hosts)

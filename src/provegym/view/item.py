@@ -27,6 +27,7 @@ from provegym.trace import (
     Turn,
     literals,
 )
+from provegym.trace.bounds import wrong_with
 from provegym.verify.replay import replay
 from provegym.view.sources import Missing, Rows
 from provegym.view.summary import is_sound, judged
@@ -265,6 +266,8 @@ def why_not_played(example: Example, path: Path) -> str:
         return "it is longer than any example of ours; shown as recorded"
     if not all(is_plain(value, count) for value in values):
         return "its right calls refer to values that are not there; shown as recorded"
+    if wrong := wrong_with(example):
+        return f"it is no example that could be played ({wrong}); shown as recorded"
     # The digest is that of the example's own server; distractors bring others.
     if Session([servers.load(name)], example.seed).digest() != example.digest:
         return "its world is not the one that its seed gives here; shown as recorded"

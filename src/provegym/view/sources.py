@@ -9,7 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from provegym.hosts.inline import HostError
-from provegym.trace import Json
+from provegym.lines import difference, read_sums
+from provegym.trace import BadFile, Json
 from provegym.view.columns import Columns, LinePlace
 from provegym.view.growing_file import FileLine, GrowingFile, Unreadable
 from provegym.view.summary import Foreign, RowKind, kind_of, summarise
@@ -133,12 +134,13 @@ class Rows(DataSource):
             file.is_rewritten()
 
     def _read_on(self, number: int, file: GrowingFile) -> Iterator[None]:
+        sums = _sums(file)
         while not file.is_at_end:
             self.done = False
             lines = file.lines()
             for start in range(0, len(lines), LINES_AT_ONCE):
                 for line in lines[start : start + LINES_AT_ONCE]:
-                    self._take(number, line)
+                    self._take(number, line, sums)
                 yield
             if not lines:
                 self._take_rest(number, file)
@@ -157,19 +159,25 @@ class Rows(DataSource):
         self.row_kind = kind
         self.columns.append(number, file.take_rest(), row)
 
-    def _take(self, number: int, line: FileLine) -> None:
+    def _take(self, number: int, line: FileLine, sums: bytes) -> None:
         if not line.text.strip():
             return
         if self.row_kind is None:
             self.row_kind = kind_of(line.text)
+        if damage := difference(sums, line.number, line.text + b"\n"):
+            self._note_bad(number, line, damage)
+            return
         try:
             row = summarise(line.text, self.row_kind)
         except BAD_LINE as problem:
-            self.bad += 1
-            where = f"line {line.number} of {self.files[number].path.name}"
-            self.first_bad = self.first_bad or f"{where} ({str(problem)[:MAX_REASON]})"
+            self._note_bad(number, line, str(problem))
             return
         self.columns.append(number, line, row)
+
+    def _note_bad(self, number: int, line: FileLine, why: str) -> None:
+        self.bad += 1
+        where = f"line {line.number} of {self.files[number].path.name}"
+        self.first_bad = self.first_bad or f"{where} ({why[:MAX_REASON]})"
 
     def _complaint(self) -> str:
         """What is wrong with the files, in words, or nothing."""
@@ -225,6 +233,14 @@ class Rows(DataSource):
             return summarise(self.line(at), self.row_kind or "examples").text
         except (*BAD_LINE, Missing):
             return CHANGED
+
+
+def _sums(file: GrowingFile) -> bytes:
+    """The checksums of a file; lines that are written later are not compared."""
+    try:
+        return read_sums(file.path)
+    except BadFile as problem:
+        raise Unreadable(f"cannot be checked: {problem}") from None
 
 
 class RunFolder(DataSource):

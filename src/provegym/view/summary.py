@@ -10,6 +10,7 @@ import msgspec
 
 from provegym.rewards.success import judge
 from provegym.trace import SCHEMA, BadFile, Rollout, Verdict
+from provegym.trace.bounds import wrong_with
 
 MAX_SHOWN, MAX_SEARCHED = 160, 2_000
 MAX_NAME, MAX_NAMES = 300, 20
@@ -215,7 +216,7 @@ def verdict_in(line: bytes) -> Verdict | None:
     """The verdict on a line without a stored one, as in older files: the whole is judged now."""
     try:
         return judged(READ_WHOLE(line))
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
@@ -227,6 +228,8 @@ def judged(rollout: Rollout) -> Verdict | None:
     """
     if rollout.verdict is not None:
         return rollout.verdict
+    if wrong_with(rollout):
+        return None
     reward, paths = rollout.reward, rollout.example.paths
     if reward is not None:
         steps = len(paths[reward.path].steps) if 0 <= reward.path < len(paths) else 0

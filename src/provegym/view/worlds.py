@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Any
 
 from provegym import servers
-from provegym.graph.dependency import Graph, admitted, build, cached
+from provegym.graph.dependency import Graph, admitted, cached
 from provegym.kernel import AnyServer, Session
 from provegym.trace import Json
 from provegym.view import drawn
@@ -104,11 +104,7 @@ def load_graph(server: AnyServer) -> Graph:
 @cache
 def _graph(name: str) -> Graph:
     """The graph from the disk cache; proven anew where nothing can be written."""
-    server = servers.load(name)
-    try:
-        return cached(server)
-    except OSError:
-        return build(server)
+    return cached(servers.load(name))
 
 
 def show_graph(server: AnyServer, graph: Graph) -> Json:

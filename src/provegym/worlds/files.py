@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from provegym import servers
-from provegym.files import atomic_path, write_atomically
+from provegym.files import atomic_path, make_folder, write_atomically
 from provegym.kernel import AnyServer
 from provegym.worlds.build import install
 from provegym.worlds.plain import MAX_BYTES
@@ -106,7 +106,7 @@ def _named(file: Path, world: WorldFile) -> WorldFile:
 
 def copy_worlds(names: Iterable[str], folder: Path) -> None:
     """Copy the files of worlds that `servers` knows into a folder, except those that are there."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for name in names:
         file, copy = servers.world_file(name), folder / f"{name}.json"
         if file is not None and not copy.exists():
