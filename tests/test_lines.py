@@ -155,6 +155,10 @@ def test_samples_are_told_apart_from_copies(tmp_path: Path) -> None:
     write(file, [played, played])
     with pytest.raises(BadFile, match=r"rollouts\.jsonl:2 is the same rollout again"):
         list(read(file, Rollout))
+    write(tmp_path / "step-1.jsonl", [played])
+    write(tmp_path / "step-2.jsonl", [played])
+    file.unlink()
+    assert len(list(read(tmp_path, Rollout))) == 2
     write(file, numbered([played, played]))
     assert [rollout.sample for rollout in read(file, Rollout)] == [0, 1]
     more = numbered([played, played], [next(numbered([played]))])

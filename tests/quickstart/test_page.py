@@ -17,7 +17,7 @@ from provegym.quickstart import pictures
 from provegym.quickstart.page import page, showcase
 from provegym.quickstart.report import METRICS, PLAYERS, Report, score
 from provegym.rollout import play_script
-from provegym.trace import Example, Reward, Rollout, Verdict, write
+from provegym.trace import Example, Reward, Rollout, Verdict, numbered, write
 from provegym.trace import Path as Road
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results.md"
@@ -144,7 +144,8 @@ def test_dots_of_grpo_stand_apart_and_no_line_joins_prompts(
         groups = [
             [play(f"{step}{at}", "oracle")] * 2 + [play(f"{step}{at}", "noop")] for at in "ab"
         ]
-        write(tmp_path / f"step-{step:06}.jsonl", [each for group in groups for each in group])
+        rollouts = [each for group in groups for each in group]
+        write(tmp_path / f"step-{step:06}.jsonl", numbered(rollouts))
     drawn: list[Any] = []
     monkeypatch.setattr(pictures, "_save", lambda figure, path: drawn.append(figure))
     pictures.draw_lesson(tmp_path, tmp_path / "grpo")

@@ -85,7 +85,7 @@ def test_without_models_it_tells_a_story_makes_examples_and_says_what_to_install
     assert re.search(r"user .+ → \w+\(.+ assistant ", said)
     assert "12 examples on filesystem from" in said
     assert f"left out models, grpo: torch is missing: {extra.INSTALL}" in said
-    left = {path.name for path in folder.iterdir()}
+    left = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     assert left == {"report.html", "steps.json", "tasks.jsonl", "lessons.jsonl", "corpus"}
 
 
@@ -210,7 +210,7 @@ def test_the_page_opens_on_the_comparison_where_there_is_a_screen(
         def console(**settings: Any) -> Console:
             return Console(**settings, force_terminal=terminal)
 
-        monkeypatch.setattr(worlds, "Console", console)
+        monkeypatch.setattr(worlds, "SafeConsole", console)
         monkeypatch.setattr(
             "sys.argv", ["provegym", "quickstart", "--out", str(tmp_path), *options]
         )

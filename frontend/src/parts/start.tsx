@@ -14,7 +14,7 @@ export function hints(examples: Source[], rollouts: Source[], runs: Source[]): H
   const corpus = examples[0]?.path.replace(/\/[^/]*$/, "") || "corpus";
   if (!examples.length && !rollouts.length && !runs.length) {
     found.push({ what: "See one task on a server, call by call.", command: "provegym demo banking" });
-    found.push({ what: "Do the whole job once: examples, a small model, some steps of training and a report.", command: "provegym quickstart" });
+    found.push({ what: "See everything once in about five minutes: examples, a small model before and after training, and some steps of GRPO.", command: "provegym quickstart" });
   }
   if (!examples.length && !rollouts.length) found.push({ what: "Make a small corpus of verified examples; it takes less than a minute.", command: "provegym synth --size 40 --out corpus" });
   if (rollouts.length < 2) {

@@ -47,6 +47,8 @@ def read(path: File | str, kind: type[T]) -> Iterator[T]:
     decoder = msgspec.json.Decoder(kind)
     seen: dict[object, str] = {}
     for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
+        if kind is Rollout:  # the files of a folder may be steps of one run, which repeats itself
+            seen.clear()
         for number, line in read_lines(file):
             if line.strip():
                 where = f"{file}:{number}"
@@ -94,7 +96,7 @@ def _why(problem: Exception, line: bytes, kind: type[Stored]) -> str:
 def _check_new(item: Example | Rollout, line: bytes, where: str, seen: dict[object, str]) -> None:
     """Raise BadFile if an id of an example, or a whole rollout, was there before.
 
-    Rollouts of one example may be many: samples, and several players.
+    Rollouts of one example may be many: samples, several players, and the steps of a run.
     """
     if isinstance(item, Example):
         key: object = item.id
