@@ -19,6 +19,7 @@ import msgspec
 from provegym.hosts.memory import DrawnWorld, draw_here, weigh
 from provegym.kernel import AnyServer
 from provegym.kernel.state import State, Table
+from provegym.terminal import say
 
 Packed = tuple[datetime, str, dict[str, tuple[int, msgspec.Raw]]]
 Answer = tuple[int, bytes]
@@ -55,7 +56,7 @@ class WorldProcess:
                 self._pipe.send((name, seed))
                 answer: Answer | None = self._pipe.recv()
             except (EOFError, OSError):
-                print("provegym: the process that draws worlds has ended", file=sys.stderr)
+                say("provegym: the process that draws worlds has ended", file=sys.stderr)
                 self._pipe = None
                 return None
         return answer
