@@ -15,8 +15,8 @@ from provegym.rollout import play_script
 from provegym.trace import Example, line, read
 
 SERVERS = ("banking", "crm", "filesystem", "maps", "payments", "vehicle")
-CORPUS = "232688a9c48fd6f9532b1d5cbb3491f754c4cbecf90035d450c27429235cf7fe"
-ROLLOUTS = "59ecbbaa639905c28b109890889f0a0bdf1dfe49416fac3e41b21a95a1877004"
+CORPUS = "b7c3363d879eebe771bec36c788947ffdc286580af24b742b745fddf1d85e84a"
+ROLLOUTS = "61d951bf959400335883fd5480bcbecfd9345417d5ef7a7d1a9f494b067eeef3"
 
 
 def test_a_corpus_and_the_rollouts_on_it_are_the_same_to_the_last_byte(tmp_path: Path) -> None:

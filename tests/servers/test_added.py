@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from examples import pay_example
+from examples import SEED, pay_example
 from provegym import servers
 from provegym.cli import app
 from provegym.conversation.perturb import strangers
 from provegym.corpus.transcript import transcript
-from provegym.kernel import Record, Seed, Server, State, Table, table
+from provegym.kernel import Record, Seed, Server, Session, State, Table, table
 from provegym.trace import Path, Step, Turn
 
 
@@ -75,7 +75,9 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
 def reply(step: Step) -> str:
     """What the assistant says after one step."""
     turns = (Turn(text="Water the Fern, or tell me how many leaves it has."),)
-    example = pay_example(server="plants", turns=turns, paths=(Path(steps=(step,)),))
+    world = Session([plants], SEED).digest()
+    path = Path(steps=(step,))
+    example = pay_example(server="plants", digest=world, turns=turns, paths=(path,))
     return str(transcript(example).messages[-1]["content"])
 
 

@@ -97,7 +97,7 @@ def test_rollouts_are_sampled_now_and_then(tmp_path: Path) -> None:
     run = Run(tmp_path, GRPO)
     for number in range(1, 5):
         step(run, number, "oracle", "noop", "oracle", "noop")
-    files = sorted(path.name for path in (tmp_path / "rollouts").iterdir())
+    files = sorted(path.name for path in (tmp_path / "rollouts").glob("*.jsonl"))
     assert files == ["step-000002.jsonl", "step-000004.jsonl"]
     assert len(list(read(tmp_path / "rollouts" / files[0], Rollout))) == 2
 
@@ -107,7 +107,7 @@ def test_where_rollouts_are_learnt_from_twice_they_are_counted_once(tmp_path: Pa
     for number in range(1, 9, 2):
         step(run, number, "oracle", "noop")
         update(run, number + 1)
-    files = sorted(path.name for path in (tmp_path / "rollouts").iterdir())
+    files = sorted(path.name for path in (tmp_path / "rollouts").glob("*.jsonl"))
     assert files == ["step-000003.jsonl", "step-000007.jsonl"]
     step(run, 9, "noop", "noop")
     update(run, 10)
@@ -135,7 +135,7 @@ def test_a_killed_run_goes_on_from_its_last_whole_checkpoint(tmp_path: Path) -> 
     assert again.last() == whole
     assert [line["step"] for line in lines(again)] == [1, 2]
     assert [path.name for path in again.checkpoints.iterdir()] == ["checkpoint-2"]
-    assert [path.name for path in (tmp_path / "rollouts").iterdir()] == ["step-000002.jsonl"]
+    assert [path.name for path in (tmp_path / "rollouts").glob("*.jsonl")] == ["step-000002.jsonl"]
     step(again, 3, "oracle", "noop")
     assert [line["step"] for line in lines(again)] == [1, 2, 3]
 
