@@ -27,7 +27,10 @@ SECONDS, GIGABYTE = 2.0, 1 << 20
 
 
 def fuzz(name: str, count: int, folder: Path, used: int) -> tuple[int, int]:
-    """Try so many inputs on a reader; how many were read, and how many were refused."""
+    """Try so many inputs on a reader; how many were read, and how many were refused.
+
+    An example that is read, and refused when it is played, counts as refused.
+    """
     reader, file, chance = READERS[name], folder / "input.jsonl", Random(f"{name} {count}")
     if name == "recipes":
         file = folder / "input.toml"
@@ -38,13 +41,14 @@ def fuzz(name: str, count: int, folder: Path, used: int) -> tuple[int, int]:
         began = process_time()
         try:
             found = reader.read(file)
-            good += 1
             if number % every == 0:
                 reader.use(found)
         except UserError:
             bad += 1
         except Exception as problem:
             pytest.fail(f"{name}: {type(problem).__name__}: {problem}\n{text!r}")
+        else:
+            good += 1
         assert process_time() - began < SECONDS, text
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 * GIGABYTE
     return good, bad
