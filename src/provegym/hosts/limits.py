@@ -18,6 +18,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from provegym.terminal import printable
+
 NEVER = float("inf")
 SHUTDOWN_SECONDS = 5
 LINGER_SECONDS = 5
@@ -220,10 +222,7 @@ class PlainFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The lines of a record, without what a terminal would act on."""
-        text = super().format(record)
-        return "".join(
-            each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text
-        )
+        return printable(super().format(record))
 
 
 def _log_errors() -> None:

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from provegym.evals.measure import has_gold, measure
-from provegym.files import appending
+from provegym.lines import recording
 from provegym.models.codec import Codec
 from provegym.models.local import load, load_tokenizer, shipped
 from provegym.models.optional import need
@@ -138,7 +138,7 @@ def play_both(desk: QuickstartFolder, voices: Sequence[StreamedModel], example: 
         else:
             rollouts = [each.result() for each in playing]
     for voice, rollout in zip(voices, rollouts, strict=True):
-        with appending(desk.rollouts(voice.name)) as append:
+        with recording(desk.rollouts(voice.name)) as append:
             append(line(rollout))
         if not screen.is_terminal:
             screen.print(f"  {TITLES[voice.name]}", highlight=False)
