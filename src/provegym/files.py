@@ -25,7 +25,7 @@ ADVICE = {
     errno.EROFS: "choose a place that can be written to",
     errno.EACCES: "choose a place that you may read and write",
     errno.EPERM: "choose a place that you may read and write",
-    errno.ENOENT: "check the name, and make the folder first",
+    errno.ENOENT: "check the name, and that its folder exists",
     errno.ENOTDIR: "a part of the name is a file; choose another place",
     errno.EISDIR: "name a file, not a folder",
     errno.ENAMETOOLONG: "choose a shorter name",
