@@ -6,18 +6,26 @@ import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from threading import Event
 from time import monotonic
 from typing import Any
 
 import httpx2
 import pytest
 import uvicorn
+from starlette.testclient import TestClient
 from uvicorn.server import ServerState
 
 from hosts.running import Host
+from provegym.hosts.guard import RequestLimits
+from provegym.hosts.http import build_app, faces
+from provegym.hosts.inline import Sessions
 from provegym.hosts.limits import ConnectionLimits, LimitedProtocol
+from provegym.kernel.state import State
+from provegym.servers import load
 
 PATIENCE = 60
+SLOW_SEED = 7_700
 StartHost = Callable[..., Host]
 
 
@@ -352,8 +360,45 @@ def test_memory_is_limited_and_told(start_host: StartHost) -> None:
     assert is_served(host)
 
 
-def test_worlds_are_drawn_while_others_are_served(host: Host) -> None:
+def test_worlds_that_are_drawn_at_once_are_those_of_their_seeds(host: Host) -> None:
     with ThreadPoolExecutor(8) as pool:
         wanted = [{"seed": seed} for seed in range(1_000, 1_008)]
         opened = list(pool.map(lambda each: host.open(**each), wanted))
     assert len({each["digest"] for each in opened}) == 8
+
+
+def open_session(here: TestClient) -> object:
+    """Open a session on a seed that nobody asked for before."""
+    return here.post("/sessions", json={"seed": SLOW_SEED}).status_code
+
+
+def initialize(here: TestClient) -> object:
+    """Begin as a client of 2025, which gets a world of its own, and call a tool."""
+    from hosts.test_lost_state import OlderClient
+
+    return OlderClient("/banking/mcp", here).call("list_payees").status_code
+
+
+@pytest.mark.parametrize("ask", [open_session, initialize])
+def test_others_are_served_while_a_world_is_drawn(
+    ask: Callable[[TestClient], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The world is drawn only after another request was answered."""
+    banking = load("banking")
+    draw, begun, answered, in_time = banking.world, Event(), Event(), []
+
+    def wait(seed: int) -> State:
+        begun.set()
+        in_time.append(answered.wait(PATIENCE))
+        return draw(seed)
+
+    monkeypatch.setattr(banking, "world", wait)
+    sessions = Sessions([banking])
+    app = build_app(sessions, faces(sessions), RequestLimits(), seed=SLOW_SEED)
+    with TestClient(app, base_url="http://127.0.0.1") as here, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask, here)
+        assert begun.wait(PATIENCE)
+        assert here.get("/health").status_code == 200
+        answered.set()
+        assert asked.result(PATIENCE) in (200, 201)
+    assert all(in_time)

@@ -140,6 +140,20 @@ def test_a_killed_run_goes_on_from_its_last_whole_checkpoint(tmp_path: Path) -> 
     assert [line["step"] for line in lines(again)] == [1, 2, 3]
 
 
+@pytest.mark.parametrize("bad", [b'"st\xe5p"', b'"stop"', b'"step" ,', b'"step\x00"', b'["step"'])
+def test_a_damaged_line_of_metrics_is_named_and_nothing_is_lost(tmp_path: Path, bad: bytes) -> None:
+    run = Run(tmp_path, GRPO)
+    for number in (1, 2, 3):
+        step(run, number, "oracle", "noop")
+    checkpoint(run, 3)
+    first, second, third, end = run.metrics.read_bytes().split(b"\n")
+    damaged = b"\n".join((first, second.replace(b'"step"', bad), third, end))
+    run.metrics.write_bytes(damaged)
+    with pytest.raises(TrainError, match=r"metrics\.jsonl:2 is damaged; take this line out"):
+        Run(tmp_path, GRPO, resume=True)
+    assert run.metrics.read_bytes() == damaged
+
+
 def test_the_last_checkpoint_is_the_highest_and_not_the_last_by_name(tmp_path: Path) -> None:
     run = Run(tmp_path, GRPO)
     assert run.last() is None

@@ -50,7 +50,7 @@ def read(path: File | str, kind: type[T]) -> Iterator[T]:
         if kind is Rollout:  # the files of a folder may be steps of one run, which repeats itself
             seen.clear()
         for number, line in read_lines(file):
-            if line.strip():
+            if not line.isspace():
                 where = f"{file}:{number}"
                 item = _read_line(decoder, line, where)
                 _check_new(item, line, where, seen)

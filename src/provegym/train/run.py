@@ -228,8 +228,7 @@ class Run:
             if _number(path.with_suffix("")) > kept:
                 path.unlink()
         if self.metrics.exists():
-            lines = self.metrics.read_bytes().split(b"\n")
-            self.history = [past for past in map(_decode, lines) if past and past["step"] <= kept]
+            self.history = [past for past in _read_metrics(self.metrics) if past["step"] <= kept]
             text = b"".join(msgspec.json.encode(past) + b"\n" for past in self.history)
             write_atomically(self.metrics, text)
 
@@ -345,9 +344,19 @@ def _is_whole(checkpoint: Path) -> bool:
     return state.exists() and bool(_decode(state.read_bytes()))
 
 
+def _read_metrics(file: Path) -> Iterator[Json]:
+    """The lines of a file of metrics; one that a killed process left incomplete is left out."""
+    *lines, _ = file.read_bytes().split(b"\n")
+    for number, text in enumerate(lines, 1):
+        past = _decode(text)
+        if past is None or not isinstance(past.get("step"), int):
+            raise TrainError(f"{file}:{number} is damaged; take this line out, then --resume again")
+        yield past
+
+
 def _decode(text: bytes) -> Json | None:
-    """A JSON object, or None if the text is incomplete."""
+    """A JSON object, or None if the text is incomplete or damaged."""
     try:
         return msgspec.json.decode(text, type=Json)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
