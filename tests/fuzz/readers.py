@@ -23,6 +23,7 @@ from provegym.rewards.explain import explain
 from provegym.rollout import play_script
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Rollout, line, read
+from provegym.verify import verify
 from provegym.view.item import show_example, show_item, show_rollout
 from provegym.view.library import Library
 from provegym.view.sources import Missing
@@ -77,12 +78,13 @@ def read_reply(path: Path) -> Any:
 
 
 def use_example(found: list[Example]) -> None:
-    """Show an example, and play it with nobody."""
+    """Show an example, play it with nobody, and verify it."""
     for example in found:
         summarise(line(example), "examples")
         show_example(example)
         Toolbox.of(example).openai()
         play_script(example, SCRIPTS["noop"])
+        verify(example)
 
 
 def use_rollout(found: list[Rollout]) -> None:

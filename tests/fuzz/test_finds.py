@@ -150,17 +150,39 @@ def test_no_command_ends_in_a_traceback(
     [
         (put("toolbox", value={"distractors": ["no_such_tool"]}), "no_such_tool"),
         (put("server", value="people"), "people"),
-        (put("server", value="..people"), "people"),
+        (put("server", value="..people"), "..people"),
+        (put("server", value="kernel.session"), "kernel.session"),
     ],
 )
 def test_tools_and_servers_that_do_not_exist_are_named(
     change: Change, says: str, tmp_path: Path
 ) -> None:
-    file = tmp_path / "hostile.jsonl"
-    file.write_bytes(hostile(change))
-    for command in (("verify",), ("export", "--format", "trl", "--out", tmp_path / "out.jsonl")):
+    """Beside an example that is good, so that the file is read to its end."""
+    file, out = tmp_path / "hostile.jsonl", tmp_path / "out.jsonl"
+    bad = hostile(lambda told: (change(told), put("id", value="bad")(told)))
+    file.write_bytes(line(pay_example()) + bad)
+    commands = (
+        ("verify", file),
+        ("export", file, "--format", "sft", "--out", out),
+        ("rollout", "--policy", "oracle", "--data", file, "--out", tmp_path / "r.jsonl"),
+    )
+    for command in commands:
+        done = run(*command)
+        assert done.returncode in (1, 2), command
+        assert says in done.stdout + done.stderr, command
+        assert "Traceback" not in done.stderr
+    assert run("report", file, "--out", tmp_path / "r.html").returncode == 0
+
+
+@pytest.mark.parametrize("pointer", ["/items/²", "/items/٣", "/items/99999999999999999999"])
+def test_no_command_breaks_on_a_place_that_is_no_number(pointer: str, tmp_path: Path) -> None:
+    file, out = tmp_path / "hostile.jsonl", tmp_path / "out"
+    places = {"answers": [pointer], "values": [1]}
+    file.write_bytes(hostile(lambda told: told["paths"][0]["steps"][0].update(places)))
+    for command in (("verify",), ("samples",), ("export", "--format", "sft", "--out", out)):
         done = run(*command, file)
-        assert says in done.stdout + done.stderr or done.returncode == 0
+        assert done.returncode in (0, 1, 2)
+        assert "Traceback" not in done.stderr
     assert run("report", file, "--out", tmp_path / "r.html").returncode == 0
 
 
@@ -247,6 +269,15 @@ def test_a_reply_with_a_number_of_400_digits_is_scored() -> None:
     import msgspec
 
     rescore(msgspec.structs.replace(played, messages=tuple(messages)), HARDENED)
+
+
+def test_a_recipe_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "r.toml"
+    file.write_bytes(b"[reward]\nscheme = '\xe1'\n")
+    for command in (("recipes", file), ("train", file, "--dry-run")):
+        done = run(*command)
+        assert done.returncode == 2
+        assert str(file) in done.stderr
 
 
 def test_a_recipe_that_extends_no_name_is_refused(tmp_path: Path) -> None:

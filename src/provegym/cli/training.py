@@ -114,7 +114,10 @@ def show_recipes(
 ) -> None:
     """List the recipes for `train`, or print one; a file of your own can extend it by its name."""
     if name:
-        say(recipes.find(name).read_text("utf-8"), end="")
+        try:
+            say(recipes.find(name).read_text("utf-8"), end="")
+        except UnicodeDecodeError as problem:
+            fail(f"{name} is no recipe: {problem}")
         say_next("train", name, "--dry-run")
         return
     told = {each: recipes.about(each) for each in recipes.names()}

@@ -16,7 +16,7 @@ from provegym.rewards import BEST, score
 from provegym.rewards.equality import equal
 from provegym.rollout import MakePolicy, Player, run_now
 from provegym.toolbox import Toolbox, all_tools, gold_tools, plain, why_no_alias
-from provegym.trace import Call, Checks, Example, Ref, ToolboxSpec
+from provegym.trace import Call, Checks, Example, Ref, ToolboxSpec, point
 from provegym.verify import claims, proofs, seen, sense
 from provegym.verify.evidence import evidence_holds
 from provegym.verify.replay import Played, Replay, made, replay
@@ -87,6 +87,10 @@ def _of_calls(example: Example, gold: Replay) -> Iterator[str]:
         if not played.outcome.ok:
             yield f"step {at} ({played.step.tool}) fails: {played.outcome.text}"
             return
+        for pointer in played.step.answers:
+            if not point(played.outcome.value, pointer)[0]:
+                yield f"step {at} ({played.step.tool}) has nothing at {pointer} in its result"
+                return
     if servers.load(example.server).foreign:
         yield from proofs.honest(example, gold)
     yield from proofs.necessary(gold)

@@ -4,6 +4,7 @@ A fact ties each value to the thing that the user spoke of. So an equal value of
 equal count or a second empty list is no evidence.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -17,6 +18,8 @@ from provegym.rewards.evidence import holds, is_in, shown
 from provegym.trace import Evidence, Fact, Json, Step, point
 from provegym.verify.replay import Played, Replay
 
+# The place of a field of an item, such as /items/0/id.
+OF_ITEM = re.compile(r"/items/[0-9]+/")
 LABELS = ("name", "title", "subject", "label", "symbol", "code", "path", "date", "day")
 
 
@@ -147,7 +150,7 @@ def answer_facts(gold: Replay, at: int) -> list[Fact]:
     result, answers = played.outcome.value, played.step.answers
     made = generated(gold, at)
     context = {id(record): about for record, about in in_context(result)}
-    asked = [pointer.split("/") for pointer in answers if pointer.startswith("/items/")]
+    asked = [pointer.split("/") for pointer in answers if OF_ITEM.match(pointer)]
     if asked and all(isinstance(item, dict) for item in result["items"]):
         fields = list(dict.fromkeys(name for _, _, _, name, *_ in asked))
         places = {int(at) for _, _, at, *_ in asked}
@@ -158,7 +161,7 @@ def answer_facts(gold: Replay, at: int) -> list[Fact]:
     for holder in dict.fromkeys(pointer.rpartition("/")[0] for pointer in answers):
         record = point(result, holder)[1]
         names = [p.rpartition("/")[2] for p in answers if p.rpartition("/")[0] == holder]
-        is_count = names == ["total"] and "items" in record
+        is_count = names == ["total"] and isinstance(record, dict) and "items" in record
         if not isinstance(record, dict) or is_count:
             return [Fact(fields={"total": record["total"]} if is_count else {})]
         found.append(_fact(played, record, context[id(record)], names, made))
