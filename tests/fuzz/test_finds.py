@@ -231,6 +231,11 @@ ROLLOUTS: dict[str, tuple[Change, str]] = {
         put("calls", value=[{"turn": 0, "message": 0, "tool": "x", "arguments": None}] * 600),
         "600 calls",
     ),
+    "a deep outcome": (put("outcome", 0, "after", value=DEEP), "outcome: nested more than 32"),
+    "a deep result of a call": (
+        put("calls", 2, "diff", value=[{"server": "a", "table": "b", "key": "c", "after": DEEP}]),
+        "diff: nested more than 32",
+    ),
     "a hostile example": (put("example", "turns", 0, "minutes", value=10**12), "minutes"),
 }
 

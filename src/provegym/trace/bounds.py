@@ -222,7 +222,8 @@ def _in_rollout(rollout: Rollout) -> None:
     for call in rollout.calls:
         _in_call(call)
     _in_messages(rollout.messages, "messages")
-    _in_changes(rollout.outcome, "outcome")
+    if rollout.outcome != rollout.example.outcome:  # what is equal was checked
+        _in_changes(rollout.outcome, "outcome")
     if rollout.reward is not None:
         _in_reward(rollout.reward, rollout.example.paths, len(rollout.calls))
 
