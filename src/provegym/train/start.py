@@ -194,3 +194,12 @@ def save_adapter(model: Any, folder: Path) -> None:
     with model_folder(folder) as part:
         need("safetensors.torch").save_file(small, f"{part}/adapter_model.safetensors")
         model.peft_config[trl.ADAPTER].save_pretrained(part)
+        _sort_targets(Path(part) / "adapter_config.json")
+
+
+def _sort_targets(file: Path) -> None:
+    """Sort the names of modules, which PEFT keeps in a set: equal runs write equal files."""
+    held = msgspec.json.decode(file.read_bytes())
+    if isinstance(held["target_modules"], list):
+        held["target_modules"].sort()
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(held), indent=2) + b"\n")
