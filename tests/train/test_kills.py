@@ -1,4 +1,4 @@
-"""Training killed with SIGKILL at random moments, by a second writer, and by a full disk."""
+"""Training killed with SIGKILL at random moments, and training on a full disk."""
 
 import os
 import resource
@@ -12,9 +12,9 @@ import pytest
 
 pytest.importorskip("trl")
 
-from provegym.files import locked
 from train.small_runs import KINDS, PATIENCE, STEPS, command, kill, lines, outcome, prepare, torn
 
+pytestmark = pytest.mark.long
 KILLS = 3
 # A checkpoint has files beyond this size, and nothing else of a run has.
 SMALL = 24_000
@@ -60,7 +60,6 @@ def straight(request: pytest.FixtureRequest, given: Path) -> tuple[str, dict[str
     return request.param, outcome(out)
 
 
-@pytest.mark.long
 def test_a_killed_run_comes_to_the_same_weights_rollouts_and_metrics(
     straight: tuple[str, dict[str, bytes]], given: Path, tmp_path: Path
 ) -> None:
@@ -78,7 +77,6 @@ def test_a_killed_run_comes_to_the_same_weights_rollouts_and_metrics(
     assert torn(out) == []
 
 
-@pytest.mark.long
 def test_on_a_full_disk_a_run_ends_in_a_sentence_and_goes_on_later(
     straight: tuple[str, dict[str, bytes]], given: Path, tmp_path: Path
 ) -> None:
@@ -94,12 +92,3 @@ def test_on_a_full_disk_a_run_ends_in_a_sentence_and_goes_on_later(
     status, told = end(start(given, name, out))
     assert status == 0, told
     assert outcome(out) == expected
-
-
-def test_a_second_run_in_the_same_folder_is_refused(given: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    with locked(out):
-        status, told = end(start(given, "sft", out))
-    assert status == 2
-    assert f"another process writes to {out}; wait until it ends" in told
-    assert not any(out.iterdir())
