@@ -13,6 +13,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import msgspec
+import torch
 
 from examples import pay_example
 from provegym.files import LOCK
@@ -65,6 +66,7 @@ report = []
 
 def prepare(folder: Path) -> None:
     """Write the model, the examples and the recipes."""
+    torch.set_num_threads(1)  # a model this small is slower on several
     folder.mkdir(parents=True, exist_ok=True)
     examples = [quiet(number) for number in range(COUNT)]
     write(folder / "examples.jsonl", examples)
