@@ -412,17 +412,18 @@ PARTS: dict[str, Callable[[Path, Path], Found]] = {
 }
 
 
-def measure_each(part: str, place: Path, data: Path, names: list[str]) -> Found:
+def measure_each(
+    part: str, place: Path, data: Path, names: list[str]
+) -> Iterator[tuple[str, Found]]:
     """Measure a part for some commands, or for all; the seconds of CPU time are printed."""
-    found: Found = {}
     with cases(place, data, names) as chosen:
         for name, case in chosen.items():
             began = resource.getrusage(resource.RUSAGE_CHILDREN)
-            found[name] = EACH[part](place, name, case)
+            found = EACH[part](place, name, case)
             spent = resource.getrusage(resource.RUSAGE_CHILDREN)
             seconds = spent.ru_utime + spent.ru_stime - began.ru_utime - began.ru_stime
-            print(part, name, found[name], f"{seconds:.0f} s of CPU", file=sys.stderr)
-    return found
+            print(part, name, found, f"{seconds:.0f} s of CPU", file=sys.stderr)
+            yield name, found
 
 
 def measure(names: list[str]) -> None:
@@ -439,8 +440,10 @@ def measure(names: list[str]) -> None:
             shutil.copy(place / "c" / "train-00000.jsonl", data)
             shutil.copy(place / "c" / ".train-00000.jsonl.sums", place / ".examples.jsonl.sums")
             if name in EACH:
-                held = found.get(name, {}) if chosen else {}
-                found[name] = {**held, **measure_each(name, place, data, chosen)}
+                rows = found[name] = found.get(name, {}) if chosen else {}
+                for command, row in measure_each(name, place, data, chosen):
+                    rows[command] = row
+                    FIGURES.write_text(json.dumps(found, indent=1) + "\n")
             else:
                 found[name] = PARTS[name](place, data)
         FIGURES.write_text(json.dumps(found, indent=1) + "\n")
