@@ -12,7 +12,7 @@ from provegym.files import ADVICE, CannotWrite, atomic_folder, describe
 from provegym.models.optional import need
 
 # Torch reports a file that cannot be written by the place in its own source alone.
-TORCH_WRITES = ("inline_container.cc", "PytorchStreamWriter")
+TORCH_WRITES = ("inline_container.cc", "PytorchStreamWriter", "iostream error")
 
 
 @contextmanager
