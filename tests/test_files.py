@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from time import sleep
@@ -17,6 +18,7 @@ from provegym.files import (
     CannotWrite,
     FolderInUse,
     appending,
+    atomic_folder,
     atomic_path,
     cache_folder,
     cut_torn_line,
@@ -253,6 +255,53 @@ def test_a_file_without_a_torn_line_is_only_read(tmp_path: Path) -> None:
     os.utime(file, ns=(1, 1))
     cut_torn_line(file)
     assert file.stat().st_mtime_ns == 1
+
+
+def test_a_folder_appears_whole_and_its_files_are_replaced_one_by_one(tmp_path: Path) -> None:
+    place = tmp_path / "model"
+    (tmp_path / "model.part").mkdir()
+    (tmp_path / "model.part" / "torn").touch()
+    with atomic_folder(place) as part:
+        (part / "weights").write_bytes(b"1")
+        assert not place.exists()
+    assert [path.name for path in place.iterdir()] == ["weights"]
+    (place / "notes").write_bytes(b"mine")
+
+    def fail_halfway() -> None:
+        with atomic_folder(place) as part:
+            (part / "weights").write_bytes(b"2")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail_halfway()
+    assert (place / "weights").read_bytes() == b"1"
+    with atomic_folder(place) as part:
+        (part / "weights").write_bytes(b"2")
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == {
+        "weights": b"2",
+        "notes": b"mine",
+    }
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_writer_that_may_wait_goes_on_when_the_other_ends(tmp_path: Path) -> None:
+    file = tmp_path / "shared.json"
+    file.write_bytes(b"1")
+
+    def add_one() -> None:
+        with locked_file(file, wait=True):
+            write_atomically(file, str(int(file.read_bytes()) + 1))
+
+    with ThreadPoolExecutor(4) as threads:
+        with locked_file(file):
+            waiting = [threads.submit(add_one) for _ in range(4)]
+            sleep(0.3)
+            assert not any(each.done() for each in waiting)
+            file.write_bytes(b"10")
+        for each in waiting:
+            each.result(timeout=60)
+    assert file.read_bytes() == b"14"
+    assert [path.name for path in tmp_path.iterdir()] == ["shared.json"]
 
 
 def test_caches_are_where_a_user_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -93,6 +94,33 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 
 @contextmanager
+def atomic_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder to write files to; they get to their place when the block ends.
+
+    A new folder appears with all its files. In a folder that is there already, each file is
+    replaced by a whole one. What a killed process has left of the temporary folder is removed, so
+    the caller must hold a lock.
+    """
+    with sentence(folder):
+        target = folder.resolve()
+        part = target.with_name(f"{target.name}.part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        try:
+            yield part
+            for path in part.iterdir():
+                with path.open("rb+") as file:
+                    os.fsync(file.fileno())
+            if target.is_dir():
+                for path in part.iterdir():
+                    path.replace(target / path.name)
+            else:
+                part.rename(target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
 def appending(path: Path) -> Iterator[Append]:
     """Open a file of lines, such as JSONL; yields a function that appends a line.
 
@@ -140,25 +168,25 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def locked_file(path: Path) -> Iterator[None]:
-    """Keep other processes from writing to a file; refused if one does already.
+def locked_file(path: Path, wait: bool = False) -> Iterator[None]:
+    """Keep other processes from writing to a file; refused if one does already, or it waits.
 
     The lock is a hidden file beside it, because the file itself may be replaced by a new one.
     """
     target = path.resolve()
-    with _lock(target.with_name(f".{target.name}{LOCK}"), path, "name another file"):
+    with _lock(target.with_name(f".{target.name}{LOCK}"), path, "name another file", wait):
         yield
 
 
 @contextmanager
-def _lock(lock: Path, what: Path, instead: str) -> Iterator[None]:
+def _lock(lock: Path, what: Path, instead: str, wait: bool = False) -> Iterator[None]:
     """Hold a lock of the operating system, which ends with its process, also if it is killed.
 
     The lock's file is removed at the end. NFS has such locks between machines. On a file system
     without locks a warning is printed. There is no lock on Windows.
     """
     with sentence(what):
-        file = _hold(lock, what, instead)
+        file = _hold(lock, what, instead, wait)
     try:
         yield
     finally:
@@ -167,12 +195,12 @@ def _lock(lock: Path, what: Path, instead: str) -> Iterator[None]:
         file.close()
 
 
-def _hold(lock: Path, what: Path, instead: str) -> BufferedWriter:
+def _hold(lock: Path, what: Path, instead: str, wait: bool) -> BufferedWriter:
     """The open and locked file; opened again if its last holder has removed it meanwhile."""
     while True:
         file = lock.open("ab")
         try:
-            _lock_now(file)
+            take_lock(file, wait)
         except BlockingIOError:
             file.close()
             raise FolderInUse(
@@ -188,10 +216,10 @@ def _hold(lock: Path, what: Path, instead: str) -> BufferedWriter:
         file.close()
 
 
-def _lock_now(file: BufferedWriter) -> None:
-    """Lock a file, or raise BlockingIOError; Windows has other locks, and is not locked."""
+def take_lock(file: BufferedWriter, wait: bool = False) -> None:
+    """Lock an open file until it is closed, or raise BlockingIOError; Windows locks nothing."""
     if sys.platform != "win32":
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _warn(what: Path, problem: OSError) -> None:

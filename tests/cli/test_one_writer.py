@@ -1,5 +1,6 @@
 """Two processes never write to one folder or file: the second is refused in a sentence."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,15 @@ from examples import pay_example
 from provegym.files import locked, locked_file
 from provegym.trace import write
 
+NEEDS_TRL = pytest.mark.skipif(find_spec("trl") is None, reason="trl is not installed")
 FOLDERS = (
     ("synth", "--size", 2, "--servers", "maps", "--workers", 1, "--out"),
     ("eval", "heldout", "--model", "oracle", "--count", 1, "--out"),
     ("quickstart", "--out"),
     ("worlds", "draw", "--count", 1, "--out"),
     ("worlds", "admit"),
+    ("new-server", "kiosk", "--out"),
+    pytest.param(("train", "tiny", "--out"), marks=NEEDS_TRL),
 )
 
 

@@ -1,12 +1,17 @@
 """Environments: built step by step, gone on with, and missed in one line."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
+from types import SimpleNamespace
 from zipfile import ZipFile
 
 import pytest
 
 from command import run
+from provegym.evals import benchmark
 from provegym.evals.environments import BFCL, BenchmarkEnv, BenchmarkError, bfcl
+from provegym.files import locked_file
 
 THERE = ("--no-index", "--no-deps", "pip")
 PACKAGE = {
@@ -46,6 +51,27 @@ def test_a_step_that_fails_is_one_line_and_the_rest_goes_on_from_there(
     assert (some.packages / "some.py").exists()
     # Another recipe is another environment, to be built anew in the same place.
     assert not BenchmarkEnv("some", "some", (THERE,)).is_ready()
+
+
+def test_what_another_process_writes_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    BFCL.folder.mkdir(parents=True)
+    built: list[str] = []
+    monkeypatch.setattr(BenchmarkEnv, "_build", lambda self, tell: built.append(self.name))
+    bench, floor = SimpleNamespace(environment=BFCL), BFCL.folder / "floor.json"
+    with ThreadPoolExecutor(2) as threads:
+        with locked_file(BFCL.folder), locked_file(floor):
+            waiting = threads.submit(BFCL.set_up, built.append)
+            adding = threads.submit(benchmark._keep_floor, bench, {"one": 1.0})
+            sleep(0.3)
+            assert built == []
+            floor.write_text('{"two": 0.5}')
+        waiting.result(timeout=60)
+        adding.result(timeout=60)
+    assert built == ["bfcl"]
+    assert benchmark._known_floor(bench) == {"one": 1.0, "two": 0.5}
 
 
 def test_what_is_not_set_up_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

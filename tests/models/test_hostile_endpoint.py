@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -241,3 +242,52 @@ def test_the_command_line_has_options_for_it(
     assert "gave no whole answer within 1 s" in slow.stderr
     script = run("rollout", *given, "--policy", "oracle", "--max-answer", "1", "--deadline", "3")
     assert "deadline, max-answer: an option for endpoints" in script.stderr
+
+
+def commands_that_ask(url: str, folder: Path) -> dict[str, tuple[object, ...]]:
+    """Commands with a model at an endpoint, each with a place of its own to write to."""
+    task = {"origin_prompt": [{"role": "user", "content": "Hi."}], "ground_truth": {"answer": "B"}}
+    (folder / "review_str.json").write_text(json.dumps({"1": {**task, "template": ""}}))
+    write(folder / "examples.jsonl", [pay_example()])
+    heldout = ("eval", "heldout", "--data", folder / "examples.jsonl", "--model", url)
+    teval = ("eval", "teval", "--data", folder, "--endpoint", url, "--model", "m")
+    small = ("--servers", "maps", "--workers", 1, "--size", 1)
+    return {
+        "heldout": (*heldout, "--out", folder / "heldout"),
+        "teval": (*teval, "--out", folder / "teval"),
+        "synth": ("synth", *small, "--teacher", url, "--out", folder / "synth"),
+        "write": ("worlds", "write", "--teacher", url, "--about", "x", "--out", folder / "worlds"),
+    }
+
+
+@pytest.mark.parametrize("name", ["heldout", "teval", "synth", "write"])
+def test_every_command_that_asks_has_the_same_limits(
+    hostile: Callable[[Send], Hostile], tmp_path: Path, name: str
+) -> None:
+    slow = commands_that_ask(hostile(drip).url, tmp_path)[name]
+    done = run(*slow, "--deadline", "1")
+    assert done.returncode == 2
+    assert "gave no whole answer within 1 s" in done.stdout + done.stderr
+    large = commands_that_ask(hostile(bomb).url, tmp_path)[name]
+    done = run(*large, "--max-answer", "1", "--deadline", "60")
+    assert done.returncode == 2
+    assert "the answer has more than 1,048,576 bytes" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("eval", "heldout", "--model", "oracle"),
+        ("eval", "bfcl", "--endpoint", "oracle", "--out", "unused"),
+        ("eval", "bfcl", "--local", "embedded", "--out", "unused"),
+        ("synth", "--size", 1, "--out", "unused"),
+    ],
+    ids=lambda command: " ".join(map(str, command[:4])),
+)
+def test_where_no_endpoint_is_asked_the_limits_are_refused(command: tuple[object, ...]) -> None:
+    done = run(*command, "--deadline", "3", "--max-answer", "1")
+    assert done.returncode == 2
+    assert "--deadline" in done.stderr
+    assert "--max-answer" in done.stderr
+    assert "limits for" in done.stderr or "no effect" in done.stderr

@@ -5,14 +5,20 @@ Run as a program it is the command, `python small.py MODELS --out FOLDER`, with 
 
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from provegym.models import local
+import pytest
+
+from provegym.models import local, optional
 from provegym.players.local import Limits
 from provegym.quickstart import run
 from provegym.quickstart.plan import Plan, Short
 
+# The folder of a quickstart, and what it said.
+Whole = tuple[Path, str]
+needs_models = pytest.mark.skipif(find_spec("trl") is None, reason="trl is not installed")
 SMALL = Plan(
     examples=12,
     drawn=2,
@@ -49,6 +55,11 @@ def build_models(folder: Path) -> None:
     tokenizer.save_pretrained(folder / "base")
     config = LoraConfig(r=2, target_modules=["q_proj"], task_type="CAUSAL_LM")
     get_peft_model(model, config).save_pretrained(folder / "adapter")
+
+
+def missing(module: str) -> None:
+    """A check of packages that finds none."""
+    raise optional.NotInstalled(f"{module} is missing: {optional.INSTALL}")
 
 
 def swap(folder: Path, put: Callable[[Any, str, Any], None]) -> None:

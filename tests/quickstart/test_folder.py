@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from provegym.quickstart import folder
 from provegym.quickstart.folder import STATE, QuickstartFolder, digest
 from provegym.quickstart.plan import LAPTOP
 from provegym.trace import BadFile
@@ -70,3 +71,22 @@ def test_starting_anew_removes_what_was_made(tmp_path: Path) -> None:
 def test_a_digest_tells_plans_apart() -> None:
     assert digest(LAPTOP) == digest(LAPTOP)
     assert digest(LAPTOP) != digest(LAPTOP, "an adapter")
+
+
+def test_one_that_is_killed_while_it_starts_anew_keeps_no_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = desk(tmp_path)
+    first.begin("base", "key", ("base.jsonl",))
+    (tmp_path / "base.jsonl").write_text("old")
+    first.finish("base", 1.0, "", {})
+
+    def killed(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder, "_remove", killed)
+        with pytest.raises(KeyboardInterrupt):
+            first.clear(("base.jsonl",))
+    assert desk(tmp_path).begin("base", "key", ("base.jsonl",))
+    assert not (tmp_path / "base.jsonl").exists()

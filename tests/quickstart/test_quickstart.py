@@ -24,34 +24,20 @@ from provegym.servers import names
 from provegym.toolbox import all_tools
 from provegym.trace import Example, Rollout, read
 from provegym.verify import verify
-from quickstart.small import SMALL, build_models, swap
+from quickstart.small import SMALL, Whole, missing, needs_models, swap
 
 FILES = {"report.html", "steps.json", "tasks.jsonl", "corpus"}
-Whole = tuple[Path, str]
-needs_models = pytest.mark.skipif("not __import__('importlib.util').util.find_spec('trl')")
 
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """A quickstart where nothing of the extra is installed, and what it said."""
-
-    def missing(module: str) -> None:
-        raise extra.NotInstalled(f"{module} is missing: {extra.INSTALL}")
-
     folder = tmp_path_factory.mktemp("bare") / "quick"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quickstart, "check", missing)
         patch.setattr(pictures, "need", missing)
         patch.setattr(quickstart, "LAPTOP", SMALL)
         return folder, told(folder)
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny model and its adapter."""
-    folder = tmp_path_factory.mktemp("models")
-    build_models(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,19 @@
 """The short quickstart with a tiny model: what it shows, what it leaves, and how it goes on."""
 
 import io
+import os
 import re
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from random import Random
+from time import monotonic, sleep
 from typing import Any
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -21,10 +27,9 @@ from provegym.quickstart.lesson import ends
 from provegym.quickstart.side_by_side import streamed
 from provegym.trace import BadFile, Example, Rollout, read
 from provegym.verify import verify
-from quickstart.small import SMALL, build_models, swap
+from quickstart.small import SMALL, Whole, missing, needs_models, swap
 
-Whole = tuple[Path, str]
-needs_models = pytest.mark.skipif("not __import__('importlib.util').util.find_spec('trl')")
+KILLS, PATIENCE = 3, 300
 
 
 def told(folder: Path, fresh: bool = False, terminal: bool = False) -> str:
@@ -38,23 +43,11 @@ def told(folder: Path, fresh: bool = False, terminal: bool = False) -> str:
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """One where nothing of the extra is installed."""
-
-    def missing(module: str) -> None:
-        raise extra.NotInstalled(f"{module} is missing: {extra.INSTALL}")
-
     folder = tmp_path_factory.mktemp("bare") / "quick"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quickstart, "check", missing)
         patch.setattr(quickstart, "LAPTOP", SMALL)
         return folder, told(folder)
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny model and its adapter."""
-    folder = tmp_path_factory.mktemp("models")
-    build_models(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +134,53 @@ def test_after_a_stop_only_what_is_missing_is_played(
     assert said.count(" kept") == len(quickstart.SHORT_STEPS) - 1
     assert (folder / "base.jsonl").read_bytes() == before
     assert (folder / "trained.jsonl").read_bytes() == first + second
+
+
+@pytest.mark.long
+@needs_models
+def test_after_kills_at_random_moments_it_comes_to_the_same(
+    whole: Whole, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, chance = tmp_path / "killed", Random("short")
+    for _ in range(KILLS):
+        process = begin(models, folder)
+        count, latest = chance.randint(1, len(quickstart.SHORT_STEPS)), monotonic() + PATIENCE
+        while process.poll() is None and begun(folder) < count:
+            assert monotonic() < latest
+            sleep(0.02)
+        sleep(chance.uniform(0, 4))
+        process.kill()
+        process.wait()
+    swap(models, monkeypatch.setattr)
+    told(folder)
+    assert outcome(folder) == outcome(whole[0])
+
+
+def begin(models: Path, folder: Path) -> "subprocess.Popen[bytes]":
+    """Start the small quickstart in a process of its own."""
+    script = Path(__file__).with_name("small.py")
+    return subprocess.Popen(
+        [sys.executable, str(script), str(models), "--out", str(folder)],
+        env={**os.environ, "PYTHONPATH": str(script.parents[1])},
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def begun(folder: Path) -> int:
+    """How many steps of a quickstart have begun."""
+    state = folder / "steps.json"
+    return len(msgspec.json.decode(state.read_bytes())) if state.exists() else 0
+
+
+def outcome(folder: Path) -> dict[str, object]:
+    """What a short quickstart leaves, times aside."""
+    names = ("tasks.jsonl", "lessons.jsonl", "base.jsonl", "trained.jsonl", "corpus/*.jsonl")
+    names = (*names, "start/*", "grpo/adapter/*", "grpo/rollouts/*.jsonl")
+    files = {path.relative_to(folder): path for name in names for path in folder.glob(name)}
+    lines = (folder / "grpo" / "metrics.jsonl").read_bytes().splitlines()
+    every = [msgspec.json.decode(line) for line in lines]
+    untimed = [{k: v for k, v in each.items() if "second" not in k} for each in every]
+    return {"metrics": untimed, **{str(name): path.read_bytes() for name, path in files.items()}}
 
 
 @needs_models

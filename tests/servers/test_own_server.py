@@ -1,6 +1,7 @@
 """Servers of one's own: found in folders and installed packages, written by `new-server`."""
 
 import json
+import shutil
 from pathlib import Path
 from shutil import copytree
 
@@ -137,6 +138,30 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     again = run("new-server", "garage", "--out", tmp_path / "new")
     assert again.returncode == 2
     assert "is there already; name an empty folder" in again.stderr
+
+
+def test_a_project_that_was_half_written_is_finished(tmp_path: Path) -> None:
+    whole, half = tmp_path / "whole", tmp_path / "half"
+    for folder in (whole, half):
+        assert run("new-server", "garage", "--out", folder).returncode == 0
+    shutil.rmtree(half / "tests")
+    (half / "src" / "garage" / "tools.py").rename(half / "src" / "garage" / "tools.py.1f.part")
+    assert run("new-server", "garage", "--out", half).returncode == 0
+    (half / "src" / "garage" / "tools.py.1f.part").unlink()
+    texts = [
+        {path.relative_to(each): path.read_bytes() for path in each.rglob("*.*") if path.is_file()}
+        for each in (whole, half)
+    ]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "README.md", "src/other.py"])
+def test_a_folder_with_something_else_is_left_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    done = run("new-server", "garage", "--out", tmp_path)
+    assert "is there already; name an empty folder" in done.stderr
+    assert [path.read_text() for path in tmp_path.rglob("*") if path.is_file()] == ["mine"]
 
 
 def test_a_folder_without_servers_is_refused(tmp_path: Path) -> None:

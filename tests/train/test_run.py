@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from examples import pay_example
+from files_in_trouble import full_disk
+from provegym.files import CannotWrite
 from provegym.players.local import Trajectory
 from provegym.players.scripted import SCRIPTS
 from provegym.rewards import HARDENED
@@ -154,6 +156,14 @@ def test_a_damaged_line_of_metrics_is_named_and_nothing_is_lost(tmp_path: Path, 
     assert run.metrics.read_bytes() == damaged
 
 
+def test_rollouts_that_are_taken_back_leave_no_checksums(tmp_path: Path) -> None:
+    run = Run(tmp_path, GRPO)
+    step(run, 1, "oracle", "noop")
+    step(run, 2, "oracle", "noop")
+    Run(tmp_path, GRPO, resume=True)
+    assert list((tmp_path / "rollouts").iterdir()) == []
+
+
 def test_the_last_checkpoint_is_the_highest_and_not_the_last_by_name(tmp_path: Path) -> None:
     run = Run(tmp_path, GRPO)
     assert run.last() is None
@@ -237,6 +247,15 @@ def test_counts_in_the_metrics_of_older_runs_are_not_drawn(tmp_path: Path) -> No
     pytest.importorskip("matplotlib")
     history = [{"step": 1, "ended": {"done": 2}, "loss": 0.5}, {"step": 2, "ended": 1.0}]
     assert {path.stem for path in draw(history, tmp_path)} == {"success", "loss"}
+
+
+def test_a_full_disk_leaves_the_old_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    history = [{"step": 1, "loss": 0.5}]
+    before = {path: path.read_bytes() for path in draw(history, tmp_path)}
+    with full_disk(1_000), pytest.raises(CannotWrite, match=r"loss\.png: File too large"):
+        draw([*history, {"step": 2, "loss": 0.4}], tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_the_hardened_reward_has_its_own_parts_in_the_metrics() -> None:

@@ -10,9 +10,11 @@ from rich.progress import Progress
 pytest.importorskip("trl")
 
 from examples import pay_example
+from files_in_trouble import full_disk
 from provegym.cli.training import check_same
 from provegym.config import write_recipe
 from provegym.corpus.transcript import transcript
+from provegym.files import CannotWrite
 from provegym.models.codec import Codec
 from provegym.models.dialects import hermes
 from provegym.players.local import Limits, opening
@@ -175,6 +177,21 @@ def test_a_run_that_was_killed_ends_as_if_it_had_not_been(tmp_path: Path) -> Non
     }
     assert list(again.folder.rglob("events.out.tfevents*"))
     assert (again.folder / "plots" / "loss.png").exists()
+
+
+def test_a_full_disk_leaves_the_old_adapter(tmp_path: Path) -> None:
+    tokenizer = build_tokenizer([quiet(1)], size=400)
+    build_model(tokenizer, width=16).save_pretrained(tmp_path / "base")
+    tokenizer.save_pretrained(tmp_path / "base")
+    model, _ = policy(Model(name=str(tmp_path / "base"), lora=Lora(r=2)), "cpu")
+    save_adapter(model, tmp_path / "adapter")
+    before = {path: path.read_bytes() for path in (tmp_path / "adapter").iterdir()}
+    with full_disk(1_000), pytest.raises(CannotWrite, match="adapter: File too large; "):
+        save_adapter(model, tmp_path / "adapter")
+    assert {path: path.read_bytes() for path in (tmp_path / "adapter").iterdir()} == before
+    assert not list(tmp_path.glob("*.part"))
+    config = msgspec.json.decode((tmp_path / "adapter" / "adapter_config.json").read_bytes())
+    assert config["target_modules"] == sorted(Lora().targets)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -22,7 +22,7 @@ from provegym.train.roller import to_columns, vllm
 from provegym.train.run import Run, TrainError
 from provegym.train.sft import encode
 from provegym.train.start import check, policy
-from train.tiny import Script, build_model, build_tokenizer, gold
+from train.tiny import Script, build_model, build_tokenizer, gold, warm_up
 
 DATA = Path(__file__).parents[1] / "data"
 CHOSEN = ("banking/what-is-left", "marketplace/a-cello-after-all")
@@ -78,25 +78,6 @@ def half_right(codec: Codec) -> list[Trajectory]:
     script = Script([[codec.say(m) for m in lines] for pair in scripts for lines in pair])
     twice = [each for each in EXAMPLES.values() for _ in range(2)]
     return run(twice, script.generate, codec, LIMITS)
-
-
-def warm_up(model: Any, trajectories: list[Trajectory], steps: int, lr: float) -> None:
-    """Teach a model these rollouts by heart."""
-    width = max(len(each.prompt) + len(each.completion) for each in trajectories)
-    ids = torch.zeros(len(trajectories), width, dtype=torch.long)
-    labels = torch.full_like(ids, -100)
-    for row, each in enumerate(trajectories):
-        whole = torch.tensor(each.prompt + each.completion)
-        own = torch.tensor([0] * len(each.prompt) + each.mask).bool()
-        ids[row, : len(whole)] = whole
-        labels[row, : len(whole)] = whole.masked_fill(~own, -100)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.0)
-    pace = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for _ in range(steps):
-        model(input_ids=ids, labels=labels).loss.backward()
-        optimiser.step()
-        pace.step()
-        optimiser.zero_grad()
 
 
 def recipe(**changes: Any) -> Recipe:

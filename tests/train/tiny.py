@@ -96,3 +96,22 @@ def play(
     """One rollout in which these replies are given."""
     script = Script([[codec.say(each) for each in replies]])
     return run([example], script.generate, codec, limits)[0], script
+
+
+def warm_up(model: Any, trajectories: list[Trajectory], steps: int, lr: float) -> None:
+    """Teach a model these rollouts by heart."""
+    width = max(len(each.prompt) + len(each.completion) for each in trajectories)
+    ids = torch.zeros(len(trajectories), width, dtype=torch.long)
+    labels = torch.full_like(ids, -100)
+    for row, each in enumerate(trajectories):
+        whole = torch.tensor(each.prompt + each.completion)
+        own = torch.tensor([0] * len(each.prompt) + each.mask).bool()
+        ids[row, : len(whole)] = whole
+        labels[row, : len(whole)] = whole.masked_fill(~own, -100)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.0)
+    pace = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    for _ in range(steps):
+        model(input_ids=ids, labels=labels).loss.backward()
+        optimiser.step()
+        pace.step()
+        optimiser.zero_grad()

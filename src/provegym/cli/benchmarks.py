@@ -23,6 +23,7 @@ from provegym.cli.base import (
     stoppable,
 )
 from provegym.cli.base import app as root
+from provegym.cli.endpoints import EndpointLimits
 from provegym.cli.help import Commands
 from provegym.kernel.errors import suggest
 from provegym.models.optional import NotInstalled, installed
@@ -48,7 +49,7 @@ Reply = Annotated[int, typer.Option(help="Most tokens of a reply.", min=1)]
 
 
 @dataclass(frozen=True)
-class BenchmarkPlayer:
+class BenchmarkPlayer(EndpointLimits):
     """Options: which model answers, and how it samples."""
 
     endpoint: Annotated[
@@ -92,14 +93,18 @@ class BenchmarkPlayer:
         """Where the model runs; user and password in a URL are left out."""
         return "this machine" if self.local else self.endpoint.rpartition("@")[2]
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the model is behind a URL."""
+        return self.endpoint.startswith(("http://", "https://"))
+
     def check(self) -> None:
         """Fail unless the options name exactly one model."""
         if bool(self.local) == bool(self.endpoint):
             fail("say which model: --endpoint URL --model NAME, or --local MODEL")
-        web = self.endpoint.startswith(("http://", "https://"))
-        if self.endpoint and not web and self.endpoint not in ("oracle", "noop"):
+        if self.endpoint and not self.is_remote and self.endpoint not in ("oracle", "noop"):
             fail(f"--endpoint {self.endpoint} is no URL; {suggest(self.endpoint, SCRIPTS)}")
-        if web and not self.model:
+        if self.is_remote and not self.model:
             fail("say --model NAME: what the model is called at that endpoint")
         check_model(self.local, ("embedded",))
         if self.adapter and not self.local:
@@ -136,6 +141,8 @@ class Choice:
         from provegym.evals.benchmark import BenchmarkRun
 
         player.check()
+        if player.given_limits and not player.is_remote and not user:
+            fail(f"{' and '.join(player.given_limits)}: limits for endpoints; leave them out")
         if self.out is None:
             fail("say --out FOLDER: where the run is kept, and goes on if it is stopped")
         check_folder(self.out)
@@ -203,7 +210,7 @@ def play_tau2(
         fail("a checkout is set up by its own `uv sync`, not by --setup")
 
     def load() -> "Answer":
-        other = _user(user, user_model, player.reply)
+        other = _user(user, user_model, player)
         return AgentAndUser(_answer(player, choice.at_once), _answer(other, choice.at_once))
 
     with stdout_kept(as_json):
@@ -253,10 +260,11 @@ def play_teval(
     _report(report, choice.out, as_json)
 
 
-def _user(where: str, name: str, reply: int) -> BenchmarkPlayer:
-    """The model that plays the user."""
-    web = where.startswith(("http://", "https://"))
-    player = BenchmarkPlayer(where if web else "", name, "" if web else where, None, 0, reply)
+def _user(where: str, name: str, agent: BenchmarkPlayer) -> BenchmarkPlayer:
+    """The model that plays the user, with the limits of the agent."""
+    url = where if where.startswith(("http://", "https://")) else ""
+    local = "" if url else where
+    player = replace(agent, endpoint=url, model=name, local=local, adapter=None, temperature=0)
     player.check()
     return player
 
@@ -268,7 +276,8 @@ def _answer(player: BenchmarkPlayer, at_once: int) -> "Answer":
 
     if player.endpoint:
         url, name, warmth = player.endpoint, player.model, player.temperature
-        return Upstream(EndpointConfig(url, name, temperature=warmth, max_tokens=player.reply))
+        given = {"temperature": warmth, "max_tokens": player.reply, **player.reply_limits}
+        return Upstream(EndpointConfig(url, name, **given))
     from provegym.models.served import Weights, serve
 
     warmth, most = player.temperature, player.reply

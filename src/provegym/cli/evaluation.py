@@ -30,6 +30,7 @@ from provegym.cli.base import (
     stoppable,
 )
 from provegym.cli.benchmarks import Out, app
+from provegym.cli.endpoints import EndpointLimits
 from provegym.cli.plain_words import SUCCESS
 from provegym.terminal import say
 
@@ -54,7 +55,7 @@ IDLE = {
 
 
 @dataclass(frozen=True)
-class HeldoutPlayer:
+class HeldoutPlayer(EndpointLimits):
     """Options: which model plays the held-out tasks, and its sampling limits."""
 
     model: Annotated[
@@ -115,7 +116,9 @@ class HeldoutPlayer:
 
         if self.kind == HERE:
             check_model(self.model, ("embedded", *SCRIPTS))
-        if idle := [f"--{name}" for name in IDLE[self.kind] if getattr(self, name)]:
+        idle = [f"--{name}" for name in IDLE[self.kind] if getattr(self, name)]
+        idle += self.given_limits if self.kind != ENDPOINT else []
+        if idle:
             fail(f"{self.kind} takes no {', '.join(idle)}: it would have no effect; leave it out")
         if samples > 1 and self.kind == SCRIPT:
             fail(f"{samples} samples of a script are all the same; leave --samples out")
@@ -260,7 +263,9 @@ def _play(player: HeldoutPlayer, batch: int, done: int) -> "Play":
     if player.kind == SCRIPT:
         return Remote(player.model, SCRIPTS[player.model], batch)
     name, limits = player.name or "default", player.limits
-    config = EndpointConfig(player.model, name, player.temperature, max_tokens=limits.reply)
+    config = EndpointConfig(
+        player.model, name, player.temperature, max_tokens=limits.reply, **player.reply_limits
+    )
     return Remote(player.who, config, batch, caps=Caps(tokens=limits.completion))
 
 

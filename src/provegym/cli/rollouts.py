@@ -27,6 +27,7 @@ from provegym.cli.base import (
     stdout_kept,
     stoppable,
 )
+from provegym.cli.endpoints import EndpointLimits
 from provegym.cli.graphs import Theirs, TheirServer, TheirsToPlay
 from provegym.cli.plain_words import SERVES, SUCCESS
 from provegym.kernel.errors import suggest
@@ -44,7 +45,7 @@ REASONS = 3
 
 
 @dataclass(frozen=True)
-class Asking:
+class Asking(EndpointLimits):
     """Options: how a model behind an endpoint is asked."""
 
     model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = "default"
@@ -61,26 +62,17 @@ class Asking:
         int | None, typer.Option(help="Tries after one that failed; else 4.", min=0)
     ] = None
 
-    deadline: Annotated[
-        float | None,
-        typer.Option(help="Seconds for a reply with all tries; else enough for all.", min=0.1),
-    ] = None
-    max_answer: Annotated[
-        float | None, typer.Option(help="Most megabytes of an answer; else 16.", min=0.001)
-    ] = None
-
     @property
     def given(self) -> dict[str, Any]:
         """The options that were given, by the names of `EndpointConfig`."""
         named = {
-            "deadline": self.deadline,
-            "max_bytes": None if self.max_answer is None else int(self.max_answer * 2**20),
             "temperature": self.temperature,
             "max_tokens": self.reply,
             "timeout": self.timeout,
             "retries": self.retries,
         }
-        return {name: value for name, value in named.items() if value is not None}
+        given = {name: value for name, value in named.items() if value is not None}
+        return self.reply_limits | given
 
 
 @dataclass(frozen=True)

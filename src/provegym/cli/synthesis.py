@@ -22,6 +22,7 @@ from provegym.cli.base import (
     stoppable,
     tell,
 )
+from provegym.cli.endpoints import EndpointLimits
 from provegym.cli.graphs import Refresh, Theirs, forget_graph
 from provegym.cli.own import contract
 from provegym.cli.plain_words import DROPPED, counted
@@ -57,7 +58,7 @@ class Variety:
 
 
 @dataclass(frozen=True)
-class TeacherOptions:
+class TeacherOptions(EndpointLimits):
     """Options: a model that words the conversations."""
 
     teacher: Annotated[
@@ -72,7 +73,11 @@ class TeacherOptions:
 
         if self.rephrase and not self.teacher:
             fail("--rephrase needs a --teacher")
-        return Lessons(out, self.teacher, self.model, self.rephrase) if self.teacher else None
+        if self.given_limits and not self.teacher:
+            fail(f"{' and '.join(self.given_limits)}: limits for a --teacher; name one")
+        if not self.teacher:
+            return None
+        return Lessons(out, self.teacher, self.model, self.rephrase, reply_limits=self.reply_limits)
 
 
 @app.command("synth", cls=RayCommand)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from provegym.cli.base import Json, check_folder, fail, print_json, progress_bar, say_next
+from provegym.cli.base import (
+    Json,
+    check_folder,
+    fail,
+    option_groups,
+    print_json,
+    progress_bar,
+    say_next,
+)
+from provegym.cli.endpoints import EndpointLimits
 from provegym.cli.specs import Out, worlds
 from provegym.terminal import say
 
@@ -18,6 +27,7 @@ SHOWN = 120
 
 
 @worlds.command()
+@option_groups
 def write(
     *,
     teacher: Annotated[str, typer.Option(help="The URL of an OpenAI-compatible endpoint.")],
@@ -27,7 +37,7 @@ def write(
     count: Annotated[int, typer.Option(help="How many worlds.", min=1)] = 1,
     tries: Annotated[int, typer.Option(help="Specs for each world, at most.", min=1)] = 4,
     concurrency: Annotated[int, typer.Option(help="Worlds at a time.", min=1)] = 1,
-    deadline: Annotated[float, typer.Option(help="Seconds for a request.", min=1)] = 600,
+    limits: EndpointLimits,
     as_json: Json = False,
 ) -> None:
     """Let a model write worlds: it proposes specs, and sees why one is refused."""
@@ -38,7 +48,8 @@ def write(
     check_folder(out)
     if not about.strip() or len(about) > 1_000:
         fail('--about says in a few words what a world is about, as in "a ferry company"')
-    order = WorldsOrder(out, teacher, model, about, count, tries, concurrency, deadline)
+    asked = (teacher, model, about, count, tries, concurrency)
+    order = WorldsOrder(out, *asked, **limits.reply_limits)
     written = asyncio.run(_write(order))
     files = [each.file for each in written if each.file is not None]
     refused = [one for each in written for one in each.refused]

@@ -14,7 +14,7 @@ from provegym.evals import journal
 from provegym.evals.environments import BenchmarkEnv
 from provegym.evals.gateway import Answer, Gateway, Load, noop
 from provegym.evals.journal import Journal, Means, Result
-from provegym.files import write_atomically
+from provegym.files import locked_file, write_atomically
 from provegym.models.endpoint import public
 from provegym.trace import Json
 
@@ -158,7 +158,8 @@ def _known_floor(benchmark: Benchmark) -> dict[str, float]:
 
 def _keep_floor(benchmark: Benchmark, found: Mapping[str, float]) -> None:
     file = benchmark.environment.folder / "floor.json"
-    write_atomically(file, msgspec.json.encode({**_known_floor(benchmark), **found}))
+    with locked_file(file, wait=True):  # all runs of a benchmark share it
+        write_atomically(file, msgspec.json.encode({**_known_floor(benchmark), **found}))
 
 
 def command() -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from provegym.errors import UserError
-from provegym.files import cache_folder, write_atomically
+from provegym.files import cache_folder, locked_file, make_folder, write_atomically
 
 Tell = Callable[[str], None]
 
@@ -88,13 +88,9 @@ class BenchmarkEnv:
         return {self.package: told[0], "python": told[1]}
 
     def set_up(self, tell: Tell) -> None:
-        """Build the environment, or finish an interrupted build; a file lock excludes others."""
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with (self.folder.parent / f"{self.name}.lock").open("w") as lock:
-            if sys.platform != "win32":
-                import fcntl
-
-                fcntl.flock(lock, fcntl.LOCK_EX)
+        """Build the environment, or finish an interrupted build; waits while another does."""
+        make_folder(self.folder.parent)
+        with locked_file(self.folder, wait=True):
             self._build(tell)
 
     def _build(self, tell: Tell) -> None:

@@ -7,11 +7,11 @@ tells its id. The kernel releases the lock when the process ends, however it end
 import os
 import shutil
 import sys
+from io import BufferedWriter
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 
-if sys.platform != "win32":
-    import fcntl
+from provegym.files import take_lock
 
 PREFIX, NEW = "provegym-foreign-", "provegym-new-"
 LOCK = "lock"
@@ -25,7 +25,8 @@ class PoolFolder:
         # Another sweep must not find it before it is locked.
         new = Path(mkdtemp(prefix=NEW))
         self._lock = _locked(new / LOCK)
-        os.write(self._lock, str(os.getpid()).encode())
+        self._lock.write(str(os.getpid()).encode())
+        self._lock.flush()
         self.path = new.rename(new.with_name(PREFIX + new.name.removeprefix(NEW)))
 
     def add(self) -> Path:
@@ -35,7 +36,7 @@ class PoolFolder:
     def close(self) -> None:
         """Remove it with all folders in it."""
         shutil.rmtree(self.path, ignore_errors=True)
-        os.close(self._lock)
+        self._lock.close()
 
 
 def sweep() -> None:
@@ -50,16 +51,15 @@ def sweep() -> None:
         except OSError:  # in use, or another user's, or swept by somebody else
             continue
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+        lock.close()
 
 
-def _locked(file: Path) -> int:
+def _locked(file: Path) -> BufferedWriter:
     """Open and lock a file without waiting; OSError if another process holds it."""
-    lock = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    if sys.platform != "win32":
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            raise
+    lock = file.open("ab")
+    try:
+        take_lock(lock)
+    except OSError:
+        lock.close()
+        raise
     return lock

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from provegym.files import make_folder, write_atomically
 from provegym.rewards import BEST
 from provegym.templates import fill
 
@@ -12,8 +13,8 @@ TICKS = (0.0, 0.5, 1.0, BEST)
 
 def draw_curve(rewards: Sequence[float], path: Path) -> None:
     """Draw the mean reward of each step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(curve(rewards), "utf-8")
+    make_folder(path.parent)
+    write_atomically(path, curve(rewards))
 
 
 def curve(rewards: Sequence[float]) -> str:

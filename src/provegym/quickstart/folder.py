@@ -133,15 +133,23 @@ class QuickstartFolder:
         self._write(name, entry)
 
     def clear(self, files: tuple[str, ...]) -> None:
-        """Forget all steps, and remove their files."""
+        """Forget all steps, and remove their files.
+
+        If it is killed in between, the steps count as begun with other inputs.
+        """
+        if self.entries:
+            self._keep(dict.fromkeys(self.entries, Entry("")))
         for file in files if self.entries else ():
             _remove(self.folder / file)
         self.entries = {}
         _remove(self.folder / STATE)
 
     def _write(self, name: str, entry: Entry) -> None:
-        self.entries[name] = entry
-        written = msgspec.json.format(msgspec.json.encode(self.entries))
+        self._keep({**self.entries, name: entry})
+
+    def _keep(self, entries: dict[str, Entry]) -> None:
+        self.entries = entries
+        written = msgspec.json.format(msgspec.json.encode(entries))
         write_atomically(self.folder / STATE, written)
 
 

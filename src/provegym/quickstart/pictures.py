@@ -8,11 +8,11 @@ from provegym.evals.measure import has_gold
 from provegym.models.optional import need
 from provegym.rewards import BEST, paid
 from provegym.trace import Rollout, read
+from provegym.train.plots import save_figure
 
 if TYPE_CHECKING:
     from provegym.quickstart.report import Scores
 
-FORMATS = ("png", "svg")
 SHOWN = ("reward", "success", "state", "answer", "coverage", "argument")
 COLOURS = {"noop": "#b8b8b8", "base": "#7aa6c2", "trained": "#d9822b", "oracle": "#5a8f5a"}
 GAP = 1.0
@@ -49,7 +49,7 @@ def draw_scores(scores: "Scores", names: Mapping[str, str], path: Path) -> None:
         panel.spines[["top", "right"]].set_visible(False)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def draw_lesson(folder: Path, path: Path) -> None:
@@ -78,7 +78,7 @@ def draw_lesson(folder: Path, path: Path) -> None:
     figure.legend(
         shown.values(), shown.keys(), loc="outside lower center", ncols=len(shown), frameon=False
     )
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _prompts(file: Path) -> list[list[Rollout]]:
@@ -103,9 +103,3 @@ def _draw_prompt(axes: Any, place: float, rollouts: list[Rollout], size: float) 
     axes.scatter(
         spots, rewards, s=size, color=COLOURS["trained"], linewidths=0, zorder=3, label="a rollout"
     )
-
-
-def _save(figure: Any, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for form in FORMATS:
-        figure.savefig(path.with_suffix(f".{form}"), dpi=150)

@@ -7,7 +7,7 @@ from keyword import iskeyword
 from pathlib import Path
 
 from provegym import __version__, servers
-from provegym.files import make_folder, write_atomically
+from provegym.files import LOCK, locked, make_folder, write_atomically
 from provegym.packages import BrokenServer
 from provegym.templates import fill
 
@@ -33,21 +33,39 @@ FILES = {
 def write_project(name: str, folder: Path) -> list[Path]:
     """Write the project of a new server into an empty folder, and return its files."""
     check_name(name)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BrokenServer(f"{folder} is there already; name an empty folder with --out")
+    if folder.exists() and not folder.is_dir():
+        raise _taken(folder)
     package = f"src/{name}"
     # An id is "wor" + "item" + "_1204": letters alone, and not a prefix of another server.
     prefix = re.sub(r"[^a-z]", "", name)[:8]
-    written = []
-    for where, template in FILES.items():
-        path = folder / where.format(package=package)
-        make_folder(path.parent)
-        text = fill(
-            f"starter/template/{template}.jinja", name=name, prefix=prefix, version=__version__
-        )
-        write_atomically(path, text)
-        written.append(path)
-    return written
+    known = {"name": name, "prefix": prefix, "version": __version__}
+    texts = {
+        folder / where.format(package=package): fill(f"starter/template/{template}.jinja", **known)
+        for where, template in FILES.items()
+    }
+    with locked(folder):
+        _check_free(folder, texts)
+        for path, text in texts.items():
+            make_folder(path.parent)
+            write_atomically(path, text)
+    return list(texts)
+
+
+def _check_free(folder: Path, texts: dict[Path, str]) -> None:
+    """Refuse a folder with anything but a part of this project, which a killed process has left."""
+    ours = {path.relative_to(folder).parts[0] for path in texts} | {LOCK}
+    if any(path.name not in ours and path.suffix != ".part" for path in folder.iterdir()):
+        raise _taken(folder)
+    held = [path for path in folder.rglob("*") if path.is_file() and path.name != LOCK]
+    whole = [path for path in held if path.suffix != ".part"]
+    if len(whole) == len(texts) or any(
+        path not in texts or path.read_bytes() != texts[path].encode() for path in whole
+    ):
+        raise _taken(folder)
+
+
+def _taken(folder: Path) -> BrokenServer:
+    return BrokenServer(f"{folder} is there already; name an empty folder with --out")
 
 
 def check_name(name: str) -> None:

@@ -5,11 +5,12 @@ each result is written at once, and an interrupted run resumes after the last on
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from rich.progress import Progress, TaskID
@@ -26,13 +27,17 @@ TEMPERATURE = 0.7
 
 @dataclass(frozen=True)
 class Lessons:
-    """The options: the corpus folder, the teacher's endpoint and model, and how it rewrites."""
+    """The options: the corpus folder, the teacher's endpoint and model, and how it rewrites.
+
+    `reply_limits` are limits of `EndpointConfig` on the time and the size of a reply.
+    """
 
     out: Path
     url: str
     model: str
     rephrase: bool = False
     concurrency: int = 8
+    reply_limits: Mapping[str, Any] = field(default_factory=dict)
 
 
 class LessonProgress(msgspec.Struct, frozen=True):
@@ -55,7 +60,8 @@ class Classroom:
     def __init__(self, lessons: Lessons, bar: Progress) -> None:
         self.lessons, self.bar = lessons, bar
         self.state = lessons.out / "lessons.json"
-        config = EndpointConfig(url=lessons.url, model=lessons.model, temperature=TEMPERATURE)
+        how = {"temperature": TEMPERATURE, **lessons.reply_limits}
+        config = EndpointConfig(url=lessons.url, model=lessons.model, **how)
         self.teacher = LLM(Endpoint(config))
         self.shards: dict[str, tuple[int, int]] = {}
         self.counts: Counter[str] = Counter()

@@ -28,6 +28,8 @@ from provegym.worlds.plain import MAX_BYTES
 from provegym.worlds.spec import SpecError, WorldSpec, parse
 
 MAX_TOKENS = 16_384
+# For a reply with all its tries; a spec is long.
+SECONDS = 600.0
 FENCES = ("```", "~~~")
 NO_SPEC = "the reply holds no spec"
 WRONG = "the spec is wrong"
@@ -46,7 +48,8 @@ class WorldsOrder:
     count: int = 1
     tries: int = 4
     concurrency: int = 1
-    deadline: float = 600.0
+    deadline: float | None = None
+    max_bytes: int | None = None
 
 
 class RefusedSpec(NamedTuple):
@@ -68,13 +71,15 @@ class WorldWriter:
 
     def __init__(self, order: WorldsOrder, tell: Callable[[RefusedSpec], None]) -> None:
         self.order, self.tell = order, tell
+        seconds = order.deadline or SECONDS
         config = EndpointConfig(
             url=order.url,
             model=order.model,
             temperature=TEMPERATURE,
             max_tokens=MAX_TOKENS,
-            timeout=order.deadline,
-            deadline=order.deadline,
+            timeout=seconds,
+            deadline=seconds,
+            max_bytes=order.max_bytes or EndpointConfig.max_bytes,
         )
         self.teacher = LLM(Endpoint(config), order.tries)
         self.copies = Copies()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from provegym.files import atomic_path, make_folder
 from provegym.models.optional import need
 from provegym.rewards.success import PARTS
 from provegym.train.run import PAID
@@ -64,8 +65,14 @@ def _picture(history: History, keys: Sequence[str], title: str, path: Path) -> l
     axes.spines[["top", "right"]].set_visible(False)
     told = f"mean of the last {WINDOW}" if len(history) > WINDOW else "mean so far"
     figure.legend(frameon=False, fontsize="small", title=told, loc="outside right upper")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    return save_figure(figure, path)
+
+
+def save_figure(figure: Any, path: Path) -> list[Path]:
+    """Write a figure of matplotlib in each format, as whole files."""
+    make_folder(path.parent)
     files = [path.with_suffix(f".{form}") for form in FORMATS]
-    for file in files:
-        figure.savefig(file, dpi=150)
+    for form, file in zip(FORMATS, files, strict=True):
+        with atomic_path(file) as part:
+            figure.savefig(part, format=form, dpi=150)
     return files

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from provegym.errors import UserError
-from provegym.files import appending, write_atomically
+from provegym.files import appending, make_folder, write_atomically
+from provegym.lines import sums_file
 from provegym.models.optional import installed
 from provegym.rewards import COMPONENTS, paid
 from provegym.rewards.explain import success_line
@@ -27,6 +28,7 @@ from provegym.rewards.success import rates, verdict_of
 from provegym.terminal import say
 from provegym.trace import Json, Rollout, numbered, write
 from provegym.train.recipe import Grpo, Recipe, Sft
+from provegym.train.saving import saving
 
 if TYPE_CHECKING:
     from provegym.players.local import Trajectory
@@ -71,7 +73,7 @@ class Run:
             raise TrainError(
                 f"{folder} holds a run; continue it with --resume, or name another --out"
             )
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         if resume:
             self._take_back()
         write_atomically(folder / "recipe.toml", toml)
@@ -181,9 +183,10 @@ class Run:
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """Turn an out-of-memory error into a message that says what to change."""
+        """Turn a lack of memory, and of space for checkpoints, into a message that says it."""
         try:
-            yield
+            with saving(self.checkpoints):
+                yield
         except RuntimeError as problem:
             # Torch raises a RuntimeError on the GPU and on the CPU.
             if "out of memory" not in str(problem) and "allocate memory" not in str(problem):
@@ -228,6 +231,7 @@ class Run:
         for path in self.folder.glob("rollouts/step-*.jsonl"):
             if _number(path.with_suffix("")) > kept:
                 path.unlink()
+                sums_file(path).unlink(missing_ok=True)
         if self.metrics.exists():
             self.history = [past for past in _read_metrics(self.metrics) if past["step"] <= kept]
             text = b"".join(msgspec.json.encode(past) + b"\n" for past in self.history)

@@ -21,6 +21,7 @@ from provegym.train.data import spread
 from provegym.train.precision import suit
 from provegym.train.recipe import Recipe, Sft
 from provegym.train.run import Run, TrainError
+from provegym.train.saving import save_model
 
 IGNORED = -100
 LOADERS = 4
@@ -113,7 +114,7 @@ def train(
     last = run.last()
     with run.guard():
         trainer.train(resume_from_checkpoint=str(last) if last else None)
-    trainer.save_model(str(run.folder / "model"))
+    save_model(trainer, run.folder / "model")
 
 
 def arguments(recipe: Recipe, run: Run, device: str) -> Any:

@@ -21,6 +21,7 @@ from provegym.train.cost_lines import brief, unknown
 from provegym.train.data import load as load_examples
 from provegym.train.recipe import Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
+from provegym.train.saving import model_folder
 
 NO_VLLM = "vLLM is not installed here: pip install vllm==0.30.0, or --set grpo.use_vllm=false"
 
@@ -197,10 +198,19 @@ def save_adapter(model: Any, folder: Path) -> None:
     if not isinstance(model, peft.PeftModel):
         return
     weights = peft.get_peft_model_state_dict(model, adapter_name=trl.ADAPTER)
-    folder.mkdir(parents=True, exist_ok=True)
     small = {
         name: value.detach().to("cpu", torch.bfloat16).contiguous()
         for name, value in weights.items()
     }
-    need("safetensors.torch").save_file(small, folder / "adapter_model.safetensors")
-    model.peft_config[trl.ADAPTER].save_pretrained(folder)
+    with model_folder(folder) as part:
+        need("safetensors.torch").save_file(small, f"{part}/adapter_model.safetensors")
+        model.peft_config[trl.ADAPTER].save_pretrained(part)
+        _sort_targets(Path(part) / "adapter_config.json")
+
+
+def _sort_targets(file: Path) -> None:
+    """Sort the names of modules, which PEFT keeps in a set: equal runs write equal files."""
+    held = msgspec.json.decode(file.read_bytes())
+    if isinstance(held["target_modules"], list):
+        held["target_modules"].sort()
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(held), indent=2) + b"\n")

@@ -29,6 +29,7 @@ from provegym.train.prefetch import Prefetcher
 from provegym.train.recipe import Grpo, Recipe
 from provegym.train.roller import Roller, weighted
 from provegym.train.run import Run, TrainError
+from provegym.train.saving import save_model
 from provegym.train.sft import encode, pace
 
 ADAPTER = "default"
@@ -55,7 +56,7 @@ def train(
         with run.guard(), without_garbage():
             trainer.train(resume_from_checkpoint=str(last) if last else None)
     if not isinstance(model, need("peft").PeftModel):
-        trainer.save_model(str(run.folder / "model"))
+        save_model(trainer, run.folder / "model")
 
 
 def _trainer(recipe: Recipe, run: Run, model: Any, tokenizer: Any, roller: Roller) -> Any:

@@ -151,6 +151,9 @@ def test_verl_is_started_on_what_was_prepared(
     with pytest.raises(TrainError, match="verl stopped with status 1"):
         launch.start(recipe, place._replace(resume=True), "", Progress(disable=True))
     assert "trainer.resume_mode=auto" in started[1]
+    place.agent.unlink()  # as a kill leaves it that came before the last file
+    with pytest.raises(TrainError, match="verl stopped with status 2"):
+        launch.start(recipe, place._replace(resume=True), "", Progress(disable=True))
 
 
 def test_the_command_prints_what_a_shell_runs(

@@ -16,6 +16,7 @@ from provegym.models.local import load, load_tokenizer
 from provegym.train.data import load as load_examples
 from provegym.train.recipe import Recipe
 from provegym.train.run import TrainError
+from provegym.train.saving import model_folder
 from provegym.train.start import adapter
 from provegym.train.trl import choose
 from provegym.train.verl.overrides import RunFiles, has_base, overrides
@@ -37,7 +38,7 @@ def start(recipe: Recipe, place: RunFiles, toml: str, bar: Progress) -> None:
     line = command(recipe, place)
     check_installed()
     with locked(place.folder):
-        if not place.resume:
+        if not (place.resume and place.agent.exists()):  # it is written last
             prepare(recipe, place, toml, bar)
         ended = subprocess.run([sys.executable, *line], check=False)
     if ended.returncode:
@@ -102,5 +103,6 @@ def save_base(recipe: Recipe, place: RunFiles) -> None:
     model, tokenizer = load(recipe.model.name, held, "cpu")
     if held:
         model = model.merge_and_unload()
-    model.save_pretrained(place.base)
-    tokenizer.save_pretrained(place.base)
+    with model_folder(place.base) as part:
+        model.save_pretrained(part)
+        tokenizer.save_pretrained(part)
