@@ -11,14 +11,17 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
+from examples import pay_example
 from provegym import cli
 from provegym.cli import viewing, worlds
 from provegym.evals.heldout import group
 from provegym.models import optional as extra
+from provegym.players.scripted import SCRIPTS
 from provegym.quickstart import run as quickstart
 from provegym.quickstart.curve import curve
 from provegym.quickstart.lesson import ends
-from provegym.quickstart.side_by_side import streamed
+from provegym.quickstart.side_by_side import streamed, ticks
+from provegym.rollout import play_script
 from provegym.trace import BadFile, Example, Rollout, read
 from provegym.verify import verify
 from quickstart.small import SMALL, build_models, swap
@@ -89,6 +92,11 @@ def test_without_models_it_tells_a_story_makes_examples_and_says_what_to_install
     assert left == {"report.html", "steps.json", "tasks.jsonl", "lessons.jsonl", "corpus"}
 
 
+def test_nonsense_gets_no_tick_for_an_answer_that_was_not_due() -> None:
+    nonsense = play_script(pay_example(), SCRIPTS["noop"])
+    assert ticks(nonsense).plain == "✗ state  no answer due  ✓ ended  reward 0.00 of 1.30"
+
+
 def test_tasks_are_of_one_turn_on_unseen_worlds_and_lessons_of_one_call(bare: Whole) -> None:
     tasks = list(read(bare[0] / "tasks.jsonl", Example))
     lessons = list(read(bare[0] / "lessons.jsonl", Example))
@@ -104,7 +112,8 @@ def test_tasks_are_of_one_turn_on_unseen_worlds_and_lessons_of_one_call(bare: Wh
 def test_two_models_play_side_by_side_and_grpo_shows_each_step(whole: Whole) -> None:
     folder, said = whole
     assert said.count(" base model ") >= 2
-    assert re.search(r"[✓✗] state [✓✗] answer [✓✗] ended reward 0\.\d\d of 1\.30", said)
+    answer = r"([✓✗] answer|no answer due)"
+    assert re.search(rf"[✓✗] state {answer} [✓✗] ended reward 0\.\d\d of 1\.30", said)
     assert "with the shipped adapter: reward" in said
     assert re.search(r"step 3/3 reward 0\.\d\d", said)
     assert re.search(r"3 steps on 1 tasks with 2 rollouts each.+ in the last", said)
