@@ -24,6 +24,7 @@ from provegym.quickstart.side_by_side import streamed, ticks
 from provegym.rollout import play_script
 from provegym.trace import BadFile, Example, Rollout, read
 from provegym.verify import verify
+from provegym.verify.complete import complete
 from quickstart.small import SMALL, build_models, swap
 
 Whole = tuple[Path, str]
@@ -93,7 +94,7 @@ def test_without_models_it_tells_a_story_makes_examples_and_says_what_to_install
 
 
 def test_nonsense_gets_no_tick_for_an_answer_that_was_not_due() -> None:
-    nonsense = play_script(pay_example(), SCRIPTS["noop"])
+    nonsense = play_script(complete(pay_example()), SCRIPTS["noop"])
     assert ticks(nonsense).plain == "✗ state  no answer due  ✓ ended  reward 0.00 of 1.30"
 
 

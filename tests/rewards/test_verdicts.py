@@ -46,7 +46,9 @@ def changed(example: Example, what: str) -> Example:
         steps = (replace(steps[0], answers=("/items/0/balance",)), *steps[1:])
         return replace(example, paths=(replace(example.paths[0], steps=steps),))
     if what == "question":
-        return replace(example, turns=(replace(example.turns[0], asks="amount"), *example.turns[1:]))
+        return replace(
+            example, turns=(replace(example.turns[0], asks="amount"), *example.turns[1:])
+        )
     made = {
         "refusal": Provenance(infeasible=Claim(turn=1, tool="set_card_status", arguments={})),
         "hidden tool": Provenance(unserved=Claim(turn=0, tool="pay_payee", arguments={})),

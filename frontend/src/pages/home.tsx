@@ -4,7 +4,7 @@ import { useAsk } from "../ask";
 import { data, type Rates, type Source } from "../data";
 import { edgeOf, edges, newestFirst, tellFiles, tellRuns, type Headline, type Measured, type Progress, type RunTold } from "../headline";
 import { Curve } from "../parts/curve";
-import { figure, grouped, kindName, words } from "../parts/marks";
+import { figure, grouped, kindName } from "../parts/marks";
 import { Problem, Waiting } from "../parts/say";
 import { ShowcaseView } from "../parts/showcase";
 import { Start } from "../parts/start";
