@@ -81,6 +81,18 @@ def test_own_server_is_found_by_the_command_line() -> None:
     assert '"name":"Assam ' in told
 
 
+@pytest.mark.parametrize("file", ["rescore.py", "trl_grpo.py"])
+def test_an_example_without_its_arguments_says_how_to_start_it(file: str) -> None:
+    if file == "trl_grpo.py":
+        pytest.importorskip("trl")
+    command = [sys.executable, file]
+    paths = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, cwd=FOLDER, env=paths, text=True, capture_output=True)
+    assert done.returncode == 1
+    assert f"    python {file} " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_rescore_pays_kept_rollouts_again(data: Path) -> None:
     out = data.with_name("rollouts.jsonl")
     run("rollout", "--policy", "oracle", "--data", data, "--out", out)
