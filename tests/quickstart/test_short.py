@@ -3,6 +3,8 @@
 import io
 import re
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -89,8 +91,16 @@ def test_without_models_it_tells_a_story_makes_examples_and_says_what_to_install
     assert re.search(r"user .+ → \w+\(.+ assistant ", said)
     assert "12 examples on filesystem from" in said
     assert f"left out models, grpo: torch is missing: {extra.INSTALL}" in said
+    assert "The answer is right, too, where nothing had to be said" in said
     left = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     assert left == {"report.html", "steps.json", "tasks.jsonl", "lessons.jsonl", "corpus"}
+
+
+def test_it_starts_where_nothing_for_training_is_installed() -> None:
+    """An adapter checks its framework when it is imported, and would end the command."""
+    code = "import sys, provegym.quickstart.run; print('provegym.adapters.trl' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_nonsense_gets_no_tick_for_an_answer_that_was_not_due() -> None:

@@ -22,6 +22,10 @@ from provegym.trace import BadFile, label
 
 EXTRA = ("torch", "transformers", "trl", "peft", "datasets", "gguf")
 MADE = ("plots", "report.html", "log.txt")
+PARTS = (
+    "success is state, answer and ended together. The answer is right, too, where nothing had to be"
+    " said and nothing false was claimed"
+)
 
 
 class Stage(NamedTuple):
@@ -133,7 +137,8 @@ def _run(desk: QuickstartFolder, where: str, fresh: bool, job: Job) -> None:
     _show(desk, report)
     for problem, names in missing.items():
         told = f"left out {', '.join(names)}: {problem}"
-        console.print(f"\n[yellow]{escape(told)}[/yellow]", highlight=False)
+        # The commands in it are never wrapped, so that they can be copied.
+        console.print(f"\n[yellow]{escape(told)}[/yellow]", highlight=False, soft_wrap=True)
     _show_next(desk, report, perf_counter() - began)
 
 
@@ -193,6 +198,7 @@ def _show(desk: QuickstartFolder, report: Report) -> None:
                 table.add_row(label(metric), str(count), *(_mean(cell) for cell in cells))
         desk.console.print()
         desk.console.print(table, highlight=False)
+    desk.console.print(f"\n[dim]{PARTS}[/dim]", highlight=False)
     if report.lesson:
         desk.console.print(f"\n{report.lesson}", highlight=False)
 
