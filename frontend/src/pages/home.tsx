@@ -14,7 +14,7 @@ import { home, ofKind, useBrief, useSources } from "../sources";
 const PARTS = ["success", "state", "answer", "ended"] as const;
 const ABOUT: Record<keyof Rates, string> = {
   success: "state, answer and ended are all right", state: "the final world is right, and answers were looked up",
-  answer: "the replies say what they should", ended: "the conversation came to its end",
+  answer: "the replies say what they should; where nothing had to be said, they claim nothing false", ended: "the conversation came to its end",
 };
 /** A share in percent; with a digit more where it would look like all or nothing and is not. */
 const percent = (share: number): string => {
