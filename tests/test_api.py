@@ -32,6 +32,13 @@ def test_every_name_is_there() -> None:
         _ = provegym.nothing  # type: ignore[attr-defined]
 
 
+def test_what_is_printed_says_what_it_is() -> None:
+    banking = provegym.load("banking")
+    assert repr(banking) == f"<Server banking: {len(banking.tools)} tools>"
+    assert repr(provegym.Session([banking], seed=3)) == "<Session on banking, seed 3>"
+    assert repr(provegym.make("banking", seed=3)).startswith("<Env of banking-")
+
+
 def test_star_import_and_import_are_cheap() -> None:
     """Importing the package alone loads neither the kernel nor any framework."""
     heavy = "msgspec", "typer", "torch", "mcp", "jinja2", "rich"

@@ -76,6 +76,9 @@ class Env:
         self.scheme = scheme
         self._episode: Episode | None = None
 
+    def __repr__(self) -> str:
+        return f"<Env of {self.example.id}>"
+
     def reset(self) -> Observation:
         """Start the task again, in a world of its own."""
         self._episode = Episode(self.example, self.scheme)

@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -56,6 +56,16 @@ class Caps:
 PAPER_CAPS = Caps()
 
 
+class Begun(NamedTuple):
+    """The beginning of a rollout, before one of its replies: other rollouts can go on from it."""
+
+    session: Session
+    messages: tuple[Json, ...]
+    calls: tuple[Call, ...]
+    turn: int
+    tokens: int = 0
+
+
 @dataclass
 class Player:
     """The state of one running rollout; `play` runs it whole, or a caller runs it step by step."""
@@ -71,12 +81,20 @@ class Player:
     prompt_tokens: int = 0
     ended: Ended = "done"
 
-    async def play(self, policy: Policy) -> None:
-        """Play all user turns; a turn ends when the policy replies without a call."""
-        self.open()
+    async def play(self, policy: Policy, begun: Begun | None = None) -> None:
+        """Play all user turns; a turn ends when the policy replies without a call.
+
+        With a beginning, go on from there; its last user message was heard already.
+        """
+        if begun is None:
+            self.open()
+        else:
+            self.go_on_from(begun)
         tools = self.toolbox.openai()
-        for number in range(len(self.example.turns[: self.caps.user_turns])):
-            self.hear(number)
+        first = 0 if begun is None else begun.turn
+        for number in range(first, len(self.example.turns[: self.caps.user_turns])):
+            if begun is None or number > begun.turn:
+                self.hear(number)
             while True:
                 if self.replies == self.caps.assistant_turns:
                     self.ended = "turns"
@@ -92,6 +110,15 @@ class Player:
         self.toolbox = Toolbox.of(self.example)
         self.session = self.toolbox.session(self.example.seed)
         self.messages.append({"role": "system", "content": self.example.system})
+
+    def go_on_from(self, begun: Begun) -> None:
+        """Set up the toolbox, and the state that another rollout had; its world is forked."""
+        self.toolbox = Toolbox.of(self.example)
+        self.session = begun.session.fork()
+        self.messages = list(begun.messages)
+        self.calls = list(begun.calls)
+        self.replies = sum(message["role"] == "assistant" for message in begun.messages)
+        self.tokens = begun.tokens
 
     def hear(self, turn: int) -> None:
         """Advance the clock to a user turn, then add the user's message."""
@@ -193,12 +220,21 @@ class _Blamed:
 
 
 async def play(
-    example: Example, policy: Policy, *, name: str, caps: Caps = PAPER_CAPS, scheme: Scheme = PAPER
+    example: Example,
+    policy: Policy,
+    *,
+    name: str,
+    caps: Caps = PAPER_CAPS,
+    scheme: Scheme = PAPER,
+    begun: Begun | None = None,
 ) -> Rollout:
-    """Play and score one example; after a policy error or a server bug there is no reward."""
+    """Play and score one example; after a policy error or a server bug there is no reward.
+
+    With a beginning, the rollout goes on from there, and is scored as a whole.
+    """
     player = Player(example, caps)
     try:
-        await player.play(_Blamed(policy))
+        await player.play(_Blamed(policy), begun)
         outcome = tuple(player.session.diff())
     except PolicyError as problem:
         failed = player.rollout(name)

@@ -1,6 +1,7 @@
 """Rollouts in one row: the numbers are those of TRL's padded batches, gradients and all."""
 
 from contextlib import nullcontext
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,10 +12,12 @@ pytest.importorskip("trl")
 
 import torch
 
+from provegym.train import packed
 from provegym.train.packed import attend, lay_out, trainer, use_packing, without_idle
 from provegym.train.precision import Base, suit
 from provegym.train.recipe import Grpo, Model, Recipe
 
+Rows = tuple[list[list[int]], list[list[int]]]
 PROMPTS = [[1, 2, 3, 4, 5]] * 3 + [[7, 8]] * 2 + [[9]] * 2
 COMPLETIONS = [[5, 6, 7], [8], [9, 10, 11, 12], [3, 3], [4, 4, 4, 4, 4], [1], []]
 WIDTH = 6
@@ -41,24 +44,26 @@ def build() -> Any:
     return model
 
 
-def padded() -> tuple[Any, Any]:
+def padded(rows: Rows = (PROMPTS, COMPLETIONS)) -> tuple[Any, Any]:
     """Prompts padded on the left, completions on the right, as TRL lays them out."""
-    left = max(map(len, PROMPTS))
-    ids = torch.zeros(len(PROMPTS), left + WIDTH, dtype=torch.long)
+    left = max(map(len, rows[0]))
+    ids = torch.zeros(len(rows[0]), left + WIDTH, dtype=torch.long)
     mask = torch.zeros_like(ids)
-    for row, (prompt, completion) in enumerate(zip(PROMPTS, COMPLETIONS, strict=True)):
+    for row, (prompt, completion) in enumerate(zip(*rows, strict=True)):
         whole = torch.tensor([*prompt, *completion])
         place = slice(left - len(prompt), left + len(completion))
         ids[row, place], mask[row, place] = whole, 1
     return ids, mask
 
 
-def scored(make: Any, model: Any, size: int | None = None) -> tuple[Any, Any, list[Any]]:
+def scored(
+    make: Any, model: Any, size: int | None = None, rows: Rows = (PROMPTS, COMPLETIONS)
+) -> tuple[Any, Any, list[Any]]:
     """Log-probabilities, entropies, and the gradients of a loss over them."""
     holder = SimpleNamespace(accelerator=SimpleNamespace(autocast=nullcontext))
     method = make._get_per_token_logps_and_entropies
     method = getattr(method, "__wrapped__", method)
-    ids, mask = padded()
+    ids, mask = padded(rows)
     weights = torch.linspace(-1, 1, len(ids))[:, None] * mask[:, -WIDTH:]
     model.zero_grad()
     logps, entropies, _ = method(
@@ -92,11 +97,62 @@ def test_a_prompt_stands_in_the_row_once() -> None:
     assert ids[4:7] == [5, 5, 6]
     assert row.inputs["position_ids"][0, 4:7].tolist() == [4, 5, 6]
     assert row.inputs["shift_labels"][0, 4:7].tolist() == [5, 6, 7]
-    assert [length for _, length in row.places] == [len(each) for each in COMPLETIONS]
+    assert [length for ((_, length),) in row.places] == [len(each) for each in COMPLETIONS]
     queries, keys = row.inputs["cu_seq_lens_q"].tolist(), row.inputs["cu_seq_lens_k"].tolist()
     assert queries[-1] == len(ids)
     assert keys[-1] == len(row.inputs["key_tokens"])
     assert keys[2] - keys[1] == 4 + 3
+
+
+def tree(chance: Random) -> Rows:
+    """Prompts whose completions leave one another anywhere, or are equal, or are empty."""
+    prompts: list[list[int]] = []
+    completions: list[list[int]] = []
+    for number in range(3):
+        prompt = [number + 1, *(chance.randrange(97) for _ in range(chance.randrange(4)))]
+        grown: list[list[int]] = [[]]
+        for _ in range(4):
+            trunk = chance.choice(grown)
+            begun = trunk[: chance.randint(0, len(trunk))]
+            rest = [chance.randrange(97) for _ in range(chance.randint(0, WIDTH - len(begun)))]
+            grown.append(begun + rest)
+        prompts += [prompt] * len(grown)
+        completions += grown
+    return prompts, completions
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_tree_gives_what_a_padded_batch_gives(seed: int, monkeypatch: Any) -> None:
+    from trl import GRPOTrainer
+
+    monkeypatch.setattr(packed, "SHORTEST", 1)
+    rows = tree(Random(seed))
+    model, seen = build(), padded(rows)[1][:, -WIDTH:].bool()
+    logps, entropies, gradients = scored(GRPOTrainer, model, rows=rows)
+    use_packing(model)
+    again = scored(trainer(), model, rows=rows)
+    assert torch.allclose(again[0][seen], logps[seen], atol=1e-5)
+    assert torch.allclose(again[1][seen], entropies[seen], atol=1e-5)
+    assert all(
+        torch.allclose(one, two, atol=1e-5) for one, two in zip(gradients, again[2], strict=True)
+    )
+
+
+def test_a_beginning_stands_in_the_row_once() -> None:
+    """Two branches leave a trunk, and one of them has a branch of its own."""
+    trunk = list(range(40))
+    branch = [*trunk[:30], *range(60, 80)]
+    completions = [trunk, branch, [*branch[:45], 1], [*trunk[:15], 2]]
+    row = lay_out([[90, 91]] * 4, completions)
+    ids = row.inputs["input_ids"][0].tolist()
+    # One token of the prompt, then 40, 20 and 1; 15 shared tokens are too few, so 16 again.
+    assert len(ids) == 1 + 40 + 20 + 1 + 16
+    labels = row.inputs["shift_labels"][0].tolist()
+    found = [
+        [labels[s + at] for s, length in spans for at in range(length)] for spans in row.places
+    ]
+    assert found == completions
+    assert row.inputs["position_ids"][0, 41:61].tolist() == list(range(31, 51))
 
 
 def test_attention_of_another_sort_is_refused() -> None:

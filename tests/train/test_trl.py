@@ -187,8 +187,9 @@ def test_trl_scores_the_tokens_that_were_sampled(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("branches", [0, 2])
 def test_each_reply_has_its_own_advantage(
-    tokenizer: Any, warm: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tokenizer: Any, warm: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, branches: int
 ) -> None:
     from trl import GRPOTrainer
 
@@ -200,9 +201,8 @@ def test_each_reply_has_its_own_advantage(
         return compute(self, model, inputs)
 
     monkeypatch.setattr(GRPOTrainer, "_compute_loss", spy)
-    settings = recipe(
-        steps=2, rollouts=4, batch=8, temperature=0.8, beta=0.0, packed=True, credit="turn"
-    )
+    drawn: Json = {"steps": 2, "rollouts": 4, "batch": 8, "temperature": 0.8, "beta": 0.0}
+    settings = recipe(**drawn, packed=True, credit="turn", branches=branches)
     model = build_model(tokenizer)
     model.load_state_dict(warm)
     run = Run(tmp_path, settings)
@@ -212,13 +212,14 @@ def test_each_reply_has_its_own_advantage(
         assert batch["advantages"].shape == batch["completion_ids"].shape
         assert batch["advantages"][own].abs().sum() > 0
     assert all("credit_slope" in line for line in run.history)
+    assert all(("branch_spread" in line) == bool(branches) for line in run.history)
     assert run.last_figure("credit_slope") == run.history[-1]["credit_slope"]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("lag", [0, 1])
+@pytest.mark.parametrize(("lag", "branches"), [(0, 0), (1, 0), (1, 2)])
 def test_engines_play_in_processes_of_their_own(
-    tokenizer: Any, warm: Json, tmp_path: Path, lag: int
+    tokenizer: Any, warm: Json, tmp_path: Path, lag: int, branches: int
 ) -> None:
     model = build_model(tokenizer)
     model.load_state_dict(warm)
@@ -233,6 +234,8 @@ def test_engines_play_in_processes_of_their_own(
         packed=True,
         engines=2,
         lag=lag,
+        credit="turn" if branches else "rollout",
+        branches=branches,
         loss_type="cispo",
         epsilon_high=2.0,
     )
@@ -246,8 +249,9 @@ def test_engines_play_in_processes_of_their_own(
     assert all(0 < share <= 1.0001 for share in shares)
 
 
+@pytest.mark.parametrize("more", [{}, {"credit": "turn", "branches": 1, "packed": True}])
 def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
-    tokenizer: Any, tmp_path: Path
+    tokenizer: Any, tmp_path: Path, more: Json
 ) -> None:
     from peft import LoraConfig, get_peft_model
 
@@ -258,7 +262,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
         model = get_peft_model(model, lora)
         # A run that goes on may take fewer sequences at a time.
         fewer = {"steps": steps, "rollouts": 4, "batch": 4 if resume else 8}
-        settings = recipe(**fewer, lr=1e-2, beta=0.01, save_every=2, schedule="constant")
+        settings = recipe(**fewer, **more, lr=1e-2, beta=0.01, save_every=2, schedule="constant")
         run = Run(tmp_path / folder, settings, resume=resume)
         trl.train(settings, run, EXAMPLES, model, tokenizer)
         return model, run

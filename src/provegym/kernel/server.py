@@ -82,6 +82,9 @@ class Server(Generic[S]):
         self.world = lru_cache(maxsize=WORLDS_KEPT)(self._world)
         self.later = lru_cache(maxsize=WORLDS_KEPT)(self._later)
 
+    def __repr__(self) -> str:
+        return f"<Server {self.name}: {len(self.tools)} tools>"
+
     def seed(self, draw: Callable[[Seed], S]) -> Callable[[Seed], S]:
         """Decorator: registers the function that generates a world from a seed."""
         self._draw = draw

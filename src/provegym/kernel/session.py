@@ -67,6 +67,9 @@ class Session:
         self._states: dict[str, State] = {}
         self._minutes = 0
 
+    def __repr__(self) -> str:
+        return f"<Session on {', '.join(each.name for each in self.servers)}, seed {self.seed}>"
+
     @classmethod
     def over(cls, server: AnyServer, state: State) -> Self:
         """A session that starts from a given state instead of a seed."""

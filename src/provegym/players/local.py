@@ -6,6 +6,7 @@ A rollout continues as soon as its reply is sampled. Each one runs the loop in `
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import coroutine
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from provegym.models.codec import Codec, TooLong
 from provegym.models.source import Generate, Rounds, Sampled, Source
 from provegym.rewards import PAPER, Scheme
-from provegym.rollout import Caps, play
+from provegym.rollout import Begun, Caps, play
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json, Reply, Rollout
 
@@ -29,11 +30,22 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calls: int = 64
 
 
+class ForkPoint(NamedTuple):
+    """Where a branch left another rollout: before its reply of this number, counted from 0.
+
+    `trunk` is the place of that rollout among the rollouts of the example.
+    """
+
+    trunk: int
+    reply: int
+
+
 @dataclass
 class Trajectory:
     """A rollout and its tokens; the loss mask is 1 for sampled tokens and 0 for all others.
 
-    `starts` are the places in the completion where the sampled replies begin.
+    `starts` are the places in the completion where the sampled replies begin. A rollout that
+    branched off another has a `fork`; the tokens before it are not its own, and are masked.
     """
 
     example: Example
@@ -43,6 +55,32 @@ class Trajectory:
     logprobs: list[float]
     rollout: Rollout
     starts: list[int] = field(default_factory=list)
+    fork: ForkPoint | None = None
+
+
+@dataclass
+class BranchPlan:
+    """A rollout to be played from the beginning of another one: its trunk."""
+
+    trunk: Trajectory
+    begun: Begun
+    fork: ForkPoint
+
+    def seat(self, codec: Codec, limits: Limits) -> "Seat":
+        """A seat that has heard the beginning."""
+        trunk, reply = self.trunk, self.fork.reply
+        end = trunk.starts[reply] if reply < len(trunk.starts) else 0
+        return Seat(
+            codec,
+            limits,
+            prompt=list(trunk.prompt),
+            completion=trunk.completion[:end],
+            mask=[0] * end,
+            logprobs=trunk.logprobs[:end],
+            starts=trunk.starts[:reply],
+            heard=len(self.begun.messages),
+            fork=self.fork,
+        )
 
 
 @dataclass
@@ -58,6 +96,7 @@ class Seat:
     starts: list[int] = field(default_factory=list)
     heard: int = 0
     full: bool = False
+    fork: ForkPoint | None = None
 
     @property
     def room(self) -> int:
@@ -82,6 +121,8 @@ class Seat:
 
     def _hear(self, messages: Sequence[Json], tools: list[Json]) -> None:
         """Append the messages since the last reply; if they do not all fit, append nothing."""
+        if self.heard == len(messages):  # a branch begins with everything heard
+            return
         if not self.prompt:
             system, user = messages
             self.prompt = self.codec.open(system["content"], user["content"], tools)
@@ -113,6 +154,7 @@ class Seat:
             self.logprobs,
             rollout,
             self.starts,
+            self.fork,
         )
 
 
@@ -120,11 +162,16 @@ class Playing:
     """One rollout as a coroutine that pauses whenever it needs a sampled reply."""
 
     def __init__(
-        self, example: Example, codec: Codec, limits: Limits, scheme: Scheme = PAPER
+        self, each: Example | BranchPlan, codec: Codec, limits: Limits, scheme: Scheme = PAPER
     ) -> None:
         caps = Caps(limits.user_turns, limits.assistant_turns, limits.calls, limits.completion)
-        self.seat = Seat(codec, limits)
-        self._play = play(example, self.seat, name=codec.name, caps=caps, scheme=scheme)
+        if isinstance(each, BranchPlan):
+            self.seat, example, begun = each.seat(codec, limits), each.trunk.example, each.begun
+        else:
+            self.seat, example, begun = Seat(codec, limits), each, None
+        self._play = play(
+            example, self.seat, name=codec.name, caps=caps, scheme=scheme, begun=begun
+        )
 
     @property
     def question(self) -> tuple[list[int], int]:
@@ -142,15 +189,18 @@ class Playing:
 
 
 def run(
-    examples: Sequence[Example],
+    examples: Sequence[Example | BranchPlan],
     source: Source | Generate,
     codec: Codec,
     limits: Limits,
     scheme: Scheme = PAPER,
 ) -> list[Trajectory]:
-    """Play all examples concurrently, once each; a repeated example gives another rollout."""
+    """Play all examples concurrently, once each; a repeated example gives another rollout.
+
+    In the place of an example, a branch goes on from the beginning of a played rollout.
+    """
     source = source if isinstance(source, Source) else Rounds(source)
-    plays = [Playing(example, codec, limits, scheme) for example in examples]
+    plays = [Playing(each, codec, limits, scheme) for each in examples]
     done: dict[int, Trajectory] = {}
     given: Mapping[int, Sampled | None] = dict.fromkeys(range(len(plays)))
     while True:

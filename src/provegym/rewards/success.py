@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
-from typing import NamedTuple
 
 import msgspec
 
@@ -29,8 +29,12 @@ WORD = re.compile(r"[^\W\d_]+")
 FEWEST_WORDS = 2
 
 
-class Judged(NamedTuple):
-    """What success is judged from: one path, the calls that serve its steps, and the replies."""
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What success is judged from: one path, the calls that serve its steps, and the replies.
+
+    `stated` has which steps are stated, as far as it was asked, by their identity.
+    """
 
     example: Example
     steps: Sequence[Step]
@@ -39,6 +43,7 @@ class Judged(NamedTuple):
     outcome: Sequence[Change]
     replies: Sequence[str]
     ended: str = "done"
+    stated: dict[int, tuple[Step, bool]] = field(default_factory=dict)
 
 
 def judge(rollout: Rollout) -> Verdict:
@@ -266,6 +271,13 @@ def is_stated(judged: Judged, step: Step) -> bool:
 
     An example made before answers were kept has no values; then nothing is compared.
     """
+    known = judged.stated.get(id(step))
+    if known is None:
+        known = judged.stated[id(step)] = step, _states(judged, step)
+    return known[1]
+
+
+def _states(judged: Judged, step: Step) -> bool:
     if step.turn >= len(judged.replies):
         return False
     now = time_of(judged.example, step.turn)

@@ -10,10 +10,10 @@ What a reply is blamed or praised for is then the reward minus what was due befo
     advantage of reply t = R - mean R of the other rollouts - λ · (potential before t - at start)
 
 Everything that is subtracted was known before the reply was sampled, so the policy gradient stays
-unbiased. λ is the slope that a linear regression found on the batch before.
+unbiased. λ is the slope that a linear regression found on the batch begun.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, pvariance
 from typing import NamedTuple
@@ -22,25 +22,17 @@ import msgspec
 
 from provegym.corpus.transcript import transcript
 from provegym.kernel import Bug, Session
-from provegym.players.local import Trajectory
+from provegym.players.local import ForkPoint, Trajectory
 from provegym.rewards import Scheme, score
 from provegym.rewards.align import resolve
 from provegym.rewards.success import in_plain_words, last_words
 from provegym.rewards.total import Finish
+from provegym.rollout import Begun
 from provegym.toolbox import Toolbox, plain
-from provegym.trace import Call, Checks, Example, Json, Reward, Rollout
+from provegym.trace import Call, Checks, Example, Reward, Rollout
 from provegym.train.recipe import Grpo, Recipe
 
 STOPPED = "turns"
-
-
-class Before(NamedTuple):
-    """Everything before a reply: the world, the calls, the messages, and the user turn."""
-
-    session: Session
-    calls: tuple[Call, ...]
-    messages: tuple[Json, ...]
-    turn: int
 
 
 @dataclass
@@ -68,43 +60,29 @@ class TurnProver:
 
     def _along(self, rollout: Rollout) -> list[float]:
         session = self.toolbox.session(self.example.seed)
-        made, turn, replies = 0, -1, 0
-        found: list[float] = []
-        for at, message in enumerate(rollout.messages):
-            if message["role"] == "user":
-                turn += 1
-                session.advance(self.example.turns[turn].minutes)
-            if message["role"] != "assistant":
-                continue
-            before = Before(session, rollout.calls[:made], rollout.messages[:at], turn)
-            found.append(self._potential(before))
-            replies += 1
-            while made < len(rollout.calls) and rollout.calls[made].message == replies:
-                _play(session, rollout.calls[made])
-                made += 1
-        return found
+        return [self._potential(begun) for begun in beginnings(rollout, session)]
 
-    def _potential(self, before: Before) -> float:
-        mark = _mark(before)
+    def _potential(self, begun: Begun) -> float:
+        mark = _mark(begun)
         if mark not in self.known:
-            paid = self.paid(before)
-            reachable = self.reachable(before, paid)
+            paid = self.paid(begun)
+            reachable = self.reachable(begun, paid)
             self.known[mark] = self.alpha * reachable + (1 - self.alpha) * paid.total
         return self.known[mark]
 
-    def paid(self, before: Before) -> Reward:
+    def paid(self, begun: Begun) -> Reward:
         """The reward if the rollout stops here."""
-        rest = Finish(before.session.diff(), last_words(before.messages), STOPPED)
-        return score(self.example, before.calls, self.scheme, rest)
+        rest = Finish(begun.session.diff(), last_words(begun.messages), STOPPED)
+        return score(self.example, begun.calls, self.scheme, rest)
 
-    def reachable(self, before: Before, paid: Reward) -> float:
+    def reachable(self, begun: Begun, paid: Reward) -> float:
         """The reward if the right calls and the right words finish the rollout from here."""
-        example, world, calls = self.example, before.session.fork(), list(before.calls)
+        example, world, calls = self.example, begun.session.fork(), list(begun.calls)
         steps = example.paths[paid.path].steps
         served: list[int | None] = [None] * len(steps)
         for pair in paid.served:
             served[pair.step] = pair.call
-        turn = before.turn
+        turn = begun.turn
         for at, step in enumerate(steps):
             if served[at] is not None:
                 continue
@@ -128,16 +106,35 @@ class TurnProver:
             )
         for later in example.turns[turn + 1 :]:
             world.advance(later.minutes)
-        rest = Finish(world.diff(), self._replies(before), "done")
+        rest = Finish(world.diff(), self._replies(begun), "done")
         return score(example, calls, self.scheme, rest).total
 
-    def _replies(self, before: Before) -> list[str]:
+    def _replies(self, begun: Begun) -> list[str]:
         """The replies of the turns that are over, then those of the reference transcript."""
         if self.scheme.scheme == "paper":
             return []
         if self.gold is None:
             self.gold = last_words(transcript(self.example)[0])
-        return [*last_words(before.messages)[: before.turn], *self.gold[before.turn :]]
+        return [*last_words(begun.messages)[: begun.turn], *self.gold[begun.turn :]]
+
+
+def beginnings(rollout: Rollout, session: Session) -> Iterator[Begun]:
+    """What was there before each reply of a rollout.
+
+    The calls are repeated in a new session, which goes on with the next beginning.
+    """
+    made, turn, replies, turns = 0, -1, 0, rollout.example.turns
+    for at, message in enumerate(rollout.messages):
+        if message["role"] == "user":
+            turn += 1
+            session.advance(turns[turn].minutes)
+        if message["role"] != "assistant":
+            continue
+        yield Begun(session, rollout.messages[:at], rollout.calls[:made], turn)
+        replies += 1
+        while made < len(rollout.calls) and rollout.calls[made].message == replies:
+            _play(session, rollout.calls[made])
+            made += 1
 
 
 def _play(session: Session, call: Call) -> None:
@@ -146,16 +143,20 @@ def _play(session: Session, call: Call) -> None:
         session.call(call.tool, call.arguments)
 
 
-def _mark(before: Before) -> bytes:
+def _mark(begun: Begun) -> bytes:
     """What tells two beginnings apart: the turn, the calls, and the words that ended turns."""
-    calls = [(call.turn, call.tool, call.arguments) for call in before.calls]
-    return msgspec.json.encode((before.turn, calls, last_words(before.messages)[: before.turn]))
+    calls = [(call.turn, call.tool, call.arguments) for call in begun.calls]
+    return msgspec.json.encode((begun.turn, calls, last_words(begun.messages)[: begun.turn]))
 
 
-def prove(played: Sequence[Trajectory], recipe: Recipe) -> list[list[float]]:
-    """The potential before each reply of some rollouts; 0 where a server has a bug."""
+def prove(
+    played: Sequence[Trajectory], recipe: Recipe, provers: dict[str, TurnProver]
+) -> list[list[float]]:
+    """The potential before each reply of some rollouts; 0 where a server has a bug.
+
+    `provers` are those of the examples, by their ids; new ones are added.
+    """
     reach = (recipe.grpo or Grpo()).credit_reach
-    provers: dict[str, TurnProver] = {}
     found = []
     for each in played:
         key = each.example.id
@@ -163,6 +164,11 @@ def prove(played: Sequence[Trajectory], recipe: Recipe) -> list[list[float]]:
             provers[key] = TurnProver(each.example, recipe.reward, reach)
         found.append(provers[key].potentials(each.rollout) or [0.0] * len(each.starts))
     return found
+
+
+def paid_or_none(rollout: Rollout) -> float | None:
+    """The reward of a rollout; None for one that a bug of a server ended."""
+    return None if rollout.reward is None else rollout.reward.total
 
 
 class Credit(NamedTuple):
@@ -179,19 +185,28 @@ def credit(
     potentials: Sequence[Sequence[float]],
     group: int,
     slope: float,
+    *,
     scaled: bool,
+    forked: Sequence[ForkPoint | None] = (),
 ) -> Credit:
     """The advantage of every reply; `slope` is λ, as fitted on the batch before.
 
-    Each `group` rollouts are of the same example. With `scaled`, advantages are divided by the
-    standard deviation of the group's rewards, as in GRPO.
+    Each `group` rollouts are of the same example. A rollout is compared with the others of its
+    group. One that branched off another, as `forked` says, is compared with that one and with its
+    other branches from there, and what was due counts from there. With `scaled`, advantages are
+    divided by the standard deviation of the group's rewards, as in GRPO; branches do not count.
     """
-    residuals = [_left_out(rewards, at, group) for at in range(len(rewards))]
-    gains = [[each - some[0] for each in some] for some in potentials]
-    pairs = [(left, gain) for left, some in zip(residuals, gains, strict=True) for gain in some]
+    tree = _Tree(rewards, forked or [None] * len(rewards), group)
+    residuals = [tree.left_out(at) for at in range(len(rewards))]
+    gains = [_gains(some, fork) for some, fork in zip(potentials, tree.forked, strict=True)]
     made = [
-        [(left - slope * gain) / (_spread(rewards, at, group) if scaled else 1) for gain in some]
+        [(left - slope * gain) / (tree.spread(at) if scaled else 1) for gain in some]
         for at, (left, some) in enumerate(zip(residuals, gains, strict=True))
+    ]
+    pairs = [
+        (left, gain)
+        for left, some, fork in zip(residuals, gains, tree.forked, strict=True)
+        for gain in (some if fork is None else ())
     ]
     plain = [left for left, _ in pairs]
     return Credit(
@@ -200,6 +215,15 @@ def credit(
         pvariance([left - slope * gain for left, gain in pairs]) if pairs else 0.0,
         pvariance(plain) if plain else 0.0,
     )
+
+
+def _gains(potentials: Sequence[float], fork: ForkPoint | None) -> list[float]:
+    """How much more is due before each reply than where the rollout's own replies begin.
+
+    It is 0 for the replies before the fork of a branch, which are not its own.
+    """
+    first = 0 if fork is None else fork.reply
+    return [each - potentials[first] if at > first else 0.0 for at, each in enumerate(potentials)]
 
 
 def fit(pairs: Sequence[tuple[float, float]]) -> float:
@@ -212,27 +236,46 @@ def fit(pairs: Sequence[tuple[float, float]]) -> float:
     return shared / spread if spread else 0.0
 
 
-def _group(rewards: Sequence[float | None], at: int, group: int) -> list[tuple[int, float]]:
-    """The rewards of the rollouts of the same example, with their places."""
-    first = at - at % group
-    places = range(first, min(first + group, len(rewards)))
-    return [(place, reward) for place in places if (reward := rewards[place]) is not None]
+class _Tree(NamedTuple):
+    """The rewards of a batch, and which of its rollouts branched off others."""
 
+    rewards: Sequence[float | None]
+    forked: Sequence[ForkPoint | None]
+    group: int
 
-def _left_out(rewards: Sequence[float | None], at: int, group: int) -> float:
-    """A reward minus the mean of the other rollouts of its group; 0 for one without a reward."""
-    own = rewards[at]
-    others = [reward for place, reward in _group(rewards, at, group) if place != at]
-    return 0.0 if own is None or not others else own - fmean(others)
+    def left_out(self, at: int) -> float:
+        """A reward minus the mean of those it is compared with; 0 if there is none."""
+        own, fork = self.rewards[at], self.forked[at]
+        first = at - at % self.group
+        places = [
+            place
+            for place in self._group(at)
+            if self.forked[place] == fork or (fork and place == first + fork.trunk)
+        ]
+        others = self._paid(places, but=at)
+        return 0.0 if own is None or not others else own - fmean(others)
 
+    def spread(self, at: int) -> float:
+        """The standard deviation of a group, with a little added, as in TRL."""
+        places = [place for place in self._group(at) if self.forked[place] is None]
+        values = self._paid(places)
+        if len(values) < 2:
+            return 1.0
+        middle = fmean(values)
+        return float((sum((v - middle) ** 2 for v in values) / (len(values) - 1)) ** 0.5 + 1e-4)
 
-def _spread(rewards: Sequence[float | None], at: int, group: int) -> float:
-    """The standard deviation of a group, with a little added, as in TRL."""
-    values = [reward for _, reward in _group(rewards, at, group)]
-    if len(values) < 2:
-        return 1.0
-    middle = fmean(values)
-    return float((sum((v - middle) ** 2 for v in values) / (len(values) - 1)) ** 0.5 + 1e-4)
+    def _group(self, at: int) -> range:
+        """The places of the rollouts of the same example."""
+        first = at - at % self.group
+        return range(first, min(first + self.group, len(self.rewards)))
+
+    def _paid(self, places: Sequence[int], but: int = -1) -> list[float]:
+        """The rewards at these places, but one."""
+        return [
+            reward
+            for place in places
+            if place != but and (reward := self.rewards[place]) is not None
+        ]
 
 
 def per_token(starts: Sequence[int], advantages: Sequence[float], length: int) -> list[float]:

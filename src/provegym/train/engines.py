@@ -23,9 +23,9 @@ from provegym.models.optional import need
 from provegym.models.sampler import end_tokens
 from provegym.models.slots import Slots
 from provegym.models.source import Source, Timed
-from provegym.players.local import Trajectory, run
+from provegym.players.local import Trajectory
 from provegym.trace import Example
-from provegym.train.credit import prove
+from provegym.train.branches import play
 from provegym.train.recipe import Grpo, Recipe
 from provegym.train.run import TrainError
 
@@ -34,11 +34,15 @@ PATIENCE = 600.0
 
 
 class EngineJob(NamedTuple):
-    """Rollouts to play: one for each id, with the weights of a file and a seed for the sampler."""
+    """Rollouts to play: one for each id, with the weights of a file and a seed for the sampler.
+
+    `slope` is that of credit per turn, of the batch before.
+    """
 
     ids: Sequence[str]
     weights: str
     seed: int
+    slope: float = 0.0
 
 
 class Batch(NamedTuple):
@@ -98,7 +102,7 @@ class Engines:
     def _file(self, version: int) -> Path:
         return Path(self.folder.name) / f"{version}.safetensors"
 
-    def submit(self, ids: Sequence[str], seed: int) -> None:
+    def submit(self, ids: Sequence[str], seed: int, slope: float = 0.0) -> None:
         """Start to play one rollout for each id, with the weights that were loaded last."""
         group = self.recipe.grpo.rollouts if self.recipe.grpo else 1
         count = len(self.pipes)
@@ -108,7 +112,8 @@ class Engines:
         ]
         for number, (pipe, mine) in enumerate(zip(self.pipes, self.dealt, strict=True)):
             some = [ids[at] for at in mine]
-            pipe.send(EngineJob(some, str(self._file(self.version)), seed * count + number))
+            weights = str(self._file(self.version))
+            pipe.send(EngineJob(some, weights, seed * count + number, slope))
 
     def collect(self) -> Batch:
         """Wait for the rollouts, in the order of the ids."""
@@ -225,15 +230,8 @@ class _Engine:
             self._load(need("safetensors.torch").load_file(job.weights))
             self.loaded = job.weights
         source = Timed(self._source(job.seed))
-        played = run(
-            [self.examples[each] for each in job.ids],
-            source,
-            self.codec,
-            self.recipe.limits,
-            self.recipe.reward,
-        )
-        credited = self.grpo.credit == "turn"
-        potentials = prove(played, self.recipe) if credited else [[] for _ in played]
+        examples = [self.examples[each] for each in job.ids]
+        played, potentials = play(examples, source, self.codec, self.recipe, job.slope)
         generation = source.seconds + self.codec.seconds - read
         return Batch(played, potentials, perf_counter() - began, generation)
 

@@ -1,8 +1,9 @@
-"""Sequence packing with shared prompts (variable-length attention) in the place of padding.
+"""Sequence packing with shared beginnings (variable-length attention) in the place of padding.
 
 TRL pads every sequence of a step to the longest, and computes a prompt once per rollout. Here a
-batch is one row of tokens: each prompt once, then the completions of its rollouts. Attention gets
-the bounds of each part and the keys it may see, so the results equal those of padded batches.
+batch is one row of tokens, a tree: each prompt once, then the completions of its rollouts, and
+where completions begin alike (branches do), their beginning once. Attention gets the bounds of each
+part and the keys it may see, so the results equal those of padded batches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,83 +15,133 @@ from provegym.models.varlen import Bounds, attention
 ATTENTION = "provegym"
 UNKNOWN = ("softcap", "s_aux")
 IGNORED = -100
+# The fewest tokens that two completions share.
+SHORTEST = 16
 # Losses that TRL divides by the number of tokens of the whole batch.
 SUMMED = ("cispo", "dapo")
 
 
-class PackedPart(NamedTuple):
-    """A part of the row: its start and length, and the start and length of its shared prompt."""
+class Span(NamedTuple):
+    """Some tokens of the row: the first one's place, and how many."""
 
     start: int
     length: int
-    prefix: int = 0
-    shared: int = 0
+
+
+class PackedPart(NamedTuple):
+    """A part of the row, and the spans of the row that it continues, which it also sees."""
+
+    own: Span
+    before: tuple[Span, ...] = ()
 
 
 class PackedRow(NamedTuple):
-    """A packed batch: the model's inputs, and the start and length of each completion."""
+    """A packed batch: the model's inputs, and the spans of each completion."""
 
     inputs: dict[str, Any]
-    places: list[tuple[int, int]]
+    places: list[tuple[Span, ...]]
 
     def spread(self, values: Any, width: int) -> Any:
         """Unpack values of the row's tokens into a padded batch of completions."""
         torch = need("torch")
-        rows = [values[start : start + length] for start, length in self.places]
+        rows = [
+            torch.cat([values[:0], *(values[at : at + length] for at, length in spans)])
+            for spans in self.places
+        ]
         return torch.nn.utils.rnn.pad_sequence([*rows, values.new_zeros(width)], batch_first=True)[
             :-1
         ]
 
 
-def lay_out(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]]) -> PackedRow:
-    """Pack prompts and completions into one row. Equal neighbouring prompts are stored once.
+class _Row:
+    """A packed row in the making."""
 
-    The last token of a prompt is repeated before each completion, because its output predicts the
-    completion's first token.
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+        self.labels: list[int] = []
+        self.positions: list[int] = []
+        self.parts: list[PackedPart] = []
+
+    def add(self, ids: Sequence[int], labels: Sequence[int], before: tuple[Span, ...]) -> Span:
+        """Append a part that continues these spans; returns its own span."""
+        first = sum(length for _, length in before)
+        own = Span(len(self.ids), len(ids))
+        self.ids += ids
+        self.labels += labels
+        self.positions += range(first, first + len(ids))
+        self.parts.append(PackedPart(own, before))
+        return own
+
+
+def lay_out(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]]) -> PackedRow:
+    """Pack prompts and completions into one row, a tree of what they share.
+
+    Equal neighbouring prompts are stored once, and so is the beginning of a completion that an
+    earlier one of the same prompt has. The last shared token is repeated before what differs,
+    because its output predicts the first token that differs.
     """
     torch = need("torch")
-    ids: list[int] = []
-    labels: list[int] = []
-    positions: list[int] = []
-    parts: list[PackedPart] = []
-    places = []
+    row = _Row()
+    places: list[tuple[Span, ...]] = []
     before: Sequence[int] = ()
-    prefix = 0
+    shared: tuple[Span, ...] = ()
+    told: list[tuple[Sequence[int], tuple[Span, ...]]] = []
     for prompt, completion in zip(prompts, completions, strict=True):
-        shared = len(prompt) - 1
         if prompt != before:
-            before, prefix = prompt, len(ids)
-            parts += [PackedPart(prefix, shared)] if shared else []
-            ids += prompt[:-1]
-            labels += [IGNORED] * shared
-            positions += range(shared)
-        part = PackedPart(len(ids), max(1, len(completion)), prefix, shared)
-        parts.append(part)
-        places.append((part.start, len(completion)))
-        ids += [prompt[-1], *completion[:-1]]
-        labels += completion or [IGNORED]
-        positions += range(shared, shared + part.length)
-    row = {"input_ids": ids, "position_ids": positions, "shift_labels": labels}
-    inputs = {name: torch.tensor([values]) for name, values in row.items()}
-    return PackedRow({**inputs, **_bounds(parts)}, places)
+            before, told = prompt, []
+            head = prompt[:-1]
+            shared = (row.add(head, [IGNORED] * len(head), ()),) if head else ()
+        common, spans = _longest(completion, told)
+        read = [prompt[-1], *completion[:-1]][common:]
+        own = row.add(read, completion[common:] or [IGNORED], (*shared, *spans))
+        spans = (*spans, Span(own.start, len(completion) - common))
+        told.append((completion, spans))
+        places.append(spans)
+    made = {"input_ids": row.ids, "position_ids": row.positions, "shift_labels": row.labels}
+    inputs = {name: torch.tensor([values]) for name, values in made.items()}
+    return PackedRow({**inputs, **_bounds(row.parts)}, places)
+
+
+def _longest(
+    completion: Sequence[int], told: Sequence[tuple[Sequence[int], tuple[Span, ...]]]
+) -> tuple[int, tuple[Span, ...]]:
+    """How many tokens a completion shares with an earlier one, and where they are in the row.
+
+    At least one token is left, and a beginning too short to save anything is not shared.
+    """
+    best = SHORTEST - 1
+    found: tuple[Span, ...] = ()
+    for other, spans in told:
+        most = min(len(other), len(completion) - 1)
+        common = next((at for at in range(most) if other[at] != completion[at]), most)
+        if common > best:
+            best, found = common, spans
+    return (best, _first(found, best)) if found else (0, ())
+
+
+def _first(spans: Sequence[Span], count: int) -> tuple[Span, ...]:
+    """The spans of the first tokens of some spans."""
+    found = []
+    for start, length in spans:
+        if count > 0:
+            found.append(Span(start, min(length, count)))
+        count -= length
+    return tuple(found)
 
 
 def _bounds(parts: Sequence[PackedPart]) -> dict[str, Any]:
     """The bounds of the parts among queries and keys, and the token index of each key."""
     torch = need("torch")
-    queries = [part.length for part in parts]
-    keys = [part.shared + part.length for part in parts]
-    spans = [
-        torch.arange(start, start + length)
-        for part in parts
-        for start, length in ((part.prefix, part.shared), (part.start, part.length))
-    ]
+    seen = [(*part.before, part.own) for part in parts]
+    queries = [part.own.length for part in parts]
+    keys = [sum(length for _, length in spans) for spans in seen]
+    every = [torch.arange(start, start + length) for spans in seen for start, length in spans]
     return {
         "cu_seq_lens_q": _ends(queries),
         "cu_seq_lens_k": _ends(keys),
         "max_length_q": max(queries),
         "max_length_k": max(keys),
-        "key_tokens": torch.cat(spans),
+        "key_tokens": torch.cat(every),
     }
 
 

@@ -113,7 +113,8 @@ class Grpo(Optimiser, frozen=True):
     generations. `mask_truncated` masks the loss of a rollout that ran out of tokens. A rollout that
     ended by the limit of turns or calls is not masked. `credit` says what an advantage belongs to:
     the whole rollout, or each of its replies. `credit_reach` is then the weight of what can still
-    be reached against what is paid already.
+    be reached against what is paid already. With `branches`, some rollouts of a group leave others
+    where the outcome was decided: as many from each of `forks` replies.
 
     With `engines`, rollouts are played in as many processes, for models whose weights are all
     trained. With a `lag` of 1 they play the next batch while this one is learnt from; take the loss
@@ -134,6 +135,8 @@ class Grpo(Optimiser, frozen=True):
     mask_truncated: bool = False
     credit: Literal["rollout", "turn"] = "rollout"
     credit_reach: Share = 0.5
+    branches: Whole = 0
+    forks: Count = 1
     temperature: Positive = 1.0
     top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
     top_k: Whole = 0
@@ -153,6 +156,11 @@ class Grpo(Optimiser, frozen=True):
     def sequences(self) -> int:
         """The number of rollouts of one step."""
         return self.prompts_per_step * self.rollouts
+
+    @property
+    def trunks(self) -> int:
+        """The number of rollouts of a group that are played from the start."""
+        return self.rollouts - self.forks * self.branches
 
     @property
     def generations(self) -> int:

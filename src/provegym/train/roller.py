@@ -10,10 +10,10 @@ from provegym.models.optional import need
 from provegym.models.sampler import Sampler
 from provegym.models.source import Generate, Rounds, Sampled, Source, Timed
 from provegym.models.vllm import Continuous
-from provegym.players import local
 from provegym.players.local import Trajectory
 from provegym.trace import Json
-from provegym.train.credit import credit, per_token, prove
+from provegym.train.branches import play, spreads
+from provegym.train.credit import credit, paid_or_none, per_token
 from provegym.train.engines import Batch, Engines
 from provegym.train.precision import Base
 from provegym.train.prefetch import Prefetcher
@@ -67,14 +67,8 @@ class Roller:
         source = Timed(self._source(trainer, step))
         began, read = perf_counter(), self.codec.seconds
         self.ahead.wait()
-        trajectories = local.run(
-            [self.ahead.examples[each] for each in ids],
-            source,
-            self.codec,
-            self.recipe.limits,
-            self.recipe.reward,
-        )
-        potentials = prove(trajectories, self.recipe) if self.grpo.credit == "turn" else []
+        examples = [self.ahead.examples[each] for each in ids]
+        trajectories, potentials = play(examples, source, self.codec, self.recipe, self._slope())
         # The time for tokenising and decoding counts as generation.
         generation = source.seconds + self.codec.seconds - read
         return Batch(trajectories, potentials, perf_counter() - began, generation)
@@ -83,11 +77,11 @@ class Roller:
         """Play in the engines. With a lag, they go on with the next batch at once."""
         if not engines.is_busy:
             engines.load(self._weights(trainer))
-            engines.submit(ids, self._seed(step))
+            engines.submit(ids, self._seed(step), self._slope())
         batch = engines.collect()
         if self.grpo.lag and step + self.grpo.iterations < self.grpo.steps:
             engines.load(self._weights(trainer))
-            engines.submit(self._next(ids), self._seed(step + 1))
+            engines.submit(self._next(ids), self._seed(step + 1), self._slope())
         return batch
 
     def _weights(self, trainer: Any) -> dict[str, Any]:
@@ -101,17 +95,21 @@ class Roller:
     def _seed(self, step: int) -> int:
         return self.grpo.seed * STRIDE + step
 
+    def _slope(self) -> float:
+        """The slope of credit per turn, as fitted on the batch before."""
+        return self.run.last_figure("credit_slope")
+
     def _credit(self, played: Batch) -> dict[str, float]:
         """Keep the advantages of the tokens, if each reply has its own; return their figures."""
         if self.grpo.credit == "rollout":
             return {}
-        rewards = [each.rollout.reward for each in played.trajectories]
         made = credit(
-            [None if reward is None else reward.total for reward in rewards],
+            [paid_or_none(each.rollout) for each in played.trajectories],
             played.potentials,
             self.grpo.rollouts,
-            self.run.last_figure("credit_slope"),
+            self._slope(),
             scaled=self.grpo.scale_rewards != "none",
+            forked=[each.fork for each in played.trajectories],
         )
         self.advantages = [
             per_token(each.starts, some, max(1, len(each.completion)))
@@ -121,6 +119,7 @@ class Roller:
             "credit_slope": made.slope,
             "advantage_variance": made.variance,
             "plain_advantage_variance": made.plain_variance,
+            **(spreads(played.trajectories, self.grpo) if self.grpo.branches else {}),
         }
 
     def _source(self, trainer: Any, step: int) -> Source:
@@ -210,13 +209,12 @@ def to_columns(trajectories: Sequence[Trajectory], end: int, masked: bool = Fals
         ]
     said = [bool(each.completion) for each in trajectories]
     pairs = list(zip(trajectories, said, strict=True))
-    rewards = [each.rollout.reward for each in trajectories]
     return {
         "prompt_ids": [each.prompt or [end] for each in trajectories],
         "completion_ids": [each.completion if full else [end] for each, full in pairs],
         "env_mask": [each.mask if full else [0] for each, full in pairs],
         "logprobs": [each.logprobs if full else [0.0] for each, full in pairs],
-        "paid": [None if paid is None else paid.total for paid in rewards],
+        "paid": [paid_or_none(each.rollout) for each in trajectories],
     }
 
 

@@ -101,9 +101,10 @@ class Run:
         """Record the rollouts of the step after this one; return their mean figures.
 
         `generation` and `world` are seconds: for sampling tokens, and for the rest of the rollouts.
-        `more` are further figures of the step.
+        `more` are further figures of the step. Branches count for the tokens alone: a mean with
+        them would not be that of the policy.
         """
-        rollouts = [trajectory.rollout for trajectory in trajectories]
+        rollouts = [each.rollout for each in trajectories if each.fork is None]
         sampled = sum(sum(trajectory.mask) for trajectory in trajectories)
         told = sum(len(each.completion) for each in trajectories) - sampled
         figures = {**summary(rollouts), **(more or {})}

@@ -100,6 +100,17 @@ def _check_grpo(grpo: Grpo, lora: Lora | None) -> None:
             f"model.lora.dropout ({lora.dropout}) has no effect on [grpo], which learns without"
             " dropout; leave it out"
         )
+    if grpo.branches and grpo.credit != "turn":
+        raise TrainError(
+            'grpo.branches leave a rollout where it was decided, which only grpo.credit="turn"'
+            " finds out; set it, or grpo.branches=0"
+        )
+    if grpo.branches and grpo.trunks < max(2, grpo.forks):
+        raise TrainError(
+            f"grpo.branches ({grpo.branches}) from each of grpo.forks ({grpo.forks}) leave"
+            f" {max(0, grpo.trunks)} of grpo.rollouts ({grpo.rollouts}) to branch off; at least"
+            f" {max(2, grpo.forks)} are needed: set fewer, or more rollouts"
+        )
     # Checkpoints do not hold rollouts. One is also written after the last step.
     for name, value in (("save_every", grpo.save_every), ("steps", grpo.steps)):
         if value % grpo.iterations:

@@ -1,0 +1,263 @@
+"""Branches: they go on from a fork as if they had been played from the start."""
+
+from itertools import islice, product
+from math import exp
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+pytest.importorskip("torch")
+
+from provegym.models.codec import Codec
+from provegym.models.source import Rounds, Sampled
+from provegym.players.local import ForkPoint, Trajectory, opening
+from provegym.rollout import play_replies
+from provegym.toolbox import aliased
+from provegym.trace import Example, Json, Reply, Rollout, ToolCall, read
+from provegym.train.branches import choose, play, spreads
+from provegym.train.credit import credit
+from provegym.train.recipe import Grpo, Recipe
+from provegym.train.run import TrainError
+from provegym.train.start import check
+from train.tiny import LIMITS, build_tokenizer, gold
+
+DATA = Path(__file__).parents[1] / "data"
+SERVERS = ("banking", "calendar", "filesystem", "shopping")
+SETTINGS = Grpo(rollouts=8, branches=2, forks=2, credit="turn", use_vllm=False)
+OPENS = "<|im_start|>assistant"
+
+
+def few_tools(example: Example) -> Example:
+    """The example with no tools shown but those it takes."""
+    spec = msgspec.structs.replace(example.toolbox, limit=0)
+    return msgspec.structs.replace(example, toolbox=spec)
+
+
+@pytest.fixture(scope="module")
+def examples() -> list[Example]:
+    plain = [
+        few_tools(each)
+        for name in SERVERS
+        for each in islice(read(DATA / f"{name}.jsonl", Example), 3)
+    ]
+    return [*plain, *(aliased(each, 7) for each in plain[:4])]
+
+
+@pytest.fixture(scope="module")
+def codec(examples: list[Example]) -> Codec:
+    return Codec(build_tokenizer(examples), LIMITS.prompt)
+
+
+class Doubtful:
+    """Says the right thing most of the time; else it calls a wrong tool or gives up."""
+
+    def __init__(self, codec: Codec, examples: list[Example], seed: int) -> None:
+        self.codec, self.chance = codec, Random(seed)
+        self.right = {tuple(opening(each, codec)): gold(each) for each in examples}
+
+    def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
+        return [self.answer(context) for context in contexts]
+
+    def answer(self, context: list[int]) -> Sampled:
+        right = next(v for k, v in self.right.items() if tuple(context[: len(k)]) == k)
+        told = self.codec.tokenizer.decode(context).count(OPENS) - 1
+        kind = self.chance.random()
+        function = {"name": "look_it_up", "arguments": {"where": told}}
+        if kind < 0.7 and told < len(right):
+            message: Json = right[told]
+        elif kind < 0.85:
+            calls = [{"id": "call_0", "type": "function", "function": function}]
+            message = {"role": "assistant", "content": "", "tool_calls": calls}
+        else:
+            message = {"role": "assistant", "content": f"I give up {self.chance.random()}."}
+        ids = self.codec.say(message)
+        return Sampled(ids, [self.chance.random() - 2 for _ in ids])
+
+
+@pytest.fixture(scope="module")
+def played(codec: Codec, examples: list[Example]) -> list[Trajectory]:
+    return batch(codec, examples, SETTINGS)[0]
+
+
+def batch(
+    codec: Codec, examples: list[Example], grpo: Grpo, seed: int = 0
+) -> tuple[list[Trajectory], list[list[float]]]:
+    many = [each for each in examples for _ in range(grpo.rollouts)]
+    source = Rounds(Doubtful(codec, examples, seed).generate)
+    return play(many, source, codec, Recipe(grpo=grpo, limits=LIMITS), 0.5)
+
+
+def trunk_of(played: list[Trajectory], at: int) -> Trajectory:
+    fork = played[at].fork
+    assert fork is not None
+    return played[at - at % SETTINGS.rollouts + fork.trunk]
+
+
+def replies(rollout: Rollout) -> list[Reply]:
+    """What the assistant said, as it was said."""
+    return [
+        Reply(
+            text=message["content"] or "",
+            calls=tuple(
+                ToolCall(name=call["function"]["name"], arguments=call["function"]["arguments"])
+                for call in message.get("tool_calls", ())
+            ),
+        )
+        for message in rollout.messages
+        if message["role"] == "assistant"
+    ]
+
+
+def test_a_group_has_trunks_and_then_branches(
+    played: list[Trajectory], examples: list[Example]
+) -> None:
+    assert len(played) == len(examples) * SETTINGS.rollouts
+    for at, each in enumerate(played):
+        assert each.example == examples[at // SETTINGS.rollouts]
+        assert (each.fork is None) == (at % SETTINGS.rollouts < SETTINGS.trunks)
+    deep = [each.fork.reply for each in played if each.fork]
+    assert len(set(deep)) > 2
+
+
+def test_a_branch_has_the_beginning_of_its_trunk_and_does_not_learn_it(
+    played: list[Trajectory],
+) -> None:
+    for at, each in enumerate(played):
+        if each.fork is None:
+            continue
+        trunk, end = trunk_of(played, at), each.starts[each.fork.reply]
+        assert each.prompt == trunk.prompt
+        assert each.completion[:end] == trunk.completion[:end]
+        assert each.logprobs[:end] == trunk.logprobs[:end]
+        assert each.starts[: each.fork.reply + 1] == trunk.starts[: each.fork.reply + 1]
+        assert not any(each.mask[:end])
+        assert all(each.mask[start] for start in each.starts[each.fork.reply :])
+        assert each.rollout.tokens == sum(each.mask)
+
+
+def test_a_branch_is_what_its_replies_give_from_the_start(played: list[Trajectory]) -> None:
+    """Calls with their results, changes and digests; messages, outcome, reward and verdict."""
+    whole = [each for each in played if each.rollout.ended in ("done", "turns")]
+    assert sum(each.fork is not None for each in whole) > 30
+    for each in whole:
+        again = play_replies(each.example, replies(each.rollout), name="again")
+        assert again.calls == each.rollout.calls
+        assert again.messages == each.rollout.messages
+        assert again.outcome == each.rollout.outcome
+        assert again.reward == each.rollout.reward
+        assert again.verdict == each.rollout.verdict
+
+
+def test_branches_leave_trunks_as_they_were(codec: Codec, examples: list[Example]) -> None:
+    """With the same chance, the trunks are those of a batch without branches."""
+    grpo = Grpo(rollouts=SETTINGS.trunks, credit="turn", use_vllm=False)
+    alone, potentials = batch(codec, examples, grpo)
+    both, found = batch(codec, examples, SETTINGS)
+    trunks = [at for at, each in enumerate(both) if each.fork is None]
+    assert [both[at] for at in trunks] == alone
+    assert [found[at] for at in trunks] == potentials
+
+
+def test_what_was_due_in_the_beginning_is_the_same(codec: Codec, examples: list[Example]) -> None:
+    played, found = batch(codec, examples, SETTINGS, seed=3)
+    for at, each in enumerate(played):
+        if each.fork is not None:
+            trunk = at - at % SETTINGS.rollouts + each.fork.trunk
+            shared = each.fork.reply + 1
+            assert found[at][:shared] == found[trunk][:shared]
+
+
+def test_the_last_of_the_most_decisive_replies_is_chosen() -> None:
+    rewards = [1.3, 0.1, 1.3]
+    # The second rollout was spoilt by its second reply: much was due before it, nothing after.
+    potentials = [[0.6, 0.9, 1.3], [0.6, 0.6, 0.1], [0.6, 0.9, 1.3]]
+    assert choose(rewards, potentials, 1, 1.0) == [ForkPoint(1, 1)]
+    assert [fork.trunk for fork in choose(rewards, potentials, 3, 1.0)] == [1, 0, 2]
+    assert choose([None, 1.0], [[0.0, 0.0], [0.4]], 2, 1.0) == [ForkPoint(1, 0)]
+    assert choose([None, None], [[0.0], []], 2, 1.0) == []
+
+
+def test_a_branch_is_compared_with_its_trunk_and_the_other_branches() -> None:
+    branch = ForkPoint(1, 1)
+    rewards = [1.0, 0.0, 0.5, 0.8]
+    potentials = [[0.2, 0.4], [0.2, 0.6], [0.2, 0.6, 0.7], [0.2, 0.6]]
+    made = credit(rewards, potentials, 4, 0.5, scaled=False, forked=[None, None, branch, branch])
+    assert made.advantages[0] == pytest.approx([1.0, 1.0 - 0.5 * 0.2])
+    assert made.advantages[1][0] == pytest.approx(-1.0)
+    assert made.advantages[2][1:] == pytest.approx([0.5 - 0.4, 0.5 - 0.4 - 0.5 * 0.1])
+    assert made.advantages[3][1] == pytest.approx(0.8 - 0.25)
+    alone = credit(rewards[:2], potentials[:2], 2, 0.5, scaled=False)
+    assert (made.slope, made.variance) == (alone.slope, alone.variance)
+
+
+def test_the_gradient_of_branches_is_that_of_their_reply() -> None:
+    """All pairs of trunks with two binary replies, and all pairs of branches at the second.
+
+    Whatever beginning was chosen: on average over its branches, the gradient is twice that of the
+    beginning's value, with any slope.
+    """
+    chance = 1 / (1 + exp(-0.4))
+    worth = {(0, 0): 0.0, (0, 1): 1.0, (1, 0): 0.6, (1, 1): 2.0}
+    likely = {1: chance, 0: 1 - chance}
+    slope_of = {1: 1 - chance, 0: -chance}
+    for one, two, slope in product(worth, worth, (0.0, 0.7)):
+        potentials = [[0.9, 0.4 + each[0]] for each in (one, two)]
+        (fork,) = choose([worth[one], worth[two]], potentials, 1, slope)
+        first = (one, two)[fork.trunk][0]
+        if fork.reply == 0:
+            continue
+        mean = 0.0
+        for pair in product((0, 1), repeat=2):
+            rewards = [worth[one], worth[two], *(worth[first, reply] for reply in pair)]
+            known = [*potentials, *[potentials[fork.trunk]] * 2]
+            forked = [None, None, fork, fork]
+            made = credit(rewards, known, 4, slope, scaled=False, forked=forked)
+            gradient = sum(
+                advantages[1] * slope_of[reply]
+                for reply, advantages in zip(pair, made.advantages[2:], strict=True)
+            )
+            mean += likely[pair[0]] * likely[pair[1]] * gradient
+        value = chance * (1 - chance) * (worth[first, 1] - worth[first, 0])
+        assert mean == pytest.approx(2 * value)
+
+
+def test_a_bug_of_a_server_leaves_rollouts_from_the_start(
+    codec: Codec, examples: list[Example], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from provegym.kernel import Bug, Session
+
+    def broken(*_: Any) -> Any:
+        raise Bug("broken")
+
+    def right_call(self: Doubtful, context: list[int]) -> Sampled:
+        (right,) = self.right.values()
+        ids = self.codec.say(next(each for each in right if each.get("tool_calls")))
+        return Sampled(ids, [-1.0] * len(ids))
+
+    source = Rounds(Doubtful(codec, examples[:1], 0).generate)
+    monkeypatch.setattr(Doubtful, "answer", right_call)
+    monkeypatch.setattr(Session, "call", broken)
+    recipe = Recipe(grpo=SETTINGS, limits=LIMITS)
+    played, found = play(examples[:1] * SETTINGS.rollouts, source, codec, recipe, 0.5)
+    assert len(played) == len(found) == SETTINGS.rollouts
+    assert all(each.rollout.reward is None and each.fork is None for each in played)
+
+
+def test_how_much_rewards_differ_is_told_apart(played: list[Trajectory]) -> None:
+    found = spreads(played, SETTINGS)
+    assert found["trunk_spread"] > 0
+    assert found["branch_spread"] > 0
+
+
+def test_settings_that_do_not_fit_are_refused() -> None:
+    for changes, what in (
+        ({"credit": "rollout"}, 'grpo.credit="turn"'),
+        ({"branches": 4}, "leave 0 of grpo.rollouts"),
+        ({"branches": 1, "forks": 5}, "at least 5 are needed"),
+    ):
+        grpo = msgspec.structs.replace(SETTINGS, report=(), **changes)
+        with pytest.raises(TrainError, match=what):
+            check(Recipe(grpo=grpo))
