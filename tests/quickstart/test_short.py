@@ -133,6 +133,7 @@ def test_two_models_play_side_by_side_and_grpo_shows_each_step(whole: Whole) -> 
         assert len(list(read(folder / f"{name}.jsonl", Rollout))) == 2
     page = (folder / "report.html").read_text("utf-8")
     assert "Requests of one turn on worlds that training never saw" in page
+    assert "The answer is right, too, where nothing had to be said" in page
     assert "too few to measure what they changed" not in page
     assert page.count("<img") == 1
 
