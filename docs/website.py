@@ -23,7 +23,7 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changes.md",
     "SECURITY.md": "report-weakness.md",
-    "examples/README.md": "examples/index.md",
+    "examples/README.md": "examples/programs.md",
     "examples/foreign/README.md": "examples/foreign.md",
 }
 HOMES = {name: source for source, name in PAGES.items()}

@@ -45,4 +45,6 @@ def build(model: str, size: int = 100, **changes: Any) -> GRPOTrainer:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     build(sys.argv[1]).train()

@@ -30,5 +30,7 @@ async def evaluate(data: str, url: str, model: str) -> list[float]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     paid = asyncio.run(evaluate(*sys.argv[1:4]))
     print(f"mean reward {fmean(paid):.3f} over {len(paid)} tasks")

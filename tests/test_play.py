@@ -114,7 +114,7 @@ def test_recorded_rollouts_are_scored_again(data: Path, tmp_path: Path) -> None:
     assert [one["id"] for one in report["each"]] == [f"pay-{number}" for number in range(5)]
     assert sum(one["total"] for one in report["each"]) / 5 == pytest.approx(report["total"])
     told = run("score", out, "--explain").stdout
-    assert ", state ✗, answer ✓, ended ✓\n" in told
+    assert ", state ✗, no answer due, ended ✓\n" in told
     assert "serves step 1 (list_accounts)" in told
     assert "execution ✗ not_found" in told
 

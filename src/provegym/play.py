@@ -16,7 +16,7 @@ from provegym.players.remote import Remote, greet, played
 from provegym.players.scripted import noop
 from provegym.rewards import Scheme, paid, rescore
 from provegym.rewards.explain import explain
-from provegym.rewards.success import PARTS, rates, verdict_of
+from provegym.rewards.success import PARTS, is_answer_due, rates, verdict_of
 from provegym.trace import (
     BadFile,
     Example,
@@ -172,6 +172,7 @@ def _score(rollout: Rollout, scheme: Scheme, explained: bool) -> Json:
     assert reward is not None
     found: Json = {"id": rollout.example.id, "total": reward.total, "parts": reward.parts}
     found |= {"success": verdict.success, **msgspec.structs.asdict(verdict)}
+    found["answer_due"] = is_answer_due(rollout.example)
     return {**found, "explain": list(explain(rollout))} if explained else found
 
 

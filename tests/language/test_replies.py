@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path as File
@@ -227,6 +228,16 @@ def test_short_lists_are_told_whole_and_long_ones_by_their_first_five(
         assert reply.count("Pot ") == told
         assert ("no accounts" if count == 0 else f"{count} account") in reply.lower()
         assert ("five" in reply) == (count > FEW)
+
+
+def test_records_without_a_name_are_told_apart() -> None:
+    """Lists of foreign servers have such records: each was told as "one more"."""
+    speech = Speech("somebodys", datetime(2027, 9, 3, tzinfo=UTC), {})
+    step = Step(turn=0, tool="list_payments", arguments={})
+    page = {"items": [{"id": "p_1", "sum": 5}, {"sum": 7, "at": "noon", "to": "Ada"}], "total": 2}
+    told = report(Done(step, {}, page), speech).tell(Random(0))
+    assert "p_1" in told
+    assert "the sum is 7 and the at is noon" in told
 
 
 def test_how_many_is_answered_by_the_number() -> None:

@@ -17,16 +17,20 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from examples import pay_example
 from provegym import cli
 from provegym.cli import viewing, worlds
 from provegym.evals.heldout import group
 from provegym.models import optional as extra
+from provegym.players.scripted import SCRIPTS
 from provegym.quickstart import run as quickstart
 from provegym.quickstart.curve import curve
 from provegym.quickstart.lesson import ends
-from provegym.quickstart.side_by_side import streamed
+from provegym.quickstart.side_by_side import streamed, ticks
+from provegym.rollout import play_script
 from provegym.trace import BadFile, Example, Rollout, read
 from provegym.verify import verify
+from provegym.verify.complete import complete
 from quickstart.small import SMALL, Whole, missing, needs_models, swap
 
 KILLS, PATIENCE = 3, 300
@@ -78,8 +82,21 @@ def test_without_models_it_tells_a_story_makes_examples_and_says_what_to_install
     assert re.search(r"user .+ → \w+\(.+ assistant ", said)
     assert "12 examples on filesystem from" in said
     assert f"left out models, grpo: torch is missing: {extra.INSTALL}" in said
+    assert "The answer is right, too, where nothing had to be said" in said
     left = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     assert left == {"report.html", "steps.json", "tasks.jsonl", "lessons.jsonl", "corpus"}
+
+
+def test_it_starts_where_nothing_for_training_is_installed() -> None:
+    """An adapter checks its framework when it is imported, and would end the command."""
+    code = "import sys, provegym.quickstart.run; print('provegym.adapters.trl' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_nonsense_gets_no_tick_for_an_answer_that_was_not_due() -> None:
+    nonsense = play_script(complete(pay_example()), SCRIPTS["noop"])
+    assert ticks(nonsense).plain == "✗ state  no answer due  ✓ ended  reward 0.00 of 1.30"
 
 
 def test_tasks_are_of_one_turn_on_unseen_worlds_and_lessons_of_one_call(bare: Whole) -> None:
@@ -97,7 +114,8 @@ def test_tasks_are_of_one_turn_on_unseen_worlds_and_lessons_of_one_call(bare: Wh
 def test_two_models_play_side_by_side_and_grpo_shows_each_step(whole: Whole) -> None:
     folder, said = whole
     assert said.count(" base model ") >= 2
-    assert re.search(r"[✓✗] state [✓✗] answer [✓✗] ended reward 0\.\d\d of 1\.30", said)
+    answer = r"([✓✗] answer|no answer due)"
+    assert re.search(rf"[✓✗] state {answer} [✓✗] ended reward 0\.\d\d of 1\.30", said)
     assert "with the shipped adapter: reward" in said
     assert re.search(r"step 3/3 reward 0\.\d\d", said)
     assert re.search(r"3 steps on 1 tasks with 2 rollouts each.+ in the last", said)
@@ -106,6 +124,7 @@ def test_two_models_play_side_by_side_and_grpo_shows_each_step(whole: Whole) -> 
         assert len(list(read(folder / f"{name}.jsonl", Rollout))) == 2
     page = (folder / "report.html").read_text("utf-8")
     assert "Requests of one turn on worlds that training never saw" in page
+    assert "The answer is right, too, where nothing had to be said" in page
     assert "too few to measure what they changed" not in page
     assert page.count("<img") == 1
 

@@ -8,9 +8,10 @@ from examples import pay_example
 from provegym.players.scripted import SCRIPTS
 from provegym.rewards import HARDENED, rescore
 from provegym.rewards.deeds import Account, claims_too_much
-from provegym.rewards.success import judge, rates, verdict_of
+from provegym.rewards.explain import marks
+from provegym.rewards.success import is_answer_due, judge, rates, verdict_of
 from provegym.rollout import play_script
-from provegym.trace import RAN, Call, Rollout, Verdict
+from provegym.trace import RAN, Call, Claim, Example, Provenance, Rollout, Verdict
 from provegym.verify.complete import complete
 
 replace = msgspec.structs.replace
@@ -36,6 +37,40 @@ def test_rates_are_shares_of_all(rollout: Rollout) -> None:
         {"success": 1 / 3, "state": 2 / 3, "answer": 1 / 3, "ended": 1 / 3}
     )
     assert rates([]) == {"success": 0, "state": 0, "answer": 0, "ended": 0}
+
+
+def changed(example: Example, what: str) -> Example:
+    """The example with one reason for a reply: a question, a missing value, a refusal, an aside."""
+    steps = example.paths[0].steps
+    if what == "answer":
+        steps = (replace(steps[0], answers=("/items/0/balance",)), *steps[1:])
+        return replace(example, paths=(replace(example.paths[0], steps=steps),))
+    if what == "question":
+        return replace(
+            example, turns=(replace(example.turns[0], asks="amount"), *example.turns[1:])
+        )
+    made = {
+        "refusal": Provenance(infeasible=Claim(turn=1, tool="set_card_status", arguments={})),
+        "hidden tool": Provenance(unserved=Claim(turn=0, tool="pay_payee", arguments={})),
+        "small talk": Provenance(levels=("complete", "aside")),
+    }
+    return replace(example, provenance=made[what])
+
+
+def test_an_order_alone_has_no_answer_due() -> None:
+    assert not is_answer_due(pay_example())
+
+
+@pytest.mark.parametrize("what", ["answer", "question", "refusal", "hidden tool", "small talk"])
+def test_a_reply_that_must_say_something_is_due(what: str) -> None:
+    assert is_answer_due(changed(pay_example(), what))
+
+
+def test_nobody_gets_a_tick_for_an_answer_that_was_not_due() -> None:
+    verdict = {"state": False, "answer": True, "ended": True}
+    assert marks(verdict, False) == "state ✗, no answer due, ended ✓"
+    assert marks(verdict, True) == "state ✗, answer ✓, ended ✓"
+    assert marks({**verdict, "answer": False}, False) == "state ✗, answer ✗, ended ✓"
 
 
 def test_more_user_messages_than_turns_are_not_an_end(rollout: Rollout) -> None:

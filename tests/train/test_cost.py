@@ -130,6 +130,11 @@ def test_too_little_memory_is_a_note() -> None:
     assert "and the GPU has 24 GB; lower grpo.batch (now 64), train an adapter" in note
     (note,) = notes(PAPER, cost(PAPER, Card(80 * GB), LARGE), Card(80 * GB))
     assert "and the GPU has 80 GB; train an adapter" in note
+    # Packed rows need whole groups of rollouts; a smaller KV cache would do.
+    packed = changed(PAPER, packed=True, batch=16)
+    tight = Card(int(cost(packed, Card(141 * GB), LARGE).memory) - GB)
+    (note,) = notes(packed, cost(packed, Card(141 * GB), LARGE), tight)
+    assert "; lower grpo.vllm_memory (now 0.3), train an adapter" in note
     # A batch of one cannot be lowered.
     enough = Card(int(cost(PAPER, Card(141 * GB), LARGE).memory) + GB)
     (note,) = notes(PAPER, cost(PAPER, Card(141 * GB), LARGE), enough)

@@ -172,9 +172,11 @@ def test_the_forecast_counts_what_the_run_takes(folder: Path, tmp_path: Path) ->
 
     assert table()["examples left"] == "about 13,517"
     assert table(data=Data(most=10))["examples left"] == "about 10"
+    short = table(data=Data(gold=4_096))["examples left"]
+    assert short.endswith("right answer takes at most data.gold = 4,096 tokens")
     half = sorted(rests)[1]
     found = table(data=Data(gold=half, size=100))
-    assert found["examples left"] == "about 50"
+    assert found["examples left"].startswith("about 50, of those")
     assert f"to {half:,}," in found["tokens after it, if right"]
     assert table()["steps"].startswith("8: 16 prompts")
     assert table()["rollouts in all"] == "64"

@@ -93,6 +93,12 @@ def test_an_alternative_and_a_wrong_order_are_told(tmp_path: Path) -> None:
     assert "step 4 set_card_status: not served" in item["explain"]
 
 
+def test_an_item_says_whether_an_answer_is_due(tmp_path: Path) -> None:
+    assert shown(tmp_path, example_of())["answer_due"] is False
+    asking = example_of(turns=(Turn(text="Pay Harbour.", asks="amount"), Turn(text="Twenty.")))
+    assert shown(tmp_path, asking)["answer_due"] is True
+
+
 def test_weights_of_a_run_are_its_recipes(tmp_path: Path) -> None:
     from view.samples import make_run
 

@@ -210,6 +210,8 @@ export interface Item {
   total: number | null;
   best: number | null;
   verdict: Verdict | null;
+  /** Whether some reply has to state, ask, decline or respond to something. */
+  answer_due?: boolean;
   gold: GoldStep[];
   /** Why nothing is to be called, by the turns that have no right call. */
   why?: Record<string, string>;

@@ -4,7 +4,7 @@ import { useAsk } from "../ask";
 import { data, type Rates, type Source } from "../data";
 import { edgeOf, edges, newestFirst, tellFiles, tellRuns, type Headline, type Measured, type Progress, type RunTold } from "../headline";
 import { Curve } from "../parts/curve";
-import { figure, grouped, words } from "../parts/marks";
+import { figure, grouped, kindName } from "../parts/marks";
 import { Problem, Waiting } from "../parts/say";
 import { ShowcaseView } from "../parts/showcase";
 import { Start } from "../parts/start";
@@ -14,7 +14,7 @@ import { home, ofKind, useBrief, useSources } from "../sources";
 const PARTS = ["success", "state", "answer", "ended"] as const;
 const ABOUT: Record<keyof Rates, string> = {
   success: "state, answer and ended are all right", state: "the final world is right, and answers were looked up",
-  answer: "the replies say what they should", ended: "the conversation came to its end",
+  answer: "the replies say what they should; where nothing had to be said, they claim nothing false", ended: "the conversation came to its end",
 };
 /** A share in percent; with a digit more where it would look like all or nothing and is not. */
 const percent = (share: number): string => {
@@ -150,7 +150,7 @@ function Corpus({ source }: { source: Source }) {
     <section class="panel corpus" aria-label="corpus">
       <h2>Examples <When source={source} /></h2>
       <p class="headline"><Named source={source} /> holds {count(source.count, "example", "examples")}{servers > 0 && <> over {count(servers, "server", "servers")}</>}.</p>
-      <ul class="kinds">{kinds.map(([kind, number]) => <li key={kind}><a href={link(["data", source.id], { kind })}>{words(kind)} <b>{grouped(number)}</b></a></li>)}</ul>
+      <ul class="kinds">{kinds.map(([kind, number]) => <li key={kind}><a href={link(["data", source.id], { kind })}>{kindName(kind)} <b>{grouped(number)}</b></a></li>)}</ul>
     </section>
   );
 }

@@ -7,7 +7,7 @@ import { useKeys } from "../keys";
 import { Conversation } from "../parts/conversation";
 import { Gold } from "../parts/gold";
 import { Icon } from "../parts/icons";
-import { Pointing, Reward, SuccessParts, Tag, figure, grouped, words } from "../parts/marks";
+import { Pointing, Reward, SuccessParts, Tag, figure, grouped, kindName, kindTitle, words } from "../parts/marks";
 import { Payment } from "../parts/payment";
 import { Answer } from "../parts/say";
 import { JsonView } from "../parts/text";
@@ -91,8 +91,8 @@ function ItemHead({ item, source, query, children }: { item: Item; source: numbe
       <div class="actions">{children}</div>
       <div class="facts">
         {rollout && <Reward value={item.total} best={item.best} />}
-        {rollout && item.verdict && <SuccessParts value={item.verdict} idle={!item.gold.length} />}
-        <Tag tone="kind">{words(example.kind)}</Tag>
+        {rollout && item.verdict && <SuccessParts item={item} />}
+        <Tag tone="kind" title={kindTitle(example.kind)}>{kindName(example.kind)}</Tag>
         {example.server && <a class="tag" href={link(["servers", example.server], { seed: example.seed })}>{example.server}, world {example.seed}</a>}
         {rollout && <Tag>{rollout.policy}</Tag>}
         {rollout && (rollout.ended ?? "done") !== "done" && <Tag tone="bad">ended: {words(rollout.ended ?? "")}</Tag>}

@@ -6,7 +6,7 @@ import { data, type Query, type Row, type Source } from "../data";
 import { useKeys } from "../keys";
 import { useNarrow } from "../narrow";
 import { FacetPanel } from "../parts/facets";
-import { Reward, Success, Tag, grouped, words } from "../parts/marks";
+import { Reward, Success, Tag, grouped, kindBrief, kindTitle, words } from "../parts/marks";
 import { Nothing, Problem, Waiting } from "../parts/say";
 import { Virtual } from "../parts/virtual";
 import { useRows } from "../rows";
@@ -163,7 +163,7 @@ function Line({ row, to, here, chosen, kind }: { row: Row | undefined; to: (row:
       <span class="at">{row.at + 1}</span>
       {kind === "rollouts" && <><Reward value={row.reward} /><Success value={row.verdict} /></>}
       <span class="server">{row.server || "none"}</span>
-      <span class="sort">{words(row.kind)}</span>
+      <span class="sort" title={kindTitle(row.kind)}>{kindBrief(row.kind)}</span>
       <span class="num">{row.calls}</span>
       <span class="words">{row.text}</span>
       <span class="tags">

@@ -74,7 +74,7 @@ function Side({ item, at: [source, at], open, parted, tone }: { item: Item; at: 
       <h2>
         <a href={link(["data", source, at])}>{about ? brief(about) : `source ${source}`}</a>
         <span class="aside">{item.rollout?.policy}, {item.rollout?.calls?.length ?? 0} calls</span>
-        <SuccessParts value={item.verdict} /><b class="figure">{figure(item.total)}</b>
+        <SuccessParts item={item} /><b class="figure">{figure(item.total)}</b>
       </h2>
       <Conversation item={item} open={open} parted={parted} />
     </section>

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Counts, Facets, Query } from "../data";
 import { TOP_REWARD } from "../data/select";
 import { Histogram } from "./histogram";
-import { grouped, words } from "./marks";
+import { grouped, kindName, words } from "./marks";
 
 const FEW = 7;
 const NAMES: [keyof Facets & string, string][] = [
@@ -18,7 +18,7 @@ const SUCCESS: [keyof Facets & string, string, string, string][] = [
 export type Refine = (changes: Query) => void;
 
 function Facet({ name, title, counts, query, refine, label }: {
-  name: string; title: string; counts: Counts; query: Query; refine: Refine; label?: (value: string) => string;
+  name: string; title: string; counts: Counts; query: Query; refine: Refine; label?: ((value: string) => string) | undefined;
 }) {
   const [all, setAll] = useState(false);
   const chosen = query[name] ?? [];
@@ -68,7 +68,7 @@ export function FacetPanel({ facets, query, refine }: { facets: Facets; query: Q
         <Facet key={name} name={name} title={title} counts={facets[name] as Counts} query={query} refine={refine} label={(v) => (v === "1" ? yes : no)} />
       ))}
       {NAMES.slice(0, 3).map(([name, title]) => (
-        <Facet key={name} name={name} title={title} counts={facets[name] as Counts} query={query} refine={refine} />
+        <Facet key={name} name={name} title={title} counts={facets[name] as Counts} query={query} refine={refine} label={name === "kind" ? kindName : undefined} />
       ))}
       {calls.length > 1 && (
         <Histogram title="Calls" counts={byCalls} step={1} edges={(at) => [at, at]}

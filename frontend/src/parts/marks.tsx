@@ -2,7 +2,7 @@
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { Verdict } from "../data";
+import type { Item, Verdict } from "../data";
 
 const COLOURS = 8;
 export const colour = (step: number): string => `s${step % COLOURS}`;
@@ -70,7 +70,7 @@ const missingOf = (value: Verdict): string => SUCCESS_PARTS.filter(({ name }) =>
 export function Success({ value }: { value: Verdict | null }) {
   if (value === null) return <span class="success none" title="not judged" aria-label="not judged">–</span>;
   const missing = missingOf(value);
-  const said = SUCCESS_PARTS.map(({ name }) => `${name} ${value[name] ? "✓" : "✗"}`).join("  ");
+  const said = missing ? `wrong: ${missing}` : "nothing is wrong: state, answer, ended";
   return (
     <span class={`success ${missing ? "no" : "yes"}`} role="img" title={said} aria-label={missing ? `failed: ${missing}` : "succeeded"}>
       {SUCCESS_PARTS.map(({ name }) => <i key={name} class={value[name] ? "yes" : "no"}>{name.charAt(0).toUpperCase()}</i>)}
@@ -85,13 +85,14 @@ export function Outcome({ value, short = false }: { value: Verdict | null; short
   return missing ? <span class="outcome-word no">{short ? "failed" : `failed: ${missing}`}</span> : <span class="outcome-word yes">succeeded</span>;
 }
 
-/** The three parts of success as ticks with their names; `words` adds a sentence to each. */
-export function SuccessParts({ value, words = false, idle = false }: { value: Verdict | null; words?: boolean; idle?: boolean }) {
+/** The three parts of success as ticks with their names; `words` adds a sentence to each. No tick for an answer that nobody asked for. */
+export function SuccessParts({ item, words = false }: { item: Item; words?: boolean }) {
+  const value = item.verdict;
   if (value === null) return <p class="silent">Not judged: its messages or its reward do not fit its example.</p>;
-  const parts = idle ? [IDLE, ...SUCCESS_PARTS.slice(1)] : SUCCESS_PARTS;
+  const parts = item.gold.length ? SUCCESS_PARTS : [IDLE, ...SUCCESS_PARTS.slice(1)];
   return (
     <ul class={`success-parts ${words ? "in-words" : ""}`} aria-label="success">
-      {parts.map(({ name, yes, no }) => (
+      {parts.map(({ name, yes, no }) => (name === "answer" && value.answer && item.answer_due === false ? <NoneDue key={name} words={words} /> :
         <li key={name} title={value[name] ? yes : no} class={value[name] ? "yes" : "no"}>
           <span class={`tick ${value[name] ? "yes" : "no"}`} aria-label={value[name] ? "right" : "wrong"}>{value[name] ? "✓" : "✗"}</span>
           <b>{name}</b>{words && <span class="said-of">{value[name] ? yes : no}</span>}
@@ -101,8 +102,22 @@ export function SuccessParts({ value, words = false, idle = false }: { value: Ve
   );
 }
 
-export function Tag({ children, tone = "" }: { children: preact.ComponentChildren; tone?: string }) {
-  return <span class={`tag ${tone}`}>{children}</span>;
+const NONE_DUE = "no reply had to state or ask anything, and none claims something false";
+
+function NoneDue({ words }: { words: boolean }) {
+  return <li class="none-due" title={NONE_DUE}><span class="tick none">–</span><b>{words ? "answer" : "no answer due"}</b>{words && <span class="said-of">none due: {NONE_DUE}</span>}</li>;
 }
+
+export function Tag({ children, tone = "", title }: { children: preact.ComponentChildren; tone?: string; title?: string | undefined }) {
+  return <span class={`tag ${tone}`} title={title}>{children}</span>;
+}
+
+/** The kinds of examples whose name misleads, in plain words, with what they mean. */
+const KINDS: Record<string, [string, string]> = {
+  clarification: ["tool hidden", "clarification, in the paper's words: the tool for one request is hidden, and the assistant must say so"],
+};
+export const kindName = (kind: string): string => (KINDS[kind] ? `${kind} (${KINDS[kind][0]})` : words(kind));
+export const kindBrief = (kind: string): string => KINDS[kind]?.[0] ?? words(kind);
+export const kindTitle = (kind: string): string | undefined => KINDS[kind]?.[1];
 
 export const words = (name: string): string => name.replace(/(?<=[a-z])_(?=[a-z])/g, " ");

@@ -17,7 +17,7 @@ export function PartBar({ part }: { part: Part }) {
 }
 
 function Judgement({ item }: { item: Item }) {
-  return <><h4 class="by-call">Success: <Outcome value={item.verdict} /></h4><SuccessParts value={item.verdict} words idle={!item.gold.length} /></>;
+  return <><h4 class="by-call">Success: <Outcome value={item.verdict} /></h4><SuccessParts item={item} words /></>;
 }
 
 export function Payment({ item }: { item: Item }) {

@@ -41,7 +41,7 @@ function Told({ item, source, tone }: { item: Item; source: Source; tone: string
     <section class={`one-side ${tone}`} aria-label={`${source.name}, ${tone}`}>
       <h4>
         <a href={link(["data", source.id, item.at])}>{useBrief()(source)}</a> <Outcome value={item.verdict} short />
-        <SuccessParts value={item.verdict} idle={!item.gold.length} /><span class="figure">{figure(item.total)}</span>
+        <SuccessParts item={item} /><span class="figure">{figure(item.total)}</span>
       </h4>
       <Conversation item={item} open={false} spoken />
     </section>

@@ -19,13 +19,12 @@ import msgspec
 from provegym.adapters.episode import check
 from provegym.models.dialects import openai
 from provegym.players.plan import tool_call
-from provegym.players.scripted import oracle
 from provegym.rewards import PAPER, Scheme
 from provegym.rewards.success import rates, verdict_of
-from provegym.rollout import Player, play_replies, play_script
+from provegym.rollout import Player, play_replies
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Json, Path, Provenance, Rollout, ToolboxSpec
-from provegym.verify import verify
+from provegym.trace import Example, Json, Rollout, ToolboxSpec
+from provegym.verify.first_turn import first_turn as first_turn
 
 check("trl", "1.16")
 
@@ -52,25 +51,6 @@ class Environment:
         self._player = Player(_one_turn(msgspec.json.decode(example, type=Example)))
         self._player.open()
         self._player.hear(0)
-
-
-def first_turn(example: Example) -> Example | None:
-    """The example cut after its first user turn.
-
-    None if that turn needs no call, or if the cut example does not pass verification.
-    """
-    paths: list[Path] = []
-    for path in example.paths:
-        short = Path(steps=tuple(step for step in path.steps if not step.turn))
-        if short not in paths:
-            paths.append(short)
-    if not all(path.steps for path in paths):
-        return None
-    fields = {"id": f"{example.id}-1", "turns": example.turns[:1], "paths": tuple(paths)}
-    made = {"provenance": Provenance(first_turn_of=example.id), "drift": ()}
-    first = msgspec.structs.replace(example, **fields, **made)
-    first = msgspec.structs.replace(first, outcome=play_script(first, oracle).outcome)
-    return None if verify(first) else first
 
 
 def environments(examples: Iterable[Example]) -> dict[str, type[Environment]]:

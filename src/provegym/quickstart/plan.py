@@ -1,4 +1,4 @@
-"""The sizes of a quickstart: five minutes on a laptop, ten for the full job, more on a GPU."""
+"""The sizes of a quickstart: some minutes on a laptop, ten for the full job, more on a GPU."""
 
 import os
 from dataclasses import dataclass

@@ -24,7 +24,7 @@ METRICS = {
     "reward": "what is paid",
     "success": "all three of the next",
     "state": "the world is right, answers were looked up",
-    "answer": "replies say what was asked, claim nothing false",
+    "answer": "replies say what was asked (if anything), claim nothing false",
     "ended": "the conversation came to its end",
     "validity": "calls that exist, fit and run",
     "coverage": "right steps, in order",

@@ -18,10 +18,14 @@ from provegym.quickstart import lesson, models, side_by_side, steps, tour
 from provegym.quickstart.folder import QuickstartFolder, Work, digest
 from provegym.quickstart.plan import GPU, LAPTOP, cores, device
 from provegym.quickstart.report import METRICS, PLAYERS, Report, make_report, make_short_report
-from provegym.trace import BadFile
+from provegym.trace import BadFile, label
 
 EXTRA = ("torch", "transformers", "trl", "peft", "datasets", "gguf")
 MADE = ("plots", "report.html", "log.txt")
+PARTS = (
+    "success is state, answer and ended together. The answer is right, too, where nothing had to be"
+    " said and nothing false was claimed"
+)
 
 
 class Stage(NamedTuple):
@@ -97,7 +101,7 @@ SHORT_STEPS = (
 )
 FULL = Job(STEPS, make_report, "7 to 12 minutes on two cores, and 8.4 GB of memory")
 SHORT = Job(
-    SHORT_STEPS, make_short_report, "about 4 minutes on two free cores, and 4.5 GB of memory"
+    SHORT_STEPS, make_short_report, "about 2 minutes on two free cores, and 4.5 GB of memory"
 )
 
 
@@ -133,7 +137,8 @@ def _run(desk: QuickstartFolder, where: str, fresh: bool, job: Job) -> None:
     _show(desk, report)
     for problem, names in missing.items():
         told = f"left out {', '.join(names)}: {problem}"
-        console.print(f"\n[yellow]{escape(told)}[/yellow]", highlight=False)
+        # The commands in it are never wrapped, so that they can be copied.
+        console.print(f"\n[yellow]{escape(told)}[/yellow]", highlight=False, soft_wrap=True)
     _show_next(desk, report, perf_counter() - began)
 
 
@@ -190,9 +195,10 @@ def _show(desk: QuickstartFolder, report: Report) -> None:
         for metric in METRICS:
             if count := report.tasks(name, metric):
                 cells = [found.get(metric) for found in players.values()]
-                table.add_row(metric, str(count), *(_mean(cell) for cell in cells))
+                table.add_row(label(metric), str(count), *(_mean(cell) for cell in cells))
         desk.console.print()
         desk.console.print(table, highlight=False)
+    desk.console.print(f"\n[dim]{PARTS}[/dim]", highlight=False)
     if report.lesson:
         desk.console.print(f"\n{report.lesson}", highlight=False)
 

@@ -31,7 +31,8 @@ from provegym.quickstart.models import BASE, TRAINED, held, hushed
 from provegym.quickstart.plan import device
 from provegym.quickstart.tour import said
 from provegym.rewards import BEST, paid
-from provegym.rewards.success import PARTS, verdict_of
+from provegym.rewards.explain import NONE_DUE
+from provegym.rewards.success import PARTS, is_answer_due, verdict_of
 from provegym.trace import Example, Rollout, line, read
 
 TITLES = {BASE: "base model", TRAINED: "with the shipped adapter"}
@@ -182,11 +183,14 @@ def conversation(rollout: Rollout) -> Iterator[Text]:
 
 
 def ticks(rollout: Rollout) -> Text:
-    """What of success is right, and the reward."""
+    """What of success is right, and the reward; no tick for an answer that nobody asked for."""
     verdict, made = verdict_of(rollout), Text()
     for part in PARTS:
         right = getattr(verdict, part)
-        made.append(f"{'✓' if right else '✗'} {part}  ", "green" if right else "red")
+        if part == "answer" and right and not is_answer_due(rollout.example):
+            made.append(f"{NONE_DUE}  ", "dim")
+        else:
+            made.append(f"{'✓' if right else '✗'} {part}  ", "green" if right else "red")
     most = BEST if has_gold(rollout.example) else 1.0
     return made.append(f"reward {paid(rollout):.2f} of {most:.2f}", "bold")
 

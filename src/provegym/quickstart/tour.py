@@ -11,7 +11,6 @@ from rich.padding import Padding
 from rich.progress import Progress
 
 from provegym import demo
-from provegym.adapters.trl import first_turn
 from provegym.corpus.corpus import Corpus, Order
 from provegym.corpus.samples import given, shortened
 from provegym.corpus.transcript import transcript
@@ -25,6 +24,7 @@ from provegym.rewards import BEST
 from provegym.rollout import play_script
 from provegym.trace import BadFile, Example, read, write
 from provegym.train.data import show
+from provegym.verify.first_turn import first_turn
 
 # Seconds between the lines of the story, in a terminal.
 PAUSE = 0.25

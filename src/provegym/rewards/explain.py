@@ -8,6 +8,9 @@ from provegym.rewards.align import can_serve, share
 from provegym.rewards.success import PARTS
 from provegym.trace import Call, Reward, Rollout, Step
 
+# In the place of a tick where no reply has to say anything, and none claims something false.
+NONE_DUE = "no answer due"
+
 
 def explain(rollout: Rollout) -> Iterator[str]:
     """One line per call, and one per step that no call served."""
@@ -67,9 +70,12 @@ def with_parts(total: float, parts: Mapping[str, float]) -> str:
     return f"{total:.3f}" + (f" ({told})" if told else "")
 
 
-def marks(verdict: Mapping[str, bool]) -> str:
-    """The three parts of success, each with a mark."""
-    return ", ".join(f"{part} {'✓' if verdict[part] else '✗'}" for part in PARTS)
+def marks(verdict: Mapping[str, bool], is_answer_due: bool) -> str:
+    """The three parts of success, each with a mark; none for an answer that nobody asked for."""
+    told = {part: f"{part} {'✓' if verdict[part] else '✗'}" for part in PARTS}
+    if verdict["answer"] and not is_answer_due:
+        told["answer"] = NONE_DUE
+    return ", ".join(told.values())
 
 
 def success_line(rates: Mapping[str, float]) -> str:

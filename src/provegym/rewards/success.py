@@ -109,6 +109,19 @@ def is_right_answer(judged: Judged) -> bool:
     return all(is_right_reply(judged, turn) for turn, _ in enumerate(turns))
 
 
+def is_answer_due(example: Example) -> bool:
+    """Whether some reply has to state, ask, decline or respond to something.
+
+    Where none has to, `answer` only means that no reply claims something false.
+    """
+    if any(step.answers for path in example.paths for step in path.steps):
+        return True
+    return any(
+        turn.asks is not None or is_aside(example, at) or must_decline(example, at)
+        for at, turn in enumerate(example.turns)
+    )
+
+
 def in_plain_words(rollout: Rollout) -> Rollout:
     """A rollout whose user and model speak in plain names, as its calls are recorded.
 

@@ -2,7 +2,7 @@
 
 from provegym.errors import BadFile
 from provegym.trace.files import line, read, read_some, write
-from provegym.trace.kinds import KINDS, label
+from provegym.trace.kinds import KINDS, in_words, label
 from provegym.trace.pointers import literal, literals, point
 from provegym.trace.records import (
     RAN,
@@ -69,6 +69,7 @@ __all__ = [
     "ToolboxSpec",
     "Turn",
     "Verdict",
+    "in_words",
     "label",
     "line",
     "literal",

@@ -12,6 +12,11 @@ KINDS: dict[ExampleKind, str] = {
 LABELS = {"clarification": "clarification (tool hidden)"}
 
 
+def in_words(kind: ExampleKind) -> str:
+    """The name of a kind, and what it means unless it is the usual one."""
+    return kind if kind == "multi_turn" else f"{kind} ({KINDS[kind]})"
+
+
 def label(kind: str) -> str:
     """The name of a kind, or of its score, as people are shown it."""
     return LABELS.get(kind, kind)

@@ -32,8 +32,9 @@ def unknown(name: str) -> str:
 
 def notes(recipe: Recipe, cost: Cost, card: Card) -> Iterator[str]:
     """A sentence if the memory of the GPU is too small, with what to do."""
-    table, batch = ("grpo", recipe.grpo.batch) if recipe.grpo else ("sft", _sft(recipe).batch)
-    lower = f" lower {table}.batch (now {batch})," if batch > 1 else ""
+    batch = recipe.grpo.batch if recipe.grpo else _sft(recipe).batch
+    able = " or ".join(_lowerable(recipe, cost, card))
+    lower = f" lower {able}," if able else ""
     if cost.cache and not cost.cache.usual_fits:
         yield (
             "grpo.vllm_memory has room for the weights of vLLM alone, and none for the KV cache;"
@@ -47,12 +48,33 @@ def notes(recipe: Recipe, cost: Cost, card: Card) -> Iterator[str]:
         )
     elif most > card.memory:
         shorter = "limits.completion" if recipe.grpo else "sft.max_tokens"
-        smaller = f"{table}.batch" if batch > 1 else shorter
+        smaller = (_lower_batch(recipe) or shorter).partition(" ")[0]
         yield (
             f"if conversations get as long as the limits allow, a pass of {batch} of them needs"
             f" {size(most)} with everything else, and the GPU has {size(card.memory)}; lower"
             f" {smaller} if the run stops for lack of memory"
         )
+
+
+def _lowerable(recipe: Recipe, cost: Cost, card: Card) -> Iterator[str]:
+    """The settings that can be lowered to save memory, with their values.
+
+    A smaller KV cache helps only where all the rest fits.
+    """
+    if batch := _lower_batch(recipe):
+        yield batch
+    if recipe.grpo and cost.cache and cost.memory - cost.cache.memory < card.memory:
+        yield f"grpo.vllm_memory (now {recipe.grpo.vllm_memory:g})"
+
+
+def _lower_batch(recipe: Recipe) -> str:
+    """The batch, if it can be lowered; packed rows need whole groups of rollouts."""
+    if recipe.grpo is None:
+        batch = _sft(recipe).batch
+        return f"sft.batch (now {batch})" if batch > 1 else ""
+    batch = recipe.grpo.batch
+    least = recipe.grpo.rollouts if recipe.grpo.packed else 1
+    return f"grpo.batch (now {batch})" if batch > least else ""
 
 
 def brief(recipe: Recipe, cost: Cost, card: Card) -> str:

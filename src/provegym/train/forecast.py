@@ -69,7 +69,7 @@ def forecast(
         ("tools shown", _spread(found.tools)),
         ("prompt tokens", f"{_spread(found.prompts)}; the limit is {limits.prompt:,}"),
         ("too long, left out", f"{_too_long(recipe, found):.1%} of {len(found.prompts)} measured"),
-        ("examples left", f"about {found.left:,}"),
+        ("examples left", f"about {found.left:,}{_gold(recipe)}"),
     ]
     if recipe.grpo:
         trl.arguments(recipe, run, "cpu")
@@ -86,6 +86,13 @@ def forecast(
     lines += cost_lines.rows(recipe, cost, card)
     problems += cost_lines.notes(recipe, cost, card)
     return Forecast(dict(lines), problems, card, cost, cost.memory, cost.seconds)
+
+
+def _gold(recipe: Recipe) -> str:
+    """Why fewer are left than prompts that fit: long right answers are left out, too."""
+    if not recipe.grpo or not recipe.data.gold:
+        return ""
+    return f", of those whose right answer takes at most data.gold = {recipe.data.gold:,} tokens"
 
 
 def _cost(recipe: Recipe, found: Lengths, card: Card) -> Cost | None:

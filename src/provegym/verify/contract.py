@@ -178,7 +178,7 @@ def world(example: Example) -> Iterator[str]:
         return
     serving = example.provenance.would_serve
     if not serving or not set(serving) <= set(example.toolbox.hidden):
-        yield "a clarification names, as would_serve, the hidden tools its request is for"
+        yield "a clarification (tool hidden) names, as would_serve, the tools its request is for"
     for tool in serving:
         if tool in shown:
             yield f"{tool} would serve the request and is not hidden"

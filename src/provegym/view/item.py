@@ -13,6 +13,7 @@ from provegym.rewards import COMPONENTS, HARDENED, PAPER, Scheme
 from provegym.rewards.align import resolve
 from provegym.rewards.equality import equal
 from provegym.rewards.explain import explain
+from provegym.rewards.success import is_answer_due
 from provegym.toolbox import all_tools
 from provegym.trace import (
     Call,
@@ -94,6 +95,7 @@ def show_example(example: Example) -> Json:
         "total": None,
         "best": best(example, PAPER),
         "verdict": None,
+        "answer_due": is_answer_due(example),
         "path": 0,
         "gold": gold,
         "why": why_nothing(example, path),
@@ -123,6 +125,7 @@ def show_rollout(rollout: Rollout, scheme: Scheme) -> Json:
         "total": reward.total if reward else None,
         "best": best(example, scheme),
         "verdict": judged(rollout),
+        "answer_due": is_answer_due(example),
         "path": path,
         "gold": gold,
         "why": why_nothing(example, Path(steps=steps)),

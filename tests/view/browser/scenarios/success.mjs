@@ -32,6 +32,18 @@ export default async function ({ page, open, source, assert, until }) {
   assert.match(await parts.first().innerText(), /the final world is wrong, or the evidence for an answer was not seen/);
   assert.match(await parts.last().innerText(), /the conversation came to its end/);
 
+  // No tick for an answer that nobody asked for.
+  const none = page.locator(".payment .success-parts li.none-due");
+  await open(`data/${before}?kind=multi_turn&answer=1`);
+  await page.locator("a.line").first().waitFor();
+  for (const address of await page.locator("a.line").evaluateAll((all) => all.map((one) => one.getAttribute("href")))) {
+    await open(address.replace(/^#\//, ""));
+    await parts.first().waitFor();
+    if (await none.count()) break;
+  }
+  assert.match(await none.innerText(), /none due/);
+  assert.equal(await none.locator(".tick").innerText(), "–");
+
   await open(`compare?left=${before}&right=${after}`);
   await page.locator(".rates").waitFor();
   assert.deepEqual(await page.locator(".rates dt").allInnerTexts(), ["success", "state", "answer", "ended"]);
