@@ -87,7 +87,7 @@ def batch(
 ) -> tuple[list[Trajectory], list[list[float]]]:
     many = [each for each in examples for _ in range(grpo.rollouts)]
     source = Rounds(Doubtful(codec, examples, seed).generate)
-    return play(many, source, codec, Recipe(grpo=grpo, limits=LIMITS), 0.5)
+    return play(many, source, codec, Recipe(grpo=grpo, limits=LIMITS))
 
 
 def trunk_of(played: list[Trajectory], at: int) -> Trajectory:
@@ -117,7 +117,7 @@ def test_a_group_has_trunks_and_then_branches(
     assert len(played) == len(examples) * SETTINGS.rollouts
     for at, each in enumerate(played):
         assert each.example == examples[at // SETTINGS.rollouts]
-        assert (each.fork is None) == (at % SETTINGS.rollouts < SETTINGS.trunks)
+        assert each.fork is None or at % SETTINGS.rollouts >= SETTINGS.trunks
     deep = [each.fork.reply for each in played if each.fork]
     assert len(set(deep)) > 2
 
@@ -156,7 +156,7 @@ def test_branches_leave_trunks_as_they_were(codec: Codec, examples: list[Example
     grpo = Grpo(rollouts=SETTINGS.trunks, credit="turn", use_vllm=False)
     alone, potentials = batch(codec, examples, grpo)
     both, found = batch(codec, examples, SETTINGS)
-    trunks = [at for at, each in enumerate(both) if each.fork is None]
+    trunks = [at for at in range(len(both)) if at % SETTINGS.rollouts < SETTINGS.trunks]
     assert [both[at] for at in trunks] == alone
     assert [found[at] for at in trunks] == potentials
 
@@ -170,25 +170,25 @@ def test_what_was_due_in_the_beginning_is_the_same(codec: Codec, examples: list[
             assert found[at][:shared] == found[trunk][:shared]
 
 
-def test_the_last_of_the_most_decisive_replies_is_chosen() -> None:
-    rewards = [1.3, 0.1, 1.3]
-    # The second rollout was spoilt by its second reply: much was due before it, nothing after.
-    potentials = [[0.6, 0.9, 1.3], [0.6, 0.6, 0.1], [0.6, 0.9, 1.3]]
-    assert choose(rewards, potentials, 1, 1.0) == [ForkPoint(1, 1)]
-    assert [fork.trunk for fork in choose(rewards, potentials, 3, 1.0)] == [1, 0, 2]
-    assert choose([None, 1.0], [[0.0, 0.0], [0.4]], 2, 1.0) == [ForkPoint(1, 0)]
-    assert choose([None, None], [[0.0], []], 2, 1.0) == []
+def test_the_reply_that_spoilt_most_is_chosen() -> None:
+    rewards = [1.3, 0.1, 0.4]
+    # The second rollout was spoilt by its second reply, the third by its last one.
+    potentials = [[0.6, 0.9, 1.3], [0.6, 0.7, 0.1], [0.6, 0.6, 0.8]]
+    assert choose(rewards, potentials, 1) == [ForkPoint(1, 1)]
+    assert choose(rewards, potentials, 3) == [ForkPoint(1, 1), ForkPoint(2, 2)]
+    assert choose([None, 0.1], [[0.0, 0.0], [0.4]], 2) == [ForkPoint(1, 0)]
+    assert choose([None, None], [[0.0], []], 2) == []
 
 
-def test_a_branch_is_compared_with_its_trunk_and_the_other_branches() -> None:
+def test_a_branch_is_compared_with_the_other_branches() -> None:
     branch = ForkPoint(1, 1)
     rewards = [1.0, 0.0, 0.5, 0.8]
     potentials = [[0.2, 0.4], [0.2, 0.6], [0.2, 0.6, 0.7], [0.2, 0.6]]
     made = credit(rewards, potentials, 4, 0.5, scaled=False, forked=[None, None, branch, branch])
     assert made.advantages[0] == pytest.approx([1.0, 1.0 - 0.5 * 0.2])
     assert made.advantages[1][0] == pytest.approx(-1.0)
-    assert made.advantages[2][1:] == pytest.approx([0.5 - 0.4, 0.5 - 0.4 - 0.5 * 0.1])
-    assert made.advantages[3][1] == pytest.approx(0.8 - 0.25)
+    assert made.advantages[2][1:] == pytest.approx([-0.3, -0.3 - 0.5 * 0.1])
+    assert made.advantages[3][1] == pytest.approx(0.3)
     alone = credit(rewards[:2], potentials[:2], 2, 0.5, scaled=False)
     assert (made.slope, made.variance) == (alone.slope, alone.variance)
 
@@ -203,12 +203,16 @@ def test_the_gradient_of_branches_is_that_of_their_reply() -> None:
     worth = {(0, 0): 0.0, (0, 1): 1.0, (1, 0): 0.6, (1, 1): 2.0}
     likely = {1: chance, 0: 1 - chance}
     slope_of = {1: 1 - chance, 0: -chance}
+    count = 0
     for one, two, slope in product(worth, worth, (0.0, 0.7)):
-        potentials = [[0.9, 0.4 + each[0]] for each in (one, two)]
-        (fork,) = choose([worth[one], worth[two]], potentials, 1, slope)
-        first = (one, two)[fork.trunk][0]
-        if fork.reply == 0:
+        potentials = [[0.9, 0.95 + each[0]] for each in (one, two)]
+        chosen = choose([worth[one], worth[two]], potentials, 1)
+        if not chosen:
             continue
+        (fork,) = chosen
+        assert fork.reply == 1
+        first = (one, two)[fork.trunk][0]
+        count += 1
         mean = 0.0
         for pair in product((0, 1), repeat=2):
             rewards = [worth[one], worth[two], *(worth[first, reply] for reply in pair)]
@@ -222,6 +226,7 @@ def test_the_gradient_of_branches_is_that_of_their_reply() -> None:
             mean += likely[pair[0]] * likely[pair[1]] * gradient
         value = chance * (1 - chance) * (worth[first, 1] - worth[first, 0])
         assert mean == pytest.approx(2 * value)
+    assert count > 10
 
 
 def test_a_bug_of_a_server_leaves_rollouts_from_the_start(
@@ -241,7 +246,7 @@ def test_a_bug_of_a_server_leaves_rollouts_from_the_start(
     monkeypatch.setattr(Doubtful, "answer", right_call)
     monkeypatch.setattr(Session, "call", broken)
     recipe = Recipe(grpo=SETTINGS, limits=LIMITS)
-    played, found = play(examples[:1] * SETTINGS.rollouts, source, codec, recipe, 0.5)
+    played, found = play(examples[:1] * SETTINGS.rollouts, source, codec, recipe)
     assert len(played) == len(found) == SETTINGS.rollouts
     assert all(each.rollout.reward is None and each.fork is None for each in played)
 
@@ -256,7 +261,8 @@ def test_settings_that_do_not_fit_are_refused() -> None:
     for changes, what in (
         ({"credit": "rollout"}, 'grpo.credit="turn"'),
         ({"branches": 4}, "leave 0 of grpo.rollouts"),
-        ({"branches": 1, "forks": 5}, "at least 5 are needed"),
+        ({"branches": 2, "forks": 3}, "at least 3 are needed"),
+        ({"branches": 1}, "set 2 or more, or 0"),
     ):
         grpo = msgspec.structs.replace(SETTINGS, report=(), **changes)
         with pytest.raises(TrainError, match=what):

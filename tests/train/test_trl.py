@@ -230,7 +230,7 @@ def test_engines_play_in_processes_of_their_own(
     assert all(0 < share <= 1.0001 for share in shares)
 
 
-@pytest.mark.parametrize("more", [{}, {"credit": "turn", "branches": 1, "packed": True}])
+@pytest.mark.parametrize("more", [{}, {"credit": "turn", "branches": 2, "packed": True}])
 def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
     tokenizer: Any, tmp_path: Path, more: Json
 ) -> None:

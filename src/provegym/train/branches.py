@@ -1,18 +1,18 @@
-"""Branches: further rollouts from the replies that decided most, in forks of their worlds.
+"""Branches: further rollouts from where others went wrong, in forks of their worlds.
 
-Some rollouts of a group are played from the start: the trunks. Where a trunk's reward differs most
-from what was due before a reply, that reply or a later one decided it. From there, further replies
-are sampled: the branches. They cost no tokens for the beginning, and their rewards differ by what
-was said after it alone.
+Some rollouts of a group are played from the start: the trunks. The reply after which the potential
+of a trunk fell most has spoilt it. From before that reply, further rollouts are sampled: the
+branches. They cost no tokens for the beginning, and their rewards differ by what was said after it
+alone.
 
-The beginning of a branch is masked. Its own replies are compared with those of the trunk and of the
-other branches from the same beginning, so the gradient at that reply is unbiased. Decisive replies
-are learnt from more often than a policy meets them; that is the point of branches, and a change of
+The beginning of a branch is masked, and its own replies are compared with those of the other
+branches from there, so the gradient at that reply is unbiased. Replies at which rollouts go wrong
+are learnt from more often than a policy meets them. That is the point of branches, and it changes
 what is optimised.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from statistics import fmean, pstdev
 
 from provegym.models.codec import Codec
@@ -21,19 +21,20 @@ from provegym.players.local import BranchPlan, ForkPoint, Trajectory, run
 from provegym.rollout import Begun
 from provegym.toolbox import Toolbox
 from provegym.trace import Example
-from provegym.train.credit import TurnProver, beginnings, credit, paid_or_none, prove
+from provegym.train.credit import TurnProver, beginnings, paid_or_none, prove
 from provegym.train.recipe import Grpo, Recipe
 
-DIGITS = 9
+# Sums of equal parts differ by less.
+LEAST = 1e-9
 
 
 def play(
-    examples: Sequence[Example], source: Source, codec: Codec, recipe: Recipe, slope: float
+    examples: Sequence[Example], source: Source, codec: Codec, recipe: Recipe
 ) -> tuple[list[Trajectory], list[list[float]]]:
     """Play the rollouts of a batch; return them and the potentials before their replies.
 
     Each example is named as often as the recipe has rollouts: one after another. There are no
-    potentials if the whole rollout has one advantage. `slope` is λ of the batch before.
+    potentials if the whole rollout has one advantage.
     """
     grpo = recipe.grpo or Grpo()
     size, limits, scheme = grpo.rollouts, recipe.limits, recipe.reward
@@ -46,9 +47,7 @@ def play(
     if not grpo.branches:
         return trunks, potentials
     groups = [slice(at, at + grpo.trunks) for at in range(0, len(trunks), grpo.trunks)]
-    wanted = [
-        each for group in groups for each in _branch(trunks[group], potentials[group], grpo, slope)
-    ]
+    wanted = [each for group in groups for each in _branch(trunks[group], potentials[group], grpo)]
     grown = run(wanted, source, codec, limits, scheme)
     further = prove(grown, recipe, provers)
     many = size - grpo.trunks
@@ -62,12 +61,12 @@ def play(
 
 
 def _branch(
-    trunks: Sequence[Trajectory], potentials: Sequence[Sequence[float]], grpo: Grpo, slope: float
+    trunks: Sequence[Trajectory], potentials: Sequence[Sequence[float]], grpo: Grpo
 ) -> list[BranchPlan | Example]:
-    """The branches of a group; rollouts from the start if no trunk has a reward."""
+    """The branches of a group; rollouts from the start if too few trunks went wrong."""
     paid = [paid_or_none(each.rollout) for each in trunks]
     made: list[BranchPlan | Example] = []
-    for fork in choose(paid, potentials, grpo.forks, slope):
+    for fork in choose(paid, potentials, grpo.forks):
         trunk = trunks[fork.trunk]
         branch = BranchPlan(trunk, begin(trunk, fork.reply), fork)
         made += [branch] * grpo.branches
@@ -75,20 +74,20 @@ def _branch(
 
 
 def choose(
-    rewards: Sequence[float | None], potentials: Sequence[Sequence[float]], forks: int, slope: float
+    rewards: Sequence[float | None], potentials: Sequence[Sequence[float]], forks: int
 ) -> list[ForkPoint]:
-    """The replies of a group with the largest residual, at most one of each rollout.
+    """The replies of a group after which the potential fell most, at most one of each rollout.
 
-    Before a reply that spoilt a rollout, much more was due than was paid; after it no more. Of
-    replies with equal residuals, the last is therefore the one that decided.
+    After the last reply, the potential is the reward. Where it never falls, nothing is chosen.
     """
-    residuals = credit(rewards, potentials, len(rewards), slope, scaled=False).advantages
-    largest = []
-    for trunk, (reward, some) in enumerate(zip(rewards, residuals, strict=True)):
+    found = []
+    for trunk, (reward, some) in enumerate(zip(rewards, potentials, strict=True)):
         if reward is not None and some:
-            size, reply = max((round(abs(each), DIGITS), at) for at, each in enumerate(some))
-            largest.append((-size, trunk, reply))
-    return [ForkPoint(trunk, reply) for _, trunk, reply in sorted(largest)[:forks]]
+            falls = [one - two for one, two in pairwise([*some, reward])]
+            reply = max(range(len(falls)), key=falls.__getitem__)
+            if falls[reply] > LEAST:
+                found.append((-falls[reply], trunk, reply))
+    return [ForkPoint(trunk, reply) for _, trunk, reply in sorted(found)[:forks]]
 
 
 def begin(trunk: Trajectory, reply: int) -> Begun:

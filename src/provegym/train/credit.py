@@ -192,8 +192,8 @@ def credit(
     """The advantage of every reply; `slope` is λ, as fitted on the batch before.
 
     Each `group` rollouts are of the same example. A rollout is compared with the others of its
-    group. One that branched off another, as `forked` says, is compared with that one and with its
-    other branches from there, and what was due counts from there. With `scaled`, advantages are
+    group. One that branched off another, as `forked` says, is compared with the other branches from
+    there, and what was due counts from there. With `scaled`, advantages are
     divided by the standard deviation of the group's rewards, as in GRPO; branches do not count.
     """
     tree = _Tree(rewards, forked or [None] * len(rewards), group)
@@ -245,13 +245,8 @@ class _Tree(NamedTuple):
 
     def left_out(self, at: int) -> float:
         """A reward minus the mean of those it is compared with; 0 if there is none."""
-        own, fork = self.rewards[at], self.forked[at]
-        first = at - at % self.group
-        places = [
-            place
-            for place in self._group(at)
-            if self.forked[place] == fork or (fork and place == first + fork.trunk)
-        ]
+        own = self.rewards[at]
+        places = [place for place in self._group(at) if self.forked[place] == self.forked[at]]
         others = self._paid(places, but=at)
         return 0.0 if own is None or not others else own - fmean(others)
 

@@ -34,15 +34,11 @@ PATIENCE = 600.0
 
 
 class EngineJob(NamedTuple):
-    """Rollouts to play: one for each id, with the weights of a file and a seed for the sampler.
-
-    `slope` is that of credit per turn, of the batch before.
-    """
+    """Rollouts to play: one for each id, with the weights of a file and a seed for the sampler."""
 
     ids: Sequence[str]
     weights: str
     seed: int
-    slope: float = 0.0
 
 
 class Batch(NamedTuple):
@@ -102,7 +98,7 @@ class Engines:
     def _file(self, version: int) -> Path:
         return Path(self.folder.name) / f"{version}.safetensors"
 
-    def submit(self, ids: Sequence[str], seed: int, slope: float = 0.0) -> None:
+    def submit(self, ids: Sequence[str], seed: int) -> None:
         """Start to play one rollout for each id, with the weights that were loaded last."""
         group = self.recipe.grpo.rollouts if self.recipe.grpo else 1
         count = len(self.pipes)
@@ -112,8 +108,7 @@ class Engines:
         ]
         for number, (pipe, mine) in enumerate(zip(self.pipes, self.dealt, strict=True)):
             some = [ids[at] for at in mine]
-            weights = str(self._file(self.version))
-            pipe.send(EngineJob(some, weights, seed * count + number, slope))
+            pipe.send(EngineJob(some, str(self._file(self.version)), seed * count + number))
 
     def collect(self) -> Batch:
         """Wait for the rollouts, in the order of the ids."""
@@ -231,7 +226,7 @@ class _Engine:
             self.loaded = job.weights
         source = Timed(self._source(job.seed))
         examples = [self.examples[each] for each in job.ids]
-        played, potentials = play(examples, source, self.codec, self.recipe, job.slope)
+        played, potentials = play(examples, source, self.codec, self.recipe)
         generation = source.seconds + self.codec.seconds - read
         return Batch(played, potentials, perf_counter() - began, generation)
 

@@ -114,7 +114,7 @@ class Grpo(Optimiser, frozen=True):
     ended by the limit of turns or calls is not masked. `credit` says what an advantage belongs to:
     the whole rollout, or each of its replies. `credit_reach` is then the weight of what can still
     be reached against what is paid already. With `branches`, some rollouts of a group leave others
-    where the outcome was decided: as many from each of `forks` replies.
+    where these went wrong: as many from each of `forks` replies.
 
     With `engines`, rollouts are played in as many processes, for models whose weights are all
     trained. With a `lag` of 1 they play the next batch while this one is learnt from; take the loss

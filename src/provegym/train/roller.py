@@ -68,7 +68,7 @@ class Roller:
         began, read = perf_counter(), self.codec.seconds
         self.ahead.wait()
         examples = [self.ahead.examples[each] for each in ids]
-        trajectories, potentials = play(examples, source, self.codec, self.recipe, self._slope())
+        trajectories, potentials = play(examples, source, self.codec, self.recipe)
         # The time for tokenising and decoding counts as generation.
         generation = source.seconds + self.codec.seconds - read
         return Batch(trajectories, potentials, perf_counter() - began, generation)
@@ -77,11 +77,11 @@ class Roller:
         """Play in the engines. With a lag, they go on with the next batch at once."""
         if not engines.is_busy:
             engines.load(self._weights(trainer))
-            engines.submit(ids, self._seed(step), self._slope())
+            engines.submit(ids, self._seed(step))
         batch = engines.collect()
         if self.grpo.lag and step + self.grpo.iterations < self.grpo.steps:
             engines.load(self._weights(trainer))
-            engines.submit(self._next(ids), self._seed(step + 1), self._slope())
+            engines.submit(self._next(ids), self._seed(step + 1))
         return batch
 
     def _weights(self, trainer: Any) -> dict[str, Any]:
@@ -95,10 +95,6 @@ class Roller:
     def _seed(self, step: int) -> int:
         return self.grpo.seed * STRIDE + step
 
-    def _slope(self) -> float:
-        """The slope of credit per turn, as fitted on the batch before."""
-        return self.run.last_figure("credit_slope")
-
     def _credit(self, played: Batch) -> dict[str, float]:
         """Keep the advantages of the tokens, if each reply has its own; return their figures."""
         if self.grpo.credit == "rollout":
@@ -107,7 +103,7 @@ class Roller:
             [paid_or_none(each.rollout) for each in played.trajectories],
             played.potentials,
             self.grpo.rollouts,
-            self._slope(),
+            self.run.last_figure("credit_slope"),
             scaled=self.grpo.scale_rewards != "none",
             forked=[each.fork for each in played.trajectories],
         )

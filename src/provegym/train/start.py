@@ -103,9 +103,11 @@ def _check_grpo(grpo: Grpo, lora: Lora | None) -> None:
         )
     if grpo.branches and grpo.credit != "turn":
         raise TrainError(
-            'grpo.branches leave a rollout where it was decided, which only grpo.credit="turn"'
+            'grpo.branches leave a rollout where it went wrong, which only grpo.credit="turn"'
             " finds out; set it, or grpo.branches=0"
         )
+    if grpo.branches == 1:
+        raise TrainError("grpo.branches are compared with one another: set 2 or more, or 0")
     if grpo.branches and grpo.trunks < max(2, grpo.forks):
         raise TrainError(
             f"grpo.branches ({grpo.branches}) from each of grpo.forks ({grpo.forks}) leave"
