@@ -15,8 +15,10 @@ from provegym.errors import BadFile, UserError
 from provegym.language.values import normal, numbers
 from provegym.players.scripted import SCRIPTS
 from provegym.rewards import HARDENED, rescore
+from provegym.rewards.answers import states_enough
 from provegym.rewards.binding import _by_field
 from provegym.rewards.figures import figures, invents_figure, same_number
+from provegym.rewards.layout import SENTENCES
 from provegym.rewards.success import time_of
 from provegym.rollout import play_script
 from provegym.trace import Call, Example, Rollout, line, point, read
@@ -42,6 +44,14 @@ STEP = ("paths", 0, "steps", 2)
 EXAMPLES: dict[str, tuple[Change, str]] = {
     "a year of minutes": (put("turns", 0, "minutes", value=10**12), "0 to 527,040 minutes"),
     "negative minutes": (put("turns", 0, "minutes", value=-1), "0 to 527,040 minutes"),
+    "eleven years in all": (
+        put("turns", value=[{"text": "wait", "minutes": 527_040}] * 11),
+        "more than 10 years in all",
+    ),
+    "64 paths of 64 steps": (
+        put("paths", value=[{"steps": [{"turn": 0, "tool": "x"}] * 64}] * 64),
+        "more than 512 steps in all",
+    ),
     "no paths": (put("paths", value=[]), "0 paths; 1 to 64"),
     "no turns": (put("turns", value=[]), "0 turns; 1 to 64"),
     "5,000 paths": (
@@ -132,7 +142,9 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("name", ["no paths", "a year of minutes", "deep arguments", "no turns"])
+@pytest.mark.parametrize(
+    "name", ["no paths", "a year of minutes", "eleven years in all", "deep arguments", "no turns"]
+)
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_no_command_ends_in_a_traceback(
     name: str, command: tuple[str, ...], tmp_path: Path
@@ -172,6 +184,24 @@ def test_tools_and_servers_that_do_not_exist_are_named(
         assert says in done.stdout + done.stderr, command
         assert "Traceback" not in done.stderr
     assert run("report", file, "--out", tmp_path / "r.html").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put(*STEP, "tool", value="no_such_tool"),
+        put("toolbox", value={"hidden": ["list_accounts"]}),
+        put("server", value=""),
+    ],
+)
+def test_the_audit_names_an_example_whose_right_tools_are_not_shown(
+    change: Change, tmp_path: Path
+) -> None:
+    file = tmp_path / "hostile.jsonl"
+    file.write_bytes(hostile(change))
+    done = run("audit", "--data", file)
+    assert done.returncode == 2
+    assert "which it does not show; `provegym verify` says" in done.stderr
 
 
 @pytest.mark.parametrize("pointer", ["/items/²", "/items/٣", "/items/99999999999999999999"])
@@ -274,6 +304,15 @@ def test_a_reply_with_a_number_of_400_digits_is_scored() -> None:
     import msgspec
 
     rescore(msgspec.structs.replace(played, messages=tuple(messages)), HARDENED)
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 200_000, f"1{'/' * 200_000}", f"1{'/' * 200_000}a1", " " * 200_000]
+)
+def test_a_degenerate_reply_is_judged_in_linear_time(text: str) -> None:
+    """These took hours: one regex for a row of numbers, and one for the end of a sentence."""
+    assert not states_enough(text, ["/balance"], [45.5])
+    assert "".join(SENTENCES.split(text)) == text
 
 
 def test_a_recipe_that_is_no_text_is_refused(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from provegym.language.values import leaves
 
 Json = dict[str, Any]
 
+# HTTP's status of the request that a server passed on; from 400 on it failed.
+HTTP_STATUS = ("status", "statusCode", "status_code", "httpStatus", "http_status")
 # The names under which a result tells how the call went, and nothing about the world.
 ENVELOPE = {
     *(
@@ -30,6 +32,7 @@ ENVELOPE = {
         "reason",
     ),
     *("code", "error_code", "errorCode", "error_type", "type", "hint", "suggestion", "timestamp"),
+    *HTTP_STATUS,
 }
 # Names that hold the whole result.
 WRAPPERS = ("result", "text", "items", "content", "response", "output", "data")
@@ -88,8 +91,14 @@ def _reports_failure(value: Json, arguments: Mapping[str, Any]) -> bool:
         return True
     if isinstance(status, str) and BAD_STATUS.fullmatch(status):
         return True
+    if any(_is_bad_http(value.get(name)) for name in HTTP_STATUS):
+        return True
     told = value.get("message")
     return not beside and isinstance(told, str) and _is_refusal(told, arguments)
+
+
+def _is_bad_http(status: Any) -> bool:
+    return isinstance(status, int) and 400 <= status < 600
 
 
 def _is_refusal(text: str, arguments: Mapping[str, Any]) -> bool:

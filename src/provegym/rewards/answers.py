@@ -53,7 +53,10 @@ TEXTS = 1_024
 MOST_NUMBERS = 24
 MOST_WORDS = 80
 SPARE = 3
-RUN = re.compile(r"(?:\d+(?:\.\d+)?\W*(?:,|/|;|\bor\b|\band\b)\W*){4,}\d+(?:\.\d+)?")
+FIGURE = re.compile(r"\d+(?:\.\d+)?")
+# What stands between two numbers of a row: "1, 2/3; 4 or 5".
+COUNTS_ON = re.compile(r"[^\w,/;]*+[,/;]\W*+|\W++(?:or|and)\W++")
+SHORTEST_ROW = 5
 BREATH = re.compile(r"[.!?;:|](?=\s|$)|\s[|\u2013\u2014-]\s|\n")
 JSON_KEY = re.compile(r"\"\w+\":")
 JSON_OBJECT = re.compile(r"\{\s*\"\w+\":.*\}", re.DOTALL)
@@ -245,14 +248,23 @@ def _is_guessing(text: str, values: Sequence[Any]) -> bool:
     if found > MOST_NUMBERS and 2 * found > len(words):
         return True
     asked = sum(len(value) if isinstance(value, list) else 1 for value in values)
-    runs = [len(re.findall(r"\d+(?:\.\d+)?", run[0])) for run in RUN.finditer(text)]
-    if any(run > asked + SPARE for run in runs):
+    if _longest_row(text) >= max(SHORTEST_ROW, asked + SPARE + 1):
         return True
     for value in values:
         text = text.replace(value, "") if isinstance(value, str) else text
     if len(JSON_KEY.findall(text)) > SPARE:
         return True
     return any(len(each.split()) > MOST_WORDS for each in BREATH.split(text))
+
+
+def _longest_row(text: str) -> int:
+    """How many numbers the longest row has; one regex for a whole row would take cubic time."""
+    longest = row = end = 0
+    for found in FIGURE.finditer(text):
+        follows = row and COUNTS_ON.fullmatch(text, end, found.start())
+        row = row + 1 if follows else 1
+        longest, end = max(longest, row), found.end()
+    return longest
 
 
 def _miscounts(text: str, total: Any, seen: str) -> bool:

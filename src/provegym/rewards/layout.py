@@ -18,7 +18,7 @@ WORDS = [
     "eleven",
     "twelve",
 ]
-SENTENCES = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'\u201d]))\s+|\s*\n\s*")
+SENTENCES = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'\u201d]))\s+|(?<!\s)\s*\n\s*")
 QUOTED = re.compile(r"[\"\u201c][^\"\u201c\u201d\n]*?([.!?]?)[\"\u201d]")
 MARKER = r"(?:[-*\u2022]|\d+[.)])"
 BULLET = re.compile(rf"(\s*){MARKER}\s+")

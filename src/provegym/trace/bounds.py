@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from provegym.kernel import Change
-from provegym.kernel.session import MAX_MINUTES
+from provegym.kernel.session import MAX_MINUTES, MAX_YEARS
 from provegym.trace.records import (
     FROM,
     NESTED,
@@ -33,6 +33,7 @@ LONGEST_NAME = 200
 LONGEST_TEXT, LONGEST_MESSAGE = 100_000, 1_000_000
 # The reward aligns each path with the calls, which takes paths x steps x calls.
 MOST_TURNS, MOST_STEPS, MOST_PATHS, MOST_CALLS, MOST_MESSAGES = 64, 64, 64, 512, 2_000
+MOST_STEPS_IN_ALL = 512
 MOST_NAMES = 1_000
 # JSON in arguments and results; Python's own limit of nested calls is about 1,000.
 DEEPEST = 32
@@ -73,10 +74,14 @@ def _in_example(example: Example) -> None:
             raise OutOfBounds(f"a turn has 0 to {MAX_MINUTES:,} minutes, not {turn.minutes}")
         if len(turn.text) > LONGEST_TEXT or len(turn.asks or "") > LONGEST_NAME:
             raise OutOfBounds(f"the text of a turn has at most {LONGEST_TEXT:,} characters")
+    if sum(turn.minutes for turn in example.turns) > MAX_YEARS * MAX_MINUTES:
+        raise OutOfBounds(f"its turns take more than {MAX_YEARS} years in all")
     if not 0 < len(example.paths) <= MOST_PATHS:
         raise OutOfBounds(f"it has {len(example.paths)} paths; 1 to {MOST_PATHS} are allowed")
     if len(example.paths) > 1 and not all(path.steps for path in example.paths):
         raise OutOfBounds("a path without steps stands beside others")
+    if sum(len(path.steps) for path in example.paths) > MOST_STEPS_IN_ALL:
+        raise OutOfBounds(f"its paths have more than {MOST_STEPS_IN_ALL} steps in all")
     for path in example.paths:
         _in_path(path, turns)
     _in_toolbox(example)

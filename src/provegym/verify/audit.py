@@ -19,7 +19,7 @@ from provegym.rewards import PAPER, Scheme
 from provegym.rewards.success import succeeded
 from provegym.rollout import play_script
 from provegym.toolbox import Toolbox
-from provegym.trace import Example, Json, ToolCall, literals
+from provegym.trace import BadFile, Example, Json, ToolCall, literals
 from provegym.verify.attacks import ATTACKS, TOLD, Calls, double_write, edited, right
 
 ROUNDS = 60
@@ -57,6 +57,12 @@ class Auditor:
         self.chance = Random(f"audit:{example.id}")
         self.toolbox = Toolbox.of(example)
         self.steps = example.paths[0].steps
+        for step in self.steps:
+            if step.tool not in self.toolbox.schemas:
+                raise BadFile(
+                    f"{example.id}: its right calls need {step.tool!r}, which it does not show;"
+                    " `provegym verify` says what is wrong with an example"
+                )
         reads = [n for n, t in self.toolbox.tools.items() if not t.writes]
         self.easy = [n for n in reads if not self.toolbox.schemas[n].get("required")]
 
@@ -107,7 +113,8 @@ class Auditor:
         rollout = play_script(
             self.example, lambda e: Script(e, plan, words=words), scheme=self.scheme
         )
-        assert rollout.reward is not None
+        if rollout.reward is None:
+            raise BadFile(f"{self.example.id} cannot be played: {rollout.reason}")
         return rollout.reward.total, not succeeded(rollout)
 
     def _almost(self) -> Calls:
