@@ -77,6 +77,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """
     with sentence(path):
         target = path.resolve()  # replace the target of a symbolic link, not the link
+        check_plain(target)
         part = target.with_name(f"{target.name}.{token_hex(4)}.part")
         try:
             yield part
@@ -85,6 +86,12 @@ def atomic_path(path: Path) -> Iterator[Path]:
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
+
+
+def check_plain(path: Path) -> None:
+    """Raise CannotWrite for a device, pipe or socket: a new file would take its place."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise CannotWrite(f"{path} is a device or a pipe; name a file")
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
@@ -174,8 +181,21 @@ def locked_file(path: Path, wait: bool = False) -> Iterator[None]:
     The lock is a hidden file beside it, because the file itself may be replaced by a new one.
     """
     target = path.resolve()
+    check_plain(target)
     with _lock(target.with_name(f".{target.name}{LOCK}"), path, "name another file", wait):
         yield
+
+
+def check_free(path: Path) -> None:
+    """Raise FolderInUse if another process writes to a file or to the folder that it is in.
+
+    For commands that replace a file at once and hold no lock.
+    """
+    target = path.resolve()
+    for lock in (target.with_name(LOCK), target.with_name(f".{target.name}{LOCK}")):
+        if lock.exists():
+            with _lock(lock, path, "name another file"):
+                pass
 
 
 @contextmanager

@@ -21,6 +21,11 @@ def printable(text: str) -> str:
     return CONTROL.sub(_escaped, text) if CONTROL.search(text) else text
 
 
+def readable(name: str) -> str:
+    r"""The name of a file as text; bytes that are no UTF-8 become \udcff and the like."""
+    return name.encode(errors="backslashreplace").decode()
+
+
 def _escaped(found: "re.Match[str]") -> str:
     number = ord(found[0])
     if number < 0x100:

@@ -40,6 +40,12 @@ def put(*path: str | int, value: Any) -> Change:
     return change
 
 
+def chat_call(arguments: str) -> dict[str, Any]:
+    """A message with a call, as chat endpoints have it."""
+    function = {"name": "list_accounts", "arguments": arguments}
+    return {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "function": function}]}
+
+
 STEP = ("paths", 0, "steps", 2)
 EXAMPLES: dict[str, tuple[Change, str]] = {
     "a year of minutes": (put("turns", 0, "minutes", value=10**12), "0 to 527,040 minutes"),
@@ -51,6 +57,26 @@ EXAMPLES: dict[str, tuple[Change, str]] = {
     "64 paths of 64 steps": (
         put("paths", value=[{"steps": [{"turn": 0, "tool": "x"}] * 64}] * 64),
         "more than 512 steps in all",
+    ),
+    "a transcript of other things": (
+        put("provenance", "transcript", value=[{"role": "tool"}, {"role": "zzz", "content": 5}]),
+        "holds no chat messages",
+    ),
+    "a transcript with a call and no result": (
+        put("provenance", "transcript", value=[chat_call("{}")]),
+        "has no result",
+    ),
+    "a transcript whose arguments are cut": (
+        put("provenance", "transcript", value=[chat_call("{")]),
+        "holds no chat messages",
+    ),
+    "a transcript without words": (
+        put("provenance", "transcript", value=[{"role": "assistant", "content": None}]),
+        "neither a text nor a call",
+    ),
+    "a transcript with too many turns": (
+        put("provenance", "transcript", value=[{"role": "user", "content": "hi"}] * 9),
+        "more messages of the user than turns",
     ),
     "no paths": (put("paths", value=[]), "0 paths; 1 to 64"),
     "no turns": (put("turns", value=[]), "0 turns; 1 to 64"),

@@ -85,6 +85,10 @@ def main() -> None:
             fail(str(problem))
         except RecursionError:
             fail("something in the input is nested too deeply; take it out")
+        except RuntimeError as problem:  # `Path.resolve` of Python 3.11 and 3.12
+            if not str(problem).startswith("Symlink loop"):
+                raise
+            fail(f"{problem}; choose another place")
         except (KeyboardInterrupt, typer.Abort):
             code = 130
         except BrokenPipeError:

@@ -50,9 +50,11 @@ def import_corpus(
 ) -> None:
     """Convert a public abstention dataset: examples in which no call is right."""
     from provegym.corpus.imports import SOURCES, write_examples
+    from provegym.files import check_free
 
     if source not in SOURCES:
         fail(f"no source {source!r}; {suggest(source, list(SOURCES))}")
+    check_free(out)
     kept, left = write_examples(source, file, out)
     say(f"{kept} examples in {out}; {left} rows call a tool and were left out")
     say_next("rollout", "--policy", "oracle", "--data", out, "--out", "rollouts.jsonl")

@@ -67,7 +67,7 @@ def write_report(
     force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
 ) -> None:
     """Write the page with its data as one HTML file that works offline."""
-    from provegym.files import write_atomically
+    from provegym.files import check_free, write_atomically
     from provegym.view.report import build_report, freeze
 
     if out.exists() and not force:
@@ -77,6 +77,7 @@ def write_report(
         fail(library.sources[0].problem if library.sources else "nothing to show in this folder")
     data = freeze(library, items)
     page = build_report(data).encode()
+    check_free(out)
     write_atomically(out, page)
     say(
         f"{out}: {len(page) / 1e6:.1f} MB, {len(data.items):,} examples and rollouts of"

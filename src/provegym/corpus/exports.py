@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from provegym.corpus.transcript import transcript
-from provegym.files import atomic_path
+from provegym.files import atomic_path, check_free
+from provegym.lines import has_sums
 from provegym.players.gold import Unplayable
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, Json, line, read_some
@@ -169,7 +170,11 @@ def export(
     An example whose reference calls do not run has no transcript. It is left out, and the reason is
     added to `left_out`; without that list it is an error.
     """
-    examples = (example for path in shards(source, split) for example in read_some(path, Example))
+    files = shards(source, split)
+    check_free(out)
+    if has_sums(out) or any(out.exists() and out.samefile(path) for path in files):
+        raise BadFile(f"{out} holds examples or rollouts, which would be lost; name another file")
+    examples = (example for path in files for example in read_some(path, Example))
     return write_rows(examples, out, name, split, left_out)
 
 

@@ -7,7 +7,7 @@ and some hundred characters in a turn.
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -43,6 +43,29 @@ HOLDERS = frozenset((Ref, *NESTED))
 CHECK_JSON = msgspec.json.Decoder().decode
 POINTER = re.compile(r"(?:/[^/]*)*")
 TYPES = {"string", "boolean", "null", "array", "object", "number", "integer"}
+
+
+class CalledFunction(msgspec.Struct):
+    """The function of a call in a chat message; its arguments are JSON text."""
+
+    name: str
+    arguments: str
+
+
+class ChatCall(msgspec.Struct):
+    """A call in a chat message."""
+
+    id: str
+    function: CalledFunction
+
+
+class ChatMessage(msgspec.Struct):
+    """A message of a transcript, as far as it is read here."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str | None = None
+    tool_calls: list[ChatCall] | None = None
+    tool_call_id: str = ""
 
 
 class OutOfBounds(Exception):
@@ -213,6 +236,24 @@ def _in_provenance(made: Provenance, turns: int, steps: int) -> None:
     _names(made.would_serve, "provenance.would_serve")
     if made.transcript:
         _in_messages(made.transcript, "provenance.transcript")
+        _in_transcript(made.transcript, turns)
+
+
+def _in_transcript(messages: Sequence[Json], turns: int) -> None:
+    """Chat messages with a text or calls, and each call has arguments and a result."""
+    try:
+        said = msgspec.convert(messages, list[ChatMessage])
+        calls = [call for message in said for call in message.tool_calls or ()]
+        for call in calls:
+            msgspec.json.decode(call.function.arguments, type=dict)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
+        raise OutOfBounds(f"provenance.transcript holds no chat messages: {problem}") from None
+    if not {call.id for call in calls} <= {message.tool_call_id for message in said}:
+        raise OutOfBounds("a call in provenance.transcript has no result")
+    if any(message.content is None and not message.tool_calls for message in said):
+        raise OutOfBounds("a message of provenance.transcript has neither a text nor a call")
+    if sum(message.role == "user" for message in said) > turns:
+        raise OutOfBounds("provenance.transcript has more messages of the user than turns")
 
 
 def _in_turns(turn: int, turns: int) -> None:

@@ -10,6 +10,7 @@ from time import monotonic, sleep
 from typing import NamedTuple
 
 from provegym import servers
+from provegym.terminal import readable
 from provegym.trace import Json
 from provegym.view.drawn import holds_worlds
 from provegym.view.growing_file import GrowingFile, is_inside
@@ -36,7 +37,8 @@ class FolderEntry(NamedTuple):
 
     def inner(self, path: Path) -> "FolderEntry":
         """A file or folder in this folder."""
-        name, label = f"{self.name}/{path.name}", f"{self.label}/{path.name}"
+        last = readable(path.name)
+        name, label = f"{self.name}/{last}", f"{self.label}/{last}"
         return FolderEntry(path, name, label, self.root, self.depth + 1)
 
 
@@ -146,9 +148,10 @@ class Library:
         for path in self.paths:
             root = path.resolve()
             if root.is_dir():
-                self._walk(FolderEntry(path, root.name or str(root), str(path), root), seen, None)
+                name = readable(root.name or str(root))
+                self._walk(FolderEntry(path, name, readable(str(path)), root), seen, None)
             else:
-                self._add(FolderEntry(path, path.name, str(path), root))
+                self._add(FolderEntry(path, readable(path.name), readable(str(path)), root))
         self._next_scan = monotonic() + max(SCAN_EVERY_S, 20 * (monotonic() - begun))
 
     def _walk(self, folder: FolderEntry, seen: set[Path], run: RunFolder | None) -> None:
@@ -181,7 +184,10 @@ class Library:
         shard, step = SHARD.fullmatch(file.path.name), STEP.fullmatch(file.path.name)
         key, name = file.label, file.name
         if shard:
-            key, name = (text.removesuffix(file.path.name) + shard[1] for text in (key, name))
+            key, name = (
+                text.removesuffix(readable(file.path.name)) + readable(shard[1])
+                for text in (key, name)
+            )
         known = self._known.get(f"{key}\0rows")
         if known is None:
             sampled = run if step else None

@@ -10,6 +10,7 @@ import msgspec
 
 from provegym.hosts.inline import HostError
 from provegym.lines import difference, read_sums
+from provegym.terminal import readable
 from provegym.trace import BadFile, Json
 from provegym.view.columns import Columns, LinePlace
 from provegym.view.growing_file import FileLine, GrowingFile, Unreadable
@@ -176,7 +177,7 @@ class Rows(DataSource):
 
     def _note_bad(self, number: int, line: FileLine, why: str) -> None:
         self.bad += 1
-        where = f"line {line.number} of {self.files[number].path.name}"
+        where = f"line {line.number} of {readable(self.files[number].path.name)}"
         self.first_bad = self.first_bad or f"{where} ({why[:MAX_REASON]})"
 
     def _complaint(self) -> str:
@@ -189,7 +190,7 @@ class Rows(DataSource):
             told.append(f"{self.first_bad}{others} cannot be read")
         for file in self.files:
             if file.rest.strip():
-                told.append(f"line {file.number + 1} of {file.path.name} is cut off")
+                told.append(f"line {file.number + 1} of {readable(file.path.name)} is cut off")
         if self.row_kind is None:
             return "; ".join([f"{self.name} has no whole line yet", *told])
         return "; ".join(told) + "; the rest is shown" if told else ""
