@@ -89,8 +89,10 @@ def test_the_table_says_what_a_run_takes_and_what_limits_a_step(
     examples: list[Example], tmp_path: Path
 ) -> None:
     pytest.importorskip("gguf")
-    recipe = load_recipe("embedded-full", ["model.name=embedded"])
+    branches = ["grpo.branches=4", "grpo.forks=2"]
+    recipe = load_recipe("embedded-full", ["model.name=embedded", *branches])
     table, notes = told(recipe, examples, tmp_path)
+    assert "16 rollouts (8 of them may be branches) = 256 sequences" in table["a step"]
     assert table["generation"].startswith("vLLM in 2 engine processes, lag 1: they play the next")
     assert "Adam's two moments in 32 bits" in table["memory of the trainer"]
     assert (
