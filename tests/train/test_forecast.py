@@ -25,7 +25,7 @@ from provegym.train.forecast import OWN, find_tokenizer, forecast
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
 from provegym.train.sft import encode
-from provegym.train.start import adapter, check
+from provegym.train.start import adapter, check, held_lora
 from train.tiny import build_model, build_tokenizer
 
 ROOT = Path(__file__).parents[2]
@@ -216,6 +216,17 @@ def test_the_recipes_of_the_embedded_model_describe_its_adapter(name: str) -> No
     recipe = load_recipe(f"{name}", ["model.adapter=shipped"])
     check(recipe)
     assert adapter(recipe.model) == ADAPTER
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"[]", b"\xff", b'{"r": 4}', b'{"peft_type": "LORA", "r": "4"}']
+)
+def test_a_broken_adapter_is_a_sentence(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_bytes(text)
+    with pytest.raises(
+        TrainError, match=r"adapter_config\.json cannot be read: .*take a good copy"
+    ):
+        held_lora(Model(adapter=str(tmp_path)))
 
 
 def test_a_run_that_cannot_start_is_refused(folder: Path, tmp_path: Path) -> None:
