@@ -156,6 +156,16 @@ def test_a_damaged_line_of_metrics_is_named_and_nothing_is_lost(tmp_path: Path, 
     assert run.metrics.read_bytes() == damaged
 
 
+def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path) -> None:
+    run = Run(tmp_path, GRPO)
+    step(run, 1, "oracle", "noop")
+    (tmp_path / "plots").mkdir(exist_ok=True)
+    for left in ("plots/reward.png.9accb8fd.part", "recipe.toml.00000000.part"):
+        (tmp_path / left).write_bytes(b"half")
+    Run(tmp_path, GRPO, resume=True)
+    assert list(tmp_path.rglob("*.part")) == []
+
+
 def test_rollouts_that_are_taken_back_leave_no_checksums(tmp_path: Path) -> None:
     run = Run(tmp_path, GRPO)
     step(run, 1, "oracle", "noop")

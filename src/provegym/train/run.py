@@ -74,6 +74,9 @@ class Run:
                 f"{folder} holds a run; continue it with --resume, or name another --out"
             )
         make_folder(folder)
+        for left in folder.rglob("*.part"):  # by a process that was killed; the folder is locked
+            if left.is_file():
+                left.unlink()
         if resume:
             self._take_back()
         write_atomically(folder / "recipe.toml", toml)
