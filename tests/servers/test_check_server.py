@@ -66,9 +66,22 @@ BREAKS = {
         "asks.toml",
         'loan = ["the {item_name} loan of {member_name}"',
         'lean = ["the {item_name} loan of {member_name}"',
-        "to name a loan",
+        "to name the records of kind loan",
     ),
 }
+
+
+NEW_TOOL = '''
+
+@server.read
+def get_garage_loan(desk: Desk, /, loan_id: str) -> Loan:
+    """Show one loan of the equipment desk with fee, due date and status.
+
+    Args:
+        loan_id: Which loan, e.g. "garageloan_1204".
+    """
+    return desk.loans[loan_id]
+'''
 
 
 @pytest.mark.parametrize("rule", BREAKS)
@@ -134,6 +147,23 @@ def test_synthesis_without_goals_says_what_the_server_lacks(
     assert done.returncode == 2
     assert "garage lacks something: names of records: [refer] has no way to name" in done.stderr
     assert "`provegym check-server garage` checks it again" in done.stderr
+
+
+def test_a_new_tool_that_nobody_can_ask_for_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody adds a tool and has not yet written its ways of asking."""
+    monkeypatch.setattr(corpus, "IDLE_ROUNDS", 3)
+    package = written(tmp_path, "garage")
+    with (package / "tools.py").open("a", encoding="utf-8") as tools:
+        tools.write(NEW_TOOL)
+    done = run("check-server", tmp_path / "garage")
+    assert done.returncode == 1
+    assert "✗ ways of asking: get_garage_loan has 0 ways of asking" in done.stdout
+    assert "none was found for get_garage_loan" in done.stdout
+    asked = ("synth", "--servers", "garage", "--size", 4, "--mix", "multi_turn", "--workers", 1)
+    done = run(*asked, "--out", tmp_path / "corpus", "--servers-from", tmp_path / "garage")
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_unknown_name_is_one_line() -> None:
