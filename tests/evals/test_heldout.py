@@ -290,6 +290,10 @@ def test_the_commands_report_and_compare(example: Example, tmp_path: Path) -> No
     shown = run("compare", noop, oracle)
     assert shown.returncode == 0, shown.stderr
     assert "+1.300 [+1.300, +1.300]" in shown.stdout
+    # Success and reward by kind and server, and no table of the parts of success.
+    assert "success by kind" in shown.stdout
+    assert "state by kind" not in shown.stdout
+    assert "state" in json.loads(run("compare", noop, oracle, "--json").stdout)["kinds"]
     assert "task" in run("compare", noop, noop).stdout
     assert "is a file; name a folder" in heldout("--model", "noop", "--out", oracle).stderr
     assert heldout("--model", "spammer", "--data", data, "--out", noop).stderr == (

@@ -25,7 +25,7 @@ from provegym.train.forecast import OWN, find_tokenizer, forecast
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
 from provegym.train.sft import encode
-from provegym.train.start import adapter, check
+from provegym.train.start import adapter, check, held_lora
 from train.tiny import build_model, build_tokenizer
 
 ROOT = Path(__file__).parents[2]
@@ -89,8 +89,10 @@ def test_the_table_says_what_a_run_takes_and_what_limits_a_step(
     examples: list[Example], tmp_path: Path
 ) -> None:
     pytest.importorskip("gguf")
-    recipe = load_recipe("embedded-full", ["model.name=embedded"])
+    branches = ["grpo.branches=4", "grpo.forks=2"]
+    recipe = load_recipe("embedded-full", ["model.name=embedded", *branches])
     table, notes = told(recipe, examples, tmp_path)
+    assert "16 rollouts (8 of them may be branches) = 256 sequences" in table["a step"]
     assert table["generation"].startswith("vLLM in 2 engine processes, lag 1: they play the next")
     assert "Adam's two moments in 32 bits" in table["memory of the trainer"]
     assert (
@@ -214,6 +216,17 @@ def test_the_recipes_of_the_embedded_model_describe_its_adapter(name: str) -> No
     recipe = load_recipe(f"{name}", ["model.adapter=shipped"])
     check(recipe)
     assert adapter(recipe.model) == ADAPTER
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"[]", b"\xff", b'{"r": 4}', b'{"peft_type": "LORA", "r": "4"}']
+)
+def test_a_broken_adapter_is_a_sentence(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_bytes(text)
+    with pytest.raises(
+        TrainError, match=r"config\.json cannot be read: .*take a good copy"
+    ):
+        held_lora(Model(adapter=str(tmp_path)))
 
 
 def test_a_run_that_cannot_start_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ from provegym.cli.base import Json, app, cell, console, print_json, say_next
 if TYPE_CHECKING:
     from provegym.evals.compare import Difference
 
+# The figures that are shown by kind and by server; --json has all.
+BY_GROUP = ("success", "reward")
+
 
 @app.command("compare")
 def compare_runs(
@@ -22,6 +25,7 @@ def compare_runs(
     """Compare two files of rollouts or two benchmark runs, task by task."""
     from provegym.evals import journal
     from provegym.evals.compare import compare
+    from provegym.trace import label, score_label
 
     if journal.is_report(first) and journal.is_report(second):
         rows = journal.compare(first, second)
@@ -31,13 +35,13 @@ def compare_runs(
     if as_json:
         print_json(found)
         return
-    _print_rows(f"all ({found['tasks']} tasks)", found["all"])
-    for sort in ("kinds", "servers"):
-        for metric, rows in found[sort].items():
+    overall = {score_label(name): row for name, row in found["all"].items()}
+    _print_rows(f"all ({found['tasks']} tasks)", overall)
+    for metric in BY_GROUP:
+        for sort in ("kinds", "servers"):
+            rows = {label(name): row for name, row in found[sort][metric].items()}
             _print_rows(f"{metric} by {sort[:-1]}", rows)
     if found["most_changed"]:
-        from provegym.trace import label
-
         table = Table("most changed", "kind", "first", "second", box=None)
         for each in found["most_changed"]:
             table.add_row(
@@ -53,13 +57,11 @@ def compare_runs(
 
 
 def _print_rows(title: str, rows: "dict[str, Difference]") -> None:
-    from provegym.trace import label
-
     table = Table(title, "tasks", "first", "second", "difference [95 % interval]", box=None)
     for name, row in rows.items():
         change = row.difference
         told = f"{change.mean:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
         cells = (str(change.tasks), f"{row.first:.3f}", f"{row.second:.3f}", told)
-        table.add_row(cell(label(name)), *cells)
+        table.add_row(cell(name), *cells)
     console.print(table)
     console.print()

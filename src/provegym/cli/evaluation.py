@@ -332,7 +332,7 @@ def _print_scores(report: dict[str, Any]) -> None:
 
 
 def _print_groups(report: dict[str, Any]) -> None:
-    from provegym.trace import label
+    from provegym.trace import score_label
 
     table = Table("", box=None)
     for group, found in report.items():
@@ -345,7 +345,7 @@ def _print_groups(report: dict[str, Any]) -> None:
         for found in report.values():
             both = found["scores"].get(name)
             cells += [_shown(both["model"]), f"{both['noop'].mean:.3f}"] if both else ["", ""]
-        table.add_row(label(name), *cells)
+        table.add_row(score_label(name), *cells)
     console.print(table)
 
 

@@ -2,7 +2,7 @@
 
 from provegym.errors import BadFile
 from provegym.trace.files import line, read, read_some, write
-from provegym.trace.kinds import KINDS, in_words, label
+from provegym.trace.kinds import KINDS, in_words, label, score_label
 from provegym.trace.pointers import literal, literals, point
 from provegym.trace.records import (
     RAN,
@@ -78,5 +78,6 @@ __all__ = [
     "point",
     "read",
     "read_some",
+    "score_label",
     "write",
 ]

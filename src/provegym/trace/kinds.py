@@ -10,6 +10,11 @@ KINDS: dict[ExampleKind, str] = {
     "irrelevance": "no call is right: small talk, or a request for another kind of server",
 }
 LABELS = {"clarification": "clarification (tool hidden)"}
+# Scores on such examples alone are named like their kind.
+SCORES = {
+    "abstention": "no call where none is right",
+    "clarification": "no call where the tool is hidden",
+}
 
 
 def in_words(kind: ExampleKind) -> str:
@@ -18,5 +23,10 @@ def in_words(kind: ExampleKind) -> str:
 
 
 def label(kind: str) -> str:
-    """The name of a kind, or of its score, as people are shown it."""
+    """The name of a kind, as people are shown it."""
     return LABELS.get(kind, kind)
+
+
+def score_label(score: str) -> str:
+    """The name of a score, as people are shown it."""
+    return SCORES.get(score, score)

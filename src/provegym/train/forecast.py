@@ -212,8 +212,8 @@ def _grpo(recipe: Recipe, grpo: Grpo, found: Lengths) -> Lines:
         ("tokens after it, if right", f"{_spread(found.rests)}; the limit is {most:,}"),
         (
             "a step",
-            f"{grpo.prompts_per_step} prompts of {grpo.rollouts} rollouts = {grpo.sequences}"
-            f" sequences, in {passes} passes of {grpo.batch} over all devices",
+            f"{grpo.prompts_per_step} prompts of {grpo.rollouts} rollouts{_branches(grpo)} ="
+            f" {grpo.sequences} sequences, in {passes} passes of {grpo.batch} over all devices",
         ),
         ("tokens of a step", f"at most {grpo.sequences * longest:,}"),
         ("tokens of a pass", f"at most {grpo.batch * longest:,}"),
@@ -223,6 +223,11 @@ def _grpo(recipe: Recipe, grpo: Grpo, found: Lengths) -> Lines:
         ("reward", f"{paid}; β {recipe.reward.beta:g}"),
         ("loss", f"{grpo.loss_type}, KL {grpo.beta:g}, clip {grpo.epsilon:g}, lr {grpo.lr:g}"),
     ]
+
+
+def _branches(grpo: Grpo) -> str:
+    """How many rollouts of a prompt may go on from others, if any."""
+    return f" ({grpo.rollouts - grpo.trunks} of them may be branches)" if grpo.branches else ""
 
 
 def _generation(grpo: Grpo) -> str:

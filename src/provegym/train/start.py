@@ -161,15 +161,31 @@ def held_lora(model: Model) -> Lora | None:
     config = adapter_place(model.adapter) / "adapter_config.json"
     if not model.adapter or not config.exists():
         return None
-    held = msgspec.json.decode(config.read_bytes())
-    if held["peft_type"] != "LORA":
+    held = _read_config(config)
+    if held.peft_type != "LORA":
         return None
-    return Lora(
-        r=held["r"],
-        alpha=held["lora_alpha"],
-        dropout=held["lora_dropout"],
-        targets=tuple(held["target_modules"]),
-    )
+    named = held.target_modules
+    targets = (named,) if isinstance(named, str) else named
+    return Lora(r=held.r, alpha=held.lora_alpha, dropout=held.lora_dropout, targets=targets)
+
+
+class _AdapterConfig(msgspec.Struct):
+    """What we read of PEFT's `adapter_config.json`."""
+
+    peft_type: str
+    r: int = 0
+    lora_alpha: int = 0
+    lora_dropout: float = 0.0
+    target_modules: str | tuple[str, ...] = ()
+
+
+def _read_config(config: Path) -> _AdapterConfig:
+    try:
+        return msgspec.json.decode(config.read_bytes(), type=_AdapterConfig)
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as problem:
+        raise TrainError(
+            f"{config} cannot be read: {problem}; train the adapter again, or take a good copy"
+        ) from None
 
 
 def trained_lora(model: Model) -> Lora | None:
