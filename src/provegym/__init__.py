@@ -74,11 +74,13 @@ if find_spec("verifiers"):
     __all__ += _TASKSET
 
 
-def __getattr__(name: str) -> Any:
-    module = _WHERE.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(module), name)
+if not TYPE_CHECKING:  # a type checker knows the names above, and reports any other
+
+    def __getattr__(name: str) -> Any:
+        module = _WHERE.get(name)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(module), name)
 
 
 def __dir__() -> list[str]:

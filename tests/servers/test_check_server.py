@@ -7,6 +7,7 @@ import pytest
 
 import provegym
 from command import run
+from provegym.admission import speed
 from provegym.corpus import corpus
 from servers.own import alone, written  # noqa: F401
 
@@ -164,6 +165,38 @@ def test_a_new_tool_that_nobody_can_ask_for_is_named(
     asked = ("synth", "--servers", "garage", "--size", 4, "--mix", "multi_turn", "--workers", 1)
     done = run(*asked, "--out", tmp_path / "corpus", "--servers-from", tmp_path / "garage")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        ("__import__('time').sleep(0.05)", "extend_garage_loan takes 5"),
+        ("[None for _ in iter(int, 1)]", "garage: extend_garage_loan does not end in 1 seconds"),
+    ],
+)
+def test_a_slow_tool_is_named_before_the_other_rules_are_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str, said: str
+) -> None:
+    monkeypatch.setattr(speed, "ENDLESS", 1)
+    package = written(tmp_path, "garage")
+    edit(
+        package,
+        "tools.py",
+        "    if loan.due_at < desk.now:\n",
+        f"    {work}\n    if loan.id == '':\n",
+    )
+    provegym.servers_from(package)
+    *_, last = provegym.check_server("garage")
+    assert (last.rule, last.holds) == ("speed", False)
+    assert any(said in fault for fault in last.faults), last.faults
+
+
+def test_a_version_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    """Examples name the version, and a text there could not be read back."""
+    edit(written(tmp_path, "garage"), "state.py", "version=1", 'version="1"')
+    done = run("check-server", tmp_path / "garage")
+    assert done.returncode == 1
+    assert "the version of garage is a whole number, not '1'" in done.stdout
 
 
 def test_an_unknown_name_is_one_line() -> None:

@@ -223,9 +223,7 @@ def test_the_recipes_of_the_embedded_model_describe_its_adapter(name: str) -> No
 )
 def test_a_broken_adapter_is_a_sentence(text: bytes, tmp_path: Path) -> None:
     (tmp_path / "adapter_config.json").write_bytes(text)
-    with pytest.raises(
-        TrainError, match=r"config\.json cannot be read: .*take a good copy"
-    ):
+    with pytest.raises(TrainError, match=r"config\.json cannot be read: .*take a good copy"):
         held_lora(Model(adapter=str(tmp_path)))
 
 

@@ -30,8 +30,9 @@ REFUSED = {
 SERVES = "A call serves a step if it does what that step of the example does."
 SUCCESS = (
     "success: the final world is right (state), the replies say what they should\n"
-    "(answer), and the conversation came to its end (ended). Where no reply has to say\n"
-    "anything, the answer is right unless a reply claims something false (no answer due)"
+    "(answer), and the conversation came to its end (ended). Where no reply has to\n"
+    "say anything (no answer due), the answer is right unless a reply claims\n"
+    "something false"
 )
 
 
