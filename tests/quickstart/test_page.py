@@ -147,7 +147,7 @@ def test_dots_of_grpo_stand_apart_and_no_line_joins_prompts(
         rollouts = [each for group in groups for each in group]
         write(tmp_path / f"step-{step:06}.jsonl", numbered(rollouts))
     drawn: list[Any] = []
-    monkeypatch.setattr(pictures, "_save", lambda figure, path: drawn.append(figure))
+    monkeypatch.setattr(pictures, "save_figure", lambda figure, path: drawn.append(figure))
     pictures.draw_lesson(tmp_path, tmp_path / "grpo")
     [axes] = drawn[0].axes
     dots = [each.get_offsets() for each in axes.collections if each.get_label() == "a rollout"]

@@ -44,9 +44,8 @@ def test_everything_works_on_a_server_in_a_folder(tmp_path: Path) -> None:
     scores = run(
         "eval", "heldout", "--servers", "garage", "--count", 4, "--model", "oracle", *found
     )
-    assert "unseen worlds" in scores.stdout
+    assert scores.stdout.split()[:2] == ["unseen", "worlds"]
     assert "(4)" in scores.stdout
-    assert max(map(len, scores.stdout.splitlines())) <= 80
     assert "--servers garage" in (corpus / "README.md").read_text()
 
 

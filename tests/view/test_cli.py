@@ -60,7 +60,9 @@ def test_a_report_is_written_once(tmp_path: Path) -> None:
     assert 'id="report"' in out.read_text("utf-8")
     is_one_line(run("report", path, "-o", out), "--force")
     assert run("report", path, "-o", out, "--force", "--items", 2).returncode == 0
-    is_one_line(run("report", path, "-o", tmp_path / "no" / "report.html"), "make the folder")
+    is_one_line(
+        run("report", path, "-o", tmp_path / "no" / "report.html"), "that its folder exists"
+    )
 
 
 def test_a_report_of_nothing_but_problems_says_which(tmp_path: Path) -> None:

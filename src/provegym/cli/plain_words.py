@@ -31,8 +31,7 @@ SERVES = "A call serves a step if it does what that step of the example does."
 SUCCESS = (
     "success: the final world is right (state), the replies say what they should\n"
     "(answer), and the conversation came to its end (ended). Where no reply has to\n"
-    "say anything (no answer due), the answer is right unless a reply claims\n"
-    "something false"
+    "say anything (no answer due), the answer is right unless a claim is false"
 )
 
 

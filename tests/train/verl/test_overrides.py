@@ -22,6 +22,7 @@ FILES = {"model.name", "model.adapter"}
 LEFT_TO_VERL = {
     *("grpo.packed", "grpo.compiled", "grpo.use_vllm", "grpo.vllm_server"),
     *("grpo.sample_every", "grpo.samples", "grpo.patience", "grpo.engines", "grpo.credit_reach"),
+    "grpo.forks",
 }
 SAID = {
     "model.dtype": "float32",
@@ -74,6 +75,7 @@ REFUSED = {
     "grpo.unbiased_kl": "true",
     "grpo.mask_truncated": "true",
     "grpo.credit": "turn",
+    "grpo.branches": 2,
     "grpo.lag": 1,
     "grpo.vllm_mode": "server",
     "grpo.vllm_correction": "sequence_mask",

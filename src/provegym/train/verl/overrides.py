@@ -114,6 +114,8 @@ def _unsaid(recipe: Recipe, grpo: Grpo) -> Iterator[tuple[str, Any, str]]:
         yield "grpo.vllm_mode", "server", "it starts vLLM itself; take colocate"
     if grpo.credit == "turn":
         yield "grpo.credit", "turn", "leave it out"
+    if grpo.branches:
+        yield "grpo.branches", grpo.branches, "leave it out"
     if grpo.lag:
         yield "grpo.lag", grpo.lag, "leave it out"
     if lora and lora.dropout:
