@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -105,8 +105,89 @@ def test_mistakes_are_said_in_a_sentence(examples: list[Example]) -> None:
     env = provegym.make(examples[0])
     while not env.step("Nothing.").done:
         pass
-    with pytest.raises(RuntimeError, match="the episode is over"):
+    with pytest.raises(RuntimeError, match=r"the episode is over; reset\(\)"):
         env.step("More.")
+
+
+def test_tab_completion_offers_the_api_alone() -> None:
+    offered = [name for name in dir(provegym) if not name.startswith("__")]
+    assert offered == sorted(provegym.__all__)
+
+
+def test_what_people_guess_works(examples: list[Example]) -> None:
+    """One server without a list, a call without arguments, a script by its name."""
+    session = provegym.Session(provegym.load("maps"), seed=2)
+    assert session.call("search_places").ok
+    assert provegym.make(provegym.load("maps"), seed=3).example.server == "maps"
+    assert {made.server for made in provegym.synthesize(2, servers="vehicle")} == {"vehicle"}
+    played = provegym.rollout(examples[0], "oracle")
+    assert [(rollout.policy, bool(rollout.verdict)) for rollout in played] == [("oracle", True)]
+
+
+class Called:
+    """A policy whose reply is whatever it is given, not awaited."""
+
+    def __init__(self, said: object) -> None:
+        self.said = said
+
+    def reply(self, messages: Sequence[Json], tools: list[Json]) -> object:
+        return self.said
+
+
+class Answering(Called):
+    """The same with `async`."""
+
+    async def reply(self, messages: Sequence[Json], tools: list[Json]) -> object:
+        return self.said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda e: provegym.load(3), "a text such as 'banking', not 3"),
+        (lambda e: provegym.load("bankng"), "did you mean 'banking'"),
+        (lambda e: provegym.Session("maps"), r"provegym.load\('maps'\)"),
+        (lambda e: provegym.Session(["maps"]), r"provegym.load\('maps'\)"),
+        (lambda e: provegym.Session(provegym.load("maps"), seed="7"), "whole number, not '7'"),
+        (lambda e: provegym.make(5), "a server or its name, not 5"),
+        (lambda e: provegym.make("maps", seed="a"), "seed is a whole number"),
+        (lambda e: provegym.synthesize(["maps"]), "size is a whole number"),
+        (lambda e: provegym.synthesize(0), "1 or more, not 0"),
+        (lambda e: provegym.synthesize(2, mix="papers"), "no mix 'papers'; known are paper"),
+        (lambda e: provegym.rollout(e, "orcle"), "no script 'orcle'; known are oracle"),
+        (lambda e: provegym.rollout(e, Silent), r"pass an object, such as Silent\(\)"),
+        (lambda e: provegym.rollout(e, 5), "async def reply"),
+        (lambda e: provegym.rollout("some.jsonl", "oracle"), "expected one Example, not 'some"),
+        (lambda e: provegym.score(e), "expected one Rollout"),
+        (lambda e: provegym.verify([e]), "expected one Example, .* verify each"),
+        (lambda e: provegym.make(e).step(5), "an OpenAI message, not 5"),
+        (lambda e: provegym.make(e).step({"text": "Hello"}), "has 'content' or 'tool_calls'"),
+        (lambda e: provegym.make(e).step({"tool_calls": [{"name": "f"}]}), "a call looks like"),
+    ],
+)
+def test_a_wrong_argument_is_named(
+    examples: list[Example], wrong: Callable[[Example], object], says: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=says):
+        wrong(examples[0])
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        (Called(Reply()), "reply() is not async; write `async def reply`"),
+        (Answering("Hello"), "reply() returned 'Hello', not a provegym.Reply"),
+        (
+            Answering(Reply(calls=(provegym.ToolCall(name="f", arguments={}),))),
+            "the arguments of f are not JSON text; use json.dumps",
+        ),
+    ],
+)
+def test_a_wrong_reply_is_told_in_the_rollout(
+    examples: list[Example], policy: provegym.Policy, says: str
+) -> None:
+    (played,) = provegym.rollout(examples[0], policy)
+    assert (played.ended, played.reason) == ("policy_error", f"TypeError: {says}")
 
 
 def test_openai_messages_become_replies() -> None:

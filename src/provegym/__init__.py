@@ -74,12 +74,15 @@ if find_spec("verifiers"):
     __all__ += _TASKSET
 
 
-def __getattr__(name: str) -> Any:
-    module = _WHERE.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(module), name)
+if not TYPE_CHECKING:  # a type checker knows the names above, and reports any other
+
+    def __getattr__(name: str) -> Any:
+        module = _WHERE.get(name)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(module), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """What tab completion offers: the API, without what this module imports for itself."""
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__})

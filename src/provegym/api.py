@@ -9,11 +9,12 @@ episode = provegym.make(examples[0])                               # or step by 
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
 
+import msgspec
 from rich.progress import Progress
 
 from provegym import rewards, servers
@@ -21,10 +22,12 @@ from provegym.adapters.episode import Episode
 from provegym.admission.verdict import RuleCheck
 from provegym.conversation.kinds import Place, shape
 from provegym.corpus.candidates import attempt
-from provegym.corpus.corpus import Corpus, Order
-from provegym.kernel import AnyServer
+from provegym.corpus.corpus import MIXES, Corpus, Order
+from provegym.kernel import AnyServer, Server
+from provegym.kernel.errors import near
+from provegym.players.scripted import SCRIPTS
 from provegym.rewards import HARDENED, PAPER, Scheme
-from provegym.rollout import Policy, in_order, play
+from provegym.rollout import MakePolicy, Policy, in_order, play
 from provegym.trace import Example, Json, Reply, Reward, Rollout, ToolCall, Verdict, read
 
 SchemeName = Literal["paper", "hardened"]
@@ -89,6 +92,8 @@ class Env:
         if self._episode is None:
             self.reset()
         assert self._episode is not None
+        if self._episode.rollout is not None:
+            raise RuntimeError("the episode is over; reset() starts it again")
         self._episode.say(as_reply(reply))
         rollout = self._episode.rollout
         seen = self._see(self._episode)
@@ -116,9 +121,24 @@ def as_reply(reply: Reply | str | Json) -> Reply:
         return reply
     if isinstance(reply, str):
         return Reply(text=reply)
-    calls = [call["function"] for call in reply.get("tool_calls") or ()]
-    asked = tuple(ToolCall(name=call["name"], arguments=call["arguments"]) for call in calls)
-    return Reply(text=reply.get("content") or "", calls=asked)
+    if not isinstance(reply, Mapping):
+        raise TypeError(f"a reply is a provegym.Reply, a text or an OpenAI message, {_not(reply)}")
+    if "content" not in reply and "tool_calls" not in reply:
+        raise ValueError(f"an OpenAI message has 'content' or 'tool_calls'; this is {reply!r:.80}")
+    return Reply(
+        text=reply.get("content") or "", calls=tuple(map(_as_call, reply.get("tool_calls") or ()))
+    )
+
+
+def _as_call(call: Json) -> ToolCall:
+    """A call of an OpenAI message; its arguments may also be an object instead of JSON text."""
+    try:
+        name, arguments = call["function"]["name"], call["function"]["arguments"]
+    except (KeyError, TypeError):
+        right = {"function": {"name": "list_accounts", "arguments": "{}"}}
+        raise ValueError(f"a call looks like {right}; this is {call!r:.80}") from None
+    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+    return ToolCall(name=name, arguments=text)
 
 
 def load(name: str) -> AnyServer:
@@ -127,8 +147,12 @@ def load(name: str) -> AnyServer:
     >>> len(provegym.load("banking").tools)
     17
     """
+    if not isinstance(name, str):
+        raise TypeError(f"a server's name is a text such as 'banking', {_not(name)}")
     if not servers.is_known(name):
-        raise ValueError(f"there is no server {name!r}; known are {', '.join(servers.known())}")
+        known = servers.known()
+        hint = f"; {found}" if (found := near(name, known)) else ""
+        raise ValueError(f"there is no server {name!r}; known are {', '.join(known)}{hint}")
     return servers.load(name)
 
 
@@ -163,7 +187,9 @@ def check_server(name: str) -> list[RuleCheck]:
     return list(checked(load(name)))
 
 
-def make(task: Example | str, *, seed: int = 0, scheme: SchemeName | Scheme = "paper") -> Env:
+def make(
+    task: Example | AnyServer | str, *, seed: int = 0, scheme: SchemeName | Scheme = "paper"
+) -> Env:
     """An environment for one task: an example, or a verified task that is drawn on a server.
 
     For a server, `seed` chooses the task.
@@ -172,8 +198,11 @@ def make(task: Example | str, *, seed: int = 0, scheme: SchemeName | Scheme = "p
     >>> env.reset().messages[-1]["role"]
     'user'
     """
-    example = task if isinstance(task, Example) else _draw_task(load(task).name, seed)
-    return Env(example, _scheme(scheme))
+    if isinstance(task, Example):
+        return Env(task, _scheme(scheme))
+    if not isinstance(task, str | Server):
+        raise TypeError(f"a task is an example, or a server or its name, {_not(task)}")
+    return Env(_draw_task(_named(task), _whole("seed", seed)), _scheme(scheme))
 
 
 def _draw_task(server: str, seed: int) -> Example:
@@ -187,7 +216,12 @@ def _draw_task(server: str, seed: int) -> Example:
 
 
 def synthesize(
-    size: int, *, servers: Sequence[str] = (), seed: int = 0, mix: str = "paper", workers: int = 1
+    size: int,
+    *,
+    servers: str | AnyServer | Iterable[str | AnyServer] = (),
+    seed: int = 0,
+    mix: str = "paper",
+    workers: int = 1,
 ) -> list[Example]:
     """Make verified examples in memory, as `provegym synth` does in files.
 
@@ -198,7 +232,13 @@ def synthesize(
     >>> [example.server for example in examples]
     ['maps', 'maps']
     """
-    chosen = tuple(load(name).name for name in servers)
+    if _whole("size", size) < 1:
+        raise ValueError(f"size is how many examples to make, 1 or more, not {size}")
+    if mix not in MIXES:
+        raise ValueError(f"there is no mix {mix!r}; known are {', '.join(MIXES)}")
+    named = [servers] if isinstance(servers, str | Server) else servers
+    chosen = tuple(dict.fromkeys(map(_named, named)))
+    _whole("seed", seed)
     with TemporaryDirectory(prefix="provegym-") as folder:
         order = Order(size, seed, Path(folder) / "corpus", chosen, workers, mix)
         corpus = Corpus(order)
@@ -210,28 +250,31 @@ def synthesize(
 
 def rollout(
     examples: Example | Iterable[Example],
-    policy: Policy | Callable[[Example], Policy],
+    policy: Policy | Callable[[Example], Policy] | str,
     *,
     scheme: SchemeName | Scheme = "paper",
     concurrency: int = 8,
 ) -> list[Rollout]:
     """Play examples with a policy, and score them.
 
-    `policy` is a policy, or a function that makes one for each example. `concurrency` is how many
-    rollouts wait for their policy at the same time.
+    `policy` is a policy, a function that makes one for each example, or the name of a script:
+    "oracle" makes the right calls, "noop" none. `concurrency` is how many rollouts wait for their
+    policy at the same time.
 
-    >>> from provegym.players.scripted import oracle
     >>> example = provegym.make("banking").example
-    >>> (played,) = provegym.rollout(example, oracle)
+    >>> (played,) = provegym.rollout(example, "oracle")
     >>> played.ended, played.reward.total, played.verdict.success
     ('done', 1.3, True)
     """
-    chosen = [examples] if isinstance(examples, Example) else list(examples)
-    paid_by = _scheme(scheme)
+    chosen = [examples] if isinstance(examples, Example | str) else list(examples)
+    for example in chosen:
+        _check(example, Example, "provegym.read(path, provegym.Example) reads them from a file")
+    paid_by, make_policy = _scheme(scheme), _policy_maker(policy)
 
     def one(example: Example) -> Any:
-        playing = policy if isinstance(policy, Policy) else policy(example)
-        return play(example, playing, name=type(playing).__name__, scheme=paid_by)
+        playing = make_policy(example)
+        name = policy if isinstance(policy, str) else type(playing).__name__
+        return play(example, playing, name=name, scheme=paid_by)
 
     async def run() -> list[Rollout]:
         return [each async for each in in_order(chosen, one, concurrency)]
@@ -239,14 +282,30 @@ def rollout(
     return asyncio.run(run())
 
 
+def _policy_maker(policy: Policy | Callable[[Example], Policy] | str) -> MakePolicy:
+    if isinstance(policy, str):
+        if policy not in SCRIPTS:
+            raise ValueError(f"there is no script {policy!r}; known are {', '.join(SCRIPTS)}")
+        return SCRIPTS[policy]
+    if isinstance(policy, type):
+        name = policy.__name__
+        raise TypeError(f"{name} is a class; pass an object, such as {name}(), or a function")
+    if isinstance(policy, Policy):
+        return lambda _: policy
+    if not callable(policy):
+        wanted = "an object with `async def reply(self, messages, tools)`, a function or a name"
+        raise TypeError(f"a policy is {wanted}, {_not(policy)}")
+    return policy
+
+
 def score(played: Rollout, scheme: SchemeName | Scheme = "paper") -> Rollout:
     """A rollout with its reward and verdict computed again; no world is needed.
 
-    >>> from provegym.players.scripted import oracle
-    >>> (played,) = provegym.rollout(provegym.make("banking").example, oracle)
+    >>> (played,) = provegym.rollout(provegym.make("banking").example, "oracle")
     >>> provegym.score(played, "hardened").reward.total
     1.3
     """
+    _check(played, Rollout, "provegym.rollout returns a list of them: score each")
     return rewards.rescore(played, _scheme(scheme))
 
 
@@ -258,6 +317,7 @@ def verify(example: Example) -> list[str]:
     """
     from provegym.verify import verify as problems
 
+    _check(example, Example, "if you have several, verify each")
     return problems(example)
 
 
@@ -267,6 +327,25 @@ def _scheme(scheme: SchemeName | Scheme) -> Scheme:
     if scheme not in SCHEMES:
         raise ValueError(f"there is no scheme {scheme!r}; say 'paper' or 'hardened'")
     return SCHEMES[scheme]
+
+
+def _named(server: str | AnyServer) -> str:
+    return load(server.name if isinstance(server, Server) else server).name
+
+
+def _check(value: object, kind: type, advice: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"expected one {kind.__name__}, {_not(value)}; {advice}")
+
+
+def _whole(name: str, value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{name} is a whole number, {_not(value)}")
+    return value
+
+
+def _not(value: object) -> str:
+    return f"not {value!r:.60} ({type(value).__name__})"
 
 
 __all__ = [

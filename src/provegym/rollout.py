@@ -9,6 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
+from inspect import isawaitable
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
@@ -212,11 +213,23 @@ class _Blamed:
 
     async def reply(self, messages: Sequence[Json], tools: list[Json]) -> Reply:
         try:
-            return await self.policy.reply(messages, tools)
+            waiting = self.policy.reply(messages, tools)
+            if not isawaitable(waiting):
+                raise TypeError("reply() is not async; write `async def reply`")
+            return _checked(await waiting)
         except Bug:
             raise
         except Exception as problem:
             raise PolicyError(_told(problem)) from problem
+
+
+def _checked(said: Reply) -> Reply:
+    if not isinstance(said, Reply):
+        raise TypeError(f"reply() returned {said!r:.60}, not a provegym.Reply")
+    for call in said.calls:
+        if not isinstance(call.arguments, str):
+            raise TypeError(f"the arguments of {call.name} are not JSON text; use json.dumps")
+    return said
 
 
 async def play(

@@ -1,5 +1,6 @@
 """Models on this machine: what they sample, and what is said where they are not installed."""
 
+import logging
 import os
 import subprocess
 import sys
@@ -154,6 +155,26 @@ def test_a_model_that_cannot_be_loaded_is_said_in_a_sentence(
     (tmp_path / "adapter_config.json").write_text("{}")
     with pytest.raises(NotInstalled, match=f"^cannot load {tmp_path}: "):
         local.load(tmp_path, tmp_path, "cpu")
+
+
+def test_a_search_on_the_hub_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """The hub's client warns twice for each retry."""
+    retries = logging.getLogger("huggingface_hub.utils._http")
+    before = retries.level
+
+    def fail() -> None:
+        assert not retries.isEnabledFor(logging.WARNING)
+        raise OSError("no network\nmore")
+
+    with (
+        pytest.raises(local.NoModel, match="load no-such-model: no network"),
+        local._loading("no-such-model"),
+    ):
+        fail()
+    assert retries.level == before
+    assert capsys.readouterr().err == (
+        "no-such-model is no folder here; it is sought on the model hub\n"
+    )
 
 
 def test_a_model_that_can_be_shown_no_tools_is_said_in_a_sentence(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import provegym
 from command import run
+from provegym.admission import speed
 from provegym.corpus import corpus
 from servers.own import alone, written  # noqa: F401
 
@@ -66,9 +67,22 @@ BREAKS = {
         "asks.toml",
         'loan = ["the {item_name} loan of {member_name}"',
         'lean = ["the {item_name} loan of {member_name}"',
-        "to name a loan",
+        "to name the records of kind loan",
     ),
 }
+
+
+NEW_TOOL = '''
+
+@server.read
+def get_garage_loan(desk: Desk, /, loan_id: str) -> Loan:
+    """Show one loan of the equipment desk with fee, due date and status.
+
+    Args:
+        loan_id: Which loan, e.g. "garageloan_1204".
+    """
+    return desk.loans[loan_id]
+'''
 
 
 @pytest.mark.parametrize("rule", BREAKS)
@@ -134,6 +148,55 @@ def test_synthesis_without_goals_says_what_the_server_lacks(
     assert done.returncode == 2
     assert "garage lacks something: names of records: [refer] has no way to name" in done.stderr
     assert "`provegym check-server garage` checks it again" in done.stderr
+
+
+def test_a_new_tool_that_nobody_can_ask_for_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody adds a tool and has not yet written its ways of asking."""
+    monkeypatch.setattr(corpus, "IDLE_ROUNDS", 3)
+    package = written(tmp_path, "garage")
+    with (package / "tools.py").open("a", encoding="utf-8") as tools:
+        tools.write(NEW_TOOL)
+    done = run("check-server", tmp_path / "garage")
+    assert done.returncode == 1
+    assert "✗ ways of asking: get_garage_loan has 0 ways of asking" in done.stdout
+    assert "none was found for get_garage_loan" in done.stdout
+    asked = ("synth", "--servers", "garage", "--size", 4, "--mix", "multi_turn", "--workers", 1)
+    done = run(*asked, "--out", tmp_path / "corpus", "--servers-from", tmp_path / "garage")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        ("__import__('time').sleep(0.05)", "extend_garage_loan takes 5"),
+        ("[None for _ in iter(int, 1)]", "garage: extend_garage_loan does not end in 1 seconds"),
+    ],
+)
+def test_a_slow_tool_is_named_before_the_other_rules_are_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str, said: str
+) -> None:
+    monkeypatch.setattr(speed, "ENDLESS", 1)
+    package = written(tmp_path, "garage")
+    edit(
+        package,
+        "tools.py",
+        "    if loan.due_at < desk.now:\n",
+        f"    {work}\n    if loan.id == '':\n",
+    )
+    provegym.servers_from(package)
+    *_, last = provegym.check_server("garage")
+    assert (last.rule, last.holds) == ("speed", False)
+    assert any(said in fault for fault in last.faults), last.faults
+
+
+def test_a_version_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    """Examples name the version, and a text there could not be read back."""
+    edit(written(tmp_path, "garage"), "state.py", "version=1", 'version="1"')
+    done = run("check-server", tmp_path / "garage")
+    assert done.returncode == 1
+    assert "the version of garage is a whole number, not '1'" in done.stdout
 
 
 def test_an_unknown_name_is_one_line() -> None:

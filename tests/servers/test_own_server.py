@@ -122,7 +122,7 @@ def test_a_package_without_its_server_says_so(tmp_path: Path, init: str, why: st
     ("name", "why"),
     [
         ("Garage", "lower-case letters"),
-        ("class", "lower-case letters"),
+        ("class", "class is a word of the Python language"),
         ("banking", "there is a server banking already"),
         ("json", "Python has a module json already"),
     ],

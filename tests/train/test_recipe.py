@@ -128,5 +128,7 @@ def test_a_circle_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_recipe_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadRecipe, match="no recipe 'tyni'; `provegym recipes` lists them"):
+        recipes.find("tyni")
     with pytest.raises(BadRecipe, match=r"gone\.toml: No such file"):
         load_recipe(write(tmp_path, 'extends = "gone.toml"'))

@@ -72,6 +72,8 @@ class Server(Generic[S]):
     def __init__(
         self, name: str, state: type[S], *, category: str, about: str, version: int = 1
     ) -> None:
+        if not isinstance(version, int):
+            raise TypeError(f"the version of {name} is a whole number, not {version!r}")
         self.name = name
         self.state = state
         self.category = category

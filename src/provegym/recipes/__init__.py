@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from provegym.errors import UserError
-from provegym.kernel.errors import suggest
+from provegym.kernel.errors import near
 
 FOLDER = Path(__file__).parent
 ENDING = ".toml"
@@ -27,7 +27,8 @@ def find(name: str | Path) -> Path:
     path = Path(name)
     if path.name == str(name) and path.suffix != ENDING:
         if str(name) not in names():
-            raise BadRecipe(f"no recipe {str(name)!r}; {suggest(str(name), names())}")
+            hint = near(str(name), names()) or "`provegym recipes` lists them"
+            raise BadRecipe(f"no recipe {str(name)!r}; {hint}")
         return FOLDER / f"{name}{ENDING}"
     if not path.exists() and path.stem in names():
         raise BadRecipe(f"{path}: no such file; to take the package's recipe, say {path.stem}")

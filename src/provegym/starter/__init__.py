@@ -70,7 +70,9 @@ def _taken(folder: Path) -> BrokenServer:
 
 def check_name(name: str) -> None:
     """Refuse a name that no server or no Python module can have."""
-    if not NAME.fullmatch(name) or len(name) > LONGEST or iskeyword(name):
+    if iskeyword(name):
+        raise BrokenServer(f"{name} is a word of the Python language; choose another name")
+    if not NAME.fullmatch(name) or len(name) > LONGEST:
         raise BrokenServer(
             f"{name!r} cannot be the name of a server: use up to {LONGEST} lower-case letters,"
             " digits and single underscores, beginning with a letter"

@@ -90,7 +90,7 @@ def refer_faults(server: AnyServer) -> Iterator[str]:
             for slot in sorted(slots - (fields(records[noun].record) - {"id"})):
                 yield f"{noun}: {{{slot}}} in {way!r} is no field that people say"
     for noun in sorted(id_nouns(server) - {noun for noun, ways in refer.items() if ways}):
-        yield f"[refer] has no way to name a {noun}, and tools take its id"
+        yield f"[refer] has no way to name the records of kind {noun}, and tools take their ids"
 
 
 def id_nouns(server: AnyServer) -> set[str]:

@@ -12,6 +12,8 @@ export default async function ({ page, open, source, folder, assert, until, keys
   assert.equal(before, 24);
   const titles = (await page.locator(".curve b").allInnerTexts()).join();
   for (const title of ["Reward", "Its parts", "Calls per task", "Tokens per second"]) assert.ok(titles.includes(title), titles);
+  const cut = await page.locator(".curve .keys").evaluateAll((all) => all.filter((keys) => keys.scrollWidth > keys.clientWidth).map((keys) => keys.textContent));
+  assert.deepEqual(cut, [], "the figures of every curve can be read");
 
   const last = JSON.parse((await readFile(metrics, "utf8")).trim().split("\n").at(-1));
   for (let step = 25; step <= 27; step++) await appendFile(metrics, `${JSON.stringify({ ...last, step })}\n`);

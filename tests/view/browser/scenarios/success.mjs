@@ -6,6 +6,9 @@ export default async function ({ page, open, source, assert, until }) {
   const shown = async () => Number(await page.locator(".tally b").innerText());
 
   await open(`data/${before}`);
+  await page.locator(".facet input").first().waitFor();
+  const boxes = await page.locator(".facet input[type=checkbox]").evaluateAll((all) => all.map((box) => box.getBoundingClientRect().width));
+  assert.equal(new Set(boxes).size, 1, "a long label does not squeeze its box");
   const wrong = facet("State").locator("label", { hasText: "wrong" });
   const count = Number(await wrong.locator(".count").innerText());
   assert.ok(count > 0);
