@@ -4,6 +4,7 @@ Only the quickest of several calls counts, so a busy machine does not make a too
 """
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
@@ -54,8 +55,8 @@ def _quickest(session: Session, fuzzer: Fuzzer, tool: Tool) -> float:
 
 @contextmanager
 def _time_limit() -> Iterator[None]:
-    """Raise TookTooLong in what runs too long; only the main thread can be interrupted so."""
-    if current_thread() is not main_thread():
+    """Raise TookTooLong in what runs too long; only on Unix, and in the main thread."""
+    if sys.platform == "win32" or current_thread() is not main_thread():
         yield
         return
 
