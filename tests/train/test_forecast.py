@@ -89,7 +89,7 @@ def test_the_table_says_what_a_run_takes_and_what_limits_a_step(
     examples: list[Example], tmp_path: Path
 ) -> None:
     pytest.importorskip("gguf")
-    branches = ["grpo.branches=4", "grpo.forks=2"]
+    branches = ["grpo.credit=turn", "grpo.branches=4", "grpo.forks=2"]
     recipe = load_recipe("embedded-full", ["model.name=embedded", *branches])
     table, notes = told(recipe, examples, tmp_path)
     assert "16 rollouts (8 of them may be branches) = 256 sequences" in table["a step"]
