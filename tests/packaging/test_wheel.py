@@ -21,7 +21,7 @@ PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet")
 SECONDS = 600
 # Commands of the README that need an extra, a benchmark, an endpoint or a file of somebody else's;
 # those that serve until they are stopped have a test of their own, and bench takes a minute.
-NEED_MORE = ("serve", "import", "train", "eval", "decontaminate", "compare", "view", "bench")
+NEED_MORE = ("serve", "import", "train", "eval", "decontaminate", "view", "bench")
 SMALLER = {"--size 300": "--size 12", "--count 50": "--count 2", "--count 40": "--count 1"}
 POLICY = """
 from provegym import Reply
@@ -33,7 +33,7 @@ class Polite:
 # After the commands of the README, which make `small`.
 MORE = (
     "provegym rollout --policy own:Polite --data small --out own.jsonl",
-    "provegym compare own.jsonl rollouts.jsonl",
+    "provegym compare own.jsonl right.jsonl",
     "provegym eval heldout --model noop --servers maps --count 2",
     "provegym worlds admit worlds",
     "provegym new-server kiosk",
