@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
+from time import process_time
 
 import anyio
 import msgspec
@@ -13,7 +15,7 @@ from provegym.players.scripted import SCRIPTS, oracle
 from provegym.rewards import rescore
 from provegym.rollout import Caps, in_order, play
 from provegym.servers import load
-from provegym.trace import Example, Json, Reply, Rollout, ToolboxSpec, ToolCall
+from provegym.trace import Example, Json, Reply, Rollout, ToolboxSpec, ToolCall, read, write
 
 
 class Says:
@@ -126,6 +128,40 @@ def test_what_is_no_call_is_recorded_as_malformed(text: str) -> None:
     assert rollout.calls[0].arguments is None
     assert rollout.reward is not None
     assert rollout.reward.parts["validity"] == 0
+
+
+ODD = {
+    "a nested argument": Reply(
+        calls=(ToolCall(name="list_cards", arguments='{"a":' * 40 + "1" + "}" * 40),)
+    ),
+    "a large number": Reply(
+        calls=(ToolCall(name="list_cards", arguments='{"a": 1' + "0" * 400 + "}"),)
+    ),
+    "a long name": Reply(calls=(ToolCall(name="\x1b[2J\x00" + "n" * 5_000, arguments="{}"),)),
+    "a long text": Reply(text="7 " * 499_999),
+    "a text that is too long": Reply(text="7 " * 500_001),
+    "half of a character": Reply(text="a\ud800b"),
+    "half of a character in a name": Reply(calls=(ToolCall(name="a\udc00", arguments="{}"),)),
+    "long arguments": Reply(calls=(ToolCall(name="list_cards", arguments=" " * 1_000_001),)),
+}
+
+
+@pytest.mark.parametrize("said", ODD.values(), ids=list(ODD))
+def test_whatever_a_policy_says_its_rollout_can_be_read_again(said: Reply, tmp_path: Path) -> None:
+    rollout = roll(pay_example(), Says(said, Reply(text="sorry")))
+    write(tmp_path / "rollouts.jsonl", [rollout])
+    assert list(read(tmp_path / "rollouts.jsonl", Rollout)) == [rollout]
+    if rollout.reward is None:
+        assert rollout.ended == "policy_error"
+        assert "characters, not 1,00" in rollout.reason or "surrogates" in rollout.reason
+
+
+def test_a_reply_that_nobody_would_read_is_no_answer() -> None:
+    began = process_time()
+    rollout = roll(pay_example(), Says(Reply(text="1/" * 499_999)))
+    assert rollout.verdict is not None
+    assert not rollout.verdict.answer
+    assert process_time() - began < 2
 
 
 def test_what_is_not_shown_does_not_exist() -> None:

@@ -21,6 +21,7 @@ from provegym.models.dialects import openai
 from provegym.rewards import PAPER, Scheme, rescore
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Call, Checks, Ended, Example, Json, Reply, Rollout, ToolCall
+from provegym.trace.bounds import LONGEST_MESSAGE, is_too_deep
 
 
 @runtime_checkable
@@ -229,6 +230,12 @@ def _checked(said: Reply) -> Reply:
     for call in said.calls:
         if not isinstance(call.arguments, str):
             raise TypeError(f"the arguments of {call.name} are not JSON text; use json.dumps")
+    for text in (said.text, *(part for call in said.calls for part in (call.name, call.arguments))):
+        if len(text) > LONGEST_MESSAGE:
+            raise ValueError(
+                f"a reply has at most {LONGEST_MESSAGE:,} characters, not {len(text):,}"
+            )
+        text.encode()  # half of a character (a lone surrogate) cannot be written to a file
     return said
 
 
@@ -323,7 +330,7 @@ def _read_arguments(text: str) -> Json | None:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and not is_too_deep(value) else None
 
 
 def _error(kind: str, message: str) -> str:

@@ -27,6 +27,8 @@ from provegym.trace import Call, Example, Json, Rollout, Step, Verdict, point
 PARTS = ("state", "answer", "ended")
 WORD = re.compile(r"[^\W\d_]+")
 FEWEST_WORDS = 2
+# A longer reply is no answer: nobody reads it, and judging it would take seconds.
+LONGEST_REPLY = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,8 @@ def _is_own(call: Call, step: Step, judged: Judged) -> bool:
 
 def is_right_reply(judged: Judged, turn: int) -> bool:
     """Whether the reply that ends a turn asks, states and claims what it should."""
+    if len(judged.replies[turn]) > LONGEST_REPLY:
+        return False
     if judged.example.turns[turn].asks is not None and not has_asked(judged, turn):
         return False
     if must_decline(judged.example, turn):
@@ -254,7 +258,9 @@ def is_aside(example: Example, turn: int) -> bool:
 
 def has_asked(judged: Judged, turn: int) -> bool:
     """Whether a turn ended with a question for the missing argument, and without a write."""
-    if turn >= len(judged.replies) or any(c.writes for c in judged.calls if c.turn == turn):
+    if turn >= len(judged.replies) or len(judged.replies[turn]) > LONGEST_REPLY:
+        return False
+    if any(call.writes for call in judged.calls if call.turn == turn):
         return False
     said = judged.example.turns[turn]
     slot = said.asks or ""
@@ -278,7 +284,7 @@ def is_stated(judged: Judged, step: Step) -> bool:
 
 
 def _states(judged: Judged, step: Step) -> bool:
-    if step.turn >= len(judged.replies):
+    if step.turn >= len(judged.replies) or len(judged.replies[step.turn]) > LONGEST_REPLY:
         return False
     now = time_of(judged.example, step.turn)
     seen = _account(judged, step.turn).seen

@@ -334,6 +334,11 @@ def _depth(value: Any, what: str) -> None:
         raise _too_deep(what)
 
 
+def is_too_deep(value: Any) -> bool:
+    """Whether JSON is nested so deeply that a file with it would not be read."""
+    return _is_deep(value, DEEPEST)
+
+
 def _too_deep(what: str) -> OutOfBounds:
     return OutOfBounds(f"{what}: nested more than {DEEPEST} levels")
 
