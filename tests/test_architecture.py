@@ -16,7 +16,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "provegym"
 LAYERS = (
     {"kernel", "errors", "files", "templates", "callable_module", "packages", "recipes"}
-    | {"inflection", "lines", "terminal"},
+    | {"inflection", "lines", "temporary", "terminal"},
     {"servers", "trace"},
     {
         "aliases",

@@ -16,12 +16,12 @@ from functools import cache, partial
 from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.context import BaseContext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, TypeVar
 
 from provegym import __version__, servers
 from provegym.errors import UserError
+from provegym.temporary import SweptFolder
 
 INSTALL = "in a clone of ProveGym, run pip install '.[ray]'"
 OLDEST = (2, 60)
@@ -118,8 +118,8 @@ class Processes(Workers):
 
     def __init__(self, count: int, preload: str = "", recycle: int | None = None) -> None:
         context = _fork_server(preload)
-        self.temporary = TemporaryDirectory(prefix="provegym-")
-        self.folder = Path(self.temporary.name)
+        self.temporary = SweptFolder("workers")
+        self.folder = self.temporary.path
         self.pool = context.Pool(count, _prepare, (servers.places(),), recycle)
         self.processes = count
 
@@ -141,7 +141,7 @@ class Processes(Workers):
         """Stop the processes, and remove their folder."""
         self.pool.terminate()
         self.pool.join()
-        self.temporary.cleanup()
+        self.temporary.close()
 
 
 def local(count: int, preload: str = "", recycle: int | None = None) -> Workers:

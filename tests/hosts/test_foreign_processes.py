@@ -1,7 +1,6 @@
 """Foreign servers that crash, hang, flood, lie and do not want to end."""
 
 import json
-import os
 import resource
 import signal
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 
 from command import run
 from provegym import servers
-from provegym.hosts import foreign_folder, supervise
+from provegym.hosts import supervise
 from provegym.hosts.foreign import ForeignServer, HostError, NoStart, Options, connect
 from provegym.kernel import Lost, Session
 from provegym.players.scripted import SCRIPTS
@@ -207,25 +206,6 @@ def test_everything_is_gone_after_a_signal(how: int, temporary: Path, tmp_path: 
     holder.stdout.close()
     assert until(lambda: not any(map(is_running, alive)))
     assert until(lambda: list(temporary.iterdir()) == [])
-
-
-def test_folders_of_a_dead_process_are_swept_and_others_stay(temporary: Path) -> None:
-    kept = foreign_folder.PoolFolder()
-    code = (
-        "import os, sys; from provegym.hosts.foreign_folder import PoolFolder;"
-        " folder = PoolFolder(); print(folder.add(), flush=True); os.kill(os.getpid(), 9)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ}
-    )
-    dead = Path(done.stdout.strip())
-    assert dead.is_dir()
-    other = foreign_folder.PoolFolder()
-    assert not dead.parent.exists()
-    assert kept.path.is_dir()
-    for each in (kept, other):
-        each.close()
-    assert list(temporary.iterdir()) == []
 
 
 def test_closing_while_a_spare_starts_is_quiet(temporary: Path, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import mcp_types as types
 
-from provegym.hosts.foreign_folder import PoolFolder
 from provegym.hosts.foreign_process import (
     CLOSING,
     FRESH,
@@ -27,6 +26,7 @@ from provegym.hosts.foreign_process import (
 from provegym.hosts.foreign_reply import Answer
 from provegym.hosts.foreign_volatile import without_times
 from provegym.kernel import Lost
+from provegym.temporary import SweptFolder
 
 # A call is tried twice. A tool is given up after so many calls that crashed or hung both times.
 STRIKES = 2
@@ -86,7 +86,7 @@ class ProcessPool:
         self._known: OrderedDict[tuple[Log, str, str], Answer] = OrderedDict()
         self._lock = Lock()
         self._closed = False
-        self._folder = PoolFolder()
+        self._folder = SweptFolder("foreign")
 
     def describe(self) -> tuple[types.Implementation | None, list[types.Tool]]:
         """The server's own description and its tools."""
