@@ -143,7 +143,10 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(
     assert capsys.readouterr().err == ""
 
 
-def test_in_a_terminal_progress_is_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
+def test_in_a_terminal_progress_is_a_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     screen = StringIO()
     with LoggedProgress(Console(file=screen, force_terminal=True), every=0) as bar:
         task = bar.add_task("rollouts", total=2)

@@ -359,15 +359,16 @@ def test_what_is_of_no_effect_or_not_there_is_refused_in_a_line(
     assert done.stderr.count("\n") == 1
 
 
-def test_a_model_that_is_nowhere_is_refused_in_a_line(
+def test_a_model_that_is_nowhere_is_sought_and_refused_in_a_line_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("transformers")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     done = heldout("--model", "nosuch/model", "--data", tmp_path / "no", "--count", 1)
     assert done.returncode == 2
-    assert "cannot load nosuch/model: " in done.stderr
-    assert done.stderr.count("\n") == 1
+    sought, why = done.stderr.splitlines()
+    assert sought == "nosuch/model is no folder here; it is sought on the model hub"
+    assert why.startswith("provegym: cannot load nosuch/model: ")
 
 
 def test_an_endpoint_keeps_to_its_limits(
