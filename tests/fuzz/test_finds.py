@@ -50,6 +50,14 @@ STEP = ("paths", 0, "steps", 2)
 EXAMPLES: dict[str, tuple[Change, str]] = {
     "a year of minutes": (put("turns", 0, "minutes", value=10**12), "0 to 527,040 minutes"),
     "negative minutes": (put("turns", 0, "minutes", value=-1), "0 to 527,040 minutes"),
+    "evidence about a list": (
+        put(*STEP, "evidence", value={"facts": [{"about": [[1, "a", None]]}]}),
+        "Expected `bool | int | float | str`",
+    ),
+    "evidence about nothing": (
+        put(*STEP, "evidence", value={"facts": [{"about": [None]}]}),
+        "Expected `bool | int | float | str`",
+    ),
     "eleven years in all": (
         put("turns", value=[{"text": "wait", "minutes": 527_040}] * 11),
         "more than 10 years in all",

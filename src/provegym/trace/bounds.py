@@ -161,8 +161,6 @@ def _in_answers(step: Step) -> None:
         for fact in step.evidence.facts:
             if fact.fields:
                 _depth(fact.fields, "evidence")
-            if fact.about:
-                _depth(list(fact.about), "evidence")
         if step.evidence.defaults:
             _depth(step.evidence.defaults, "evidence")
 

@@ -59,7 +59,7 @@ class Fact(Stored, frozen=True):
     """
 
     fields: Json = {}
-    about: tuple[Any, ...] = ()
+    about: tuple[str | bool | int | float, ...] = ()
 
 
 class Evidence(Stored, frozen=True):
