@@ -19,20 +19,9 @@ Json = dict[str, Any]
 HTTP_STATUS = ("status", "statusCode", "status_code", "httpStatus", "http_status")
 # The names under which a result tells how the call went, and nothing about the world.
 ENVELOPE = {
-    *(
-        "success",
-        "ok",
-        "status",
-        "error",
-        "errors",
-        "message",
-        "msg",
-        "detail",
-        "details",
-        "reason",
-    ),
-    *("code", "error_code", "errorCode", "error_type", "type", "hint", "suggestion", "timestamp"),
-    *HTTP_STATUS,
+    *("success", "ok", "status", "error", "errors", "message", "msg", "detail", "details"),
+    *("reason", "code", "error_code", "errorCode", "error_type", "type", "hint", "suggestion"),
+    *("timestamp", *HTTP_STATUS),
 }
 # Names that hold the whole result.
 WRAPPERS = ("result", "text", "items", "content", "response", "output", "data")

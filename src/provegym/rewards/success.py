@@ -185,7 +185,7 @@ def _is_own(call: Call, step: Step, judged: Judged) -> bool:
 
 def is_right_reply(judged: Judged, turn: int) -> bool:
     """Whether the reply that ends a turn asks, states and claims what it should."""
-    if len(judged.replies[turn]) > LONGEST_REPLY:
+    if not _has_reply(judged, turn):
         return False
     if judged.example.turns[turn].asks is not None and not has_asked(judged, turn):
         return False
@@ -199,6 +199,11 @@ def is_right_reply(judged: Judged, turn: int) -> bool:
         return False
     account = _account(judged, turn)
     return not claims_too_much(account) and not denies(account)
+
+
+def _has_reply(judged: Judged, turn: int) -> bool:
+    """Whether a turn has ended with a reply that somebody would read."""
+    return turn < len(judged.replies) and len(judged.replies[turn]) <= LONGEST_REPLY
 
 
 def is_answered(judged: Judged, turn: int) -> bool:
@@ -258,7 +263,7 @@ def is_aside(example: Example, turn: int) -> bool:
 
 def has_asked(judged: Judged, turn: int) -> bool:
     """Whether a turn ended with a question for the missing argument, and without a write."""
-    if turn >= len(judged.replies) or len(judged.replies[turn]) > LONGEST_REPLY:
+    if not _has_reply(judged, turn):
         return False
     if any(call.writes for call in judged.calls if call.turn == turn):
         return False
@@ -284,7 +289,7 @@ def is_stated(judged: Judged, step: Step) -> bool:
 
 
 def _states(judged: Judged, step: Step) -> bool:
-    if step.turn >= len(judged.replies) or len(judged.replies[step.turn]) > LONGEST_REPLY:
+    if not _has_reply(judged, step.turn):
         return False
     now = time_of(judged.example, step.turn)
     seen = _account(judged, step.turn).seen
