@@ -1,6 +1,7 @@
 """The command `eval heldout`: scores of a model on held-out tasks."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -329,6 +330,7 @@ def _print_scores(report: dict[str, Any]) -> None:
         _print_groups(dict(groups[at : at + 2]))
     say("Means with 95 % intervals; in parentheses, the number of tasks.")
     say(SUCCESS)
+    _print_failures(report)
 
 
 def _print_groups(report: dict[str, Any]) -> None:
@@ -346,6 +348,22 @@ def _print_groups(report: dict[str, Any]) -> None:
             both = found["scores"].get(name)
             cells += [_shown(both["model"]), f"{both['noop'].mean:.3f}"] if both else ["", ""]
         table.add_row(score_label(name), *cells)
+    console.print(table)
+
+
+def _print_failures(report: dict[str, Any]) -> None:
+    """Print how many rollouts failed by each cause, per group; nothing if none failed."""
+    total = Counter[str]()
+    for found in report.values():
+        total.update(found["failures"])
+    if not total:
+        return
+    table = Table("why rollouts failed", box=None)
+    for group, found in report.items():
+        table.add_column(f"{group}\n({found['rollouts']})", justify="right")
+    for why, _ in total.most_common():
+        table.add_row(why, *(str(found["failures"].get(why, 0)) for found in report.values()))
+    say()
     console.print(table)
 
 

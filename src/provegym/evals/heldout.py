@@ -18,6 +18,7 @@ from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import HELD_OUT, TRAIN_WORLDS, split_worlds
 from provegym.evals.environments import BenchmarkError
+from provegym.evals.failures import causes
 from provegym.evals.journal import INSTEAD, ROLLOUTS, ResultsFolder
 from provegym.evals.measure import Estimate, measure
 from provegym.models.local import adapter_place
@@ -193,7 +194,7 @@ def evaluate(
 
 
 def report(rollouts: Sequence[Rollout]) -> dict[str, Any]:
-    """Every score by group, with the score of doing nothing beside it."""
+    """Every score by group beside that of doing nothing, and why rollouts failed."""
     groups: dict[str, list[Rollout]] = {}
     for rollout in rollouts:
         groups.setdefault(group(rollout.example), []).append(rollout)
@@ -207,4 +208,10 @@ def _scores(rollouts: list[Rollout]) -> dict[str, Any]:
         name: {"model": value, "noop": idle[name]} for name, value in measure(rollouts).items()
     }
     broken = sum(rollout.reward is None for rollout in rollouts)
-    return {"tasks": len(examples), "rollouts": len(rollouts), "broken": broken, "scores": scores}
+    return {
+        "tasks": len(examples),
+        "rollouts": len(rollouts),
+        "broken": broken,
+        "scores": scores,
+        "failures": causes(rollouts),
+    }
