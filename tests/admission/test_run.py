@@ -125,7 +125,8 @@ def test_files_that_cannot_be_read_are_counted_and_stay(tmp_path: Path) -> None:
     before = bytes_of(tmp_path)
     found = admit_folder(tmp_path, 1, quiet)
     assert (found.worlds, found.admitted) == (3, 1)
-    assert found.reasons == {"the file cannot be read": 2}
+    assert found.reasons == {"the file holds no world": 2}
+    assert [problem.split(":")[0] for problem in found.problems] == ["half.json", "noise.toml"]
     assert bytes_of(tmp_path)["half.json"] == before["half.json"]
 
 

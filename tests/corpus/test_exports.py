@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from aliases.aliased import style, under
 from examples import pay_example
 from provegym.corpus.exports import FORMS, export, from_row, shards
 from provegym.corpus.transcript import transcript
@@ -191,3 +192,19 @@ def test_checksums_are_no_rows_for_datasets(tmp_path: Path) -> None:
     for named in ({"path": str(folder)}, {"path": "json", "data_dir": str(folder)}):
         found = datasets.load_dataset(**named, split="train", cache_dir=cache)
         assert found["id"][:] == ["pay-1", "pay-2"]
+
+
+def test_tools_in_openai_rows_have_no_dots(tmp_path: Path) -> None:
+    dotted = 0
+    for example in read(DATA, Example):
+        row = FORMS["openai"].make(under(example, style(tools="dotted")), 0, "train")
+        names = [tool["function"]["name"] for tool in row.get("tools", ())]
+        called = [
+            call["function"]["name"]
+            for message in row["messages"]
+            for call in message.get("tool_calls") or ()
+        ]
+        assert set(called) <= set(names)
+        assert not any("." in name for name in names)
+        dotted += sum("__" in name for name in names)
+    assert dotted

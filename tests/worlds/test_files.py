@@ -1,5 +1,6 @@
 """World files: a spec with its hash and admission; names never lead out of the folder."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,7 +64,9 @@ def test_a_world_is_the_same_after_it_was_written_and_read(tmp_path: Path) -> No
     file = write_world(tmp_path, good())
     assert file == tmp_path / "boat_hire.json"
     assert read_world(file) == good()
-    assert write_world(tmp_path, read_world(file)).read_bytes() == msgspec.json.encode(good())
+    written = file.read_bytes()
+    assert msgspec.json.decode(written)["seal"] == good().sealed()
+    assert write_world(tmp_path, read_world(file)).read_bytes() == written
 
 
 def test_a_plain_spec_is_a_world_that_was_not_judged(tmp_path: Path) -> None:
@@ -126,7 +129,7 @@ def test_a_hostile_name_reads_and_writes_nothing_outside(
     assert not servers.is_known(name)
     with pytest.raises(BrokenServer, match="there is no server"):
         servers.load(name)
-    assert admit_folder(inside, 1, lambda: None).reasons == {"the file cannot be read": 1}
+    assert admit_folder(inside, 1, lambda: None).reasons == {"the file holds no world": 1}
     assert outside.read_bytes() == before
     found = sorted(file.name for file in tmp_path.rglob("*") if file.is_file())
     assert found == ["outside.json", "world.json"]
@@ -178,3 +181,37 @@ def test_only_the_last_worlds_stay_installed(
     assert servers.load("boats_a").name == "boats_a"
     for name in names:
         servers.forget(name)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(b'"admitted":false', b'"admitted":true'), (b'"tools":6', b'"tools":600')]
+)
+def test_an_admission_that_was_changed_by_hand_does_not_count(
+    tmp_path: Path, before: bytes, after: bytes
+) -> None:
+    judged = Admission(method=1, admitted=False, figures={"tools": 6})
+    file = write_world(tmp_path, msgspec.structs.replace(good(), admission=judged))
+    assert read_world(file).admission == judged
+    assert before in file.read_bytes()
+    file.write_bytes(file.read_bytes().replace(before, after))
+    assert read_world(file).admission is None
+    assert not list(admitted(tmp_path))
+
+
+def test_a_graph_that_was_changed_by_hand_does_not_count(tmp_path: Path) -> None:
+    file = write_world(tmp_path, msgspec.structs.replace(good(), graph={"edges": ["a"]}))
+    assert len(list(admitted(tmp_path))) == 1
+    file.write_bytes(file.read_bytes().replace(b'["a"]', b'["b"]'))
+    assert not list(admitted(tmp_path))
+
+
+def test_a_pipe_or_a_device_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    for name in ("pipe.json", "zero.json"):
+        with pytest.raises(SpecError, match="not a regular file"):
+            read_world(tmp_path / name)
+    found = admit_folder(tmp_path, 1, lambda: None)
+    assert found.problems == [
+        f"{name}.json: {name}.json is not a regular file" for name in ("pipe", "zero")
+    ]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from provegym.worlds import from_openapi
+from provegym.worlds.schemas.api_document import load
 from provegym.worlds.spec import SpecError
 from worlds.schemas import converted, field
 
@@ -150,3 +151,22 @@ def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "yaml", None)
     with pytest.raises(SpecError, match=r"yaml is missing: .*pip install '\.\[worlds\]'"):
         from_openapi.spec_of(YAML, "clinic")
+
+
+def test_keys_and_words_of_yaml_are_text_unless_they_are_true_or_false() -> None:
+    text = """
+openapi: 3.0.0
+info: {title: lamps, version: 2026-11-18}
+paths:
+  /lamps:
+    get: {responses: {200: {description: all}}, deprecated: false}
+components:
+  schemas:
+    Lamp: {properties: {on: {type: boolean}, 2020: {type: string}, no: {type: string}}}
+"""
+    document = load(text)
+    assert list(document["components"]["schemas"]["Lamp"]["properties"]) == ["on", "2020", "no"]
+    assert document["info"]["version"] == "2026-11-18"
+    get = document["paths"]["/lamps"]["get"]
+    assert get["deprecated"] is False
+    assert list(get["responses"]) == ["200"]

@@ -22,13 +22,14 @@ RECYCLE = 3
 
 
 class FolderSummary(NamedTuple):
-    """What became of the worlds of a folder."""
+    """What became of the worlds of a folder. `problems` names each refused file, and why."""
 
     worlds: int
     admitted: int
     reasons: Counter[str]
     figures: Counter[str]
     alike: dict[str, float]
+    problems: list[str]
 
 
 def draw_folder(count: int, seed: int, out: Path, tell: Callable[[], None]) -> tuple[int, int]:
@@ -83,7 +84,7 @@ def admit_folder(
 def _admit_folder(
     folder: Path, workers: int, tell: Callable[[], None], trim: bool
 ) -> FolderSummary:
-    files, reasons = _distinct(folder)
+    files, reasons, problems = _distinct(folder)
     count = len(files) + reasons.total()
     figures: Counter[str] = Counter()
     admitted: list[Traits] = []
@@ -92,25 +93,28 @@ def _admit_folder(
         for admission, found in pool.map(partial(judge_files, trim=trim), files, BATCH):
             tell()
             reasons.update(admission.reasons)
+            problems += [f"{found.name}: {detail}" for detail in admission.details]
             if admission.admitted:
                 admitted.append(found)
                 figures.update(admission.figures)
-    return FolderSummary(count, len(admitted), reasons, figures, summary(admitted))
+    return FolderSummary(count, len(admitted), reasons, figures, summary(admitted), problems)
 
 
-def _distinct(folder: Path) -> tuple[list[Path], Counter[str]]:
-    """One file for each world of a folder, and the reasons why other files are not judged.
+def _distinct(folder: Path) -> tuple[list[Path], Counter[str], list[str]]:
+    """One file for each world of a folder, and why other files are not judged, with sentences.
 
     A world can have two files: a spec in TOML, and the world file that was made of it. The world
     file is used unless the spec was changed since.
     """
     found: dict[str, tuple[Path, str]] = {}
     reasons: Counter[str] = Counter()
+    problems: list[str] = []
     for file in sorted(world_files(folder), key=lambda file: (file.suffix != ".json", file)):
         try:
             world = read_world(file)
-        except SpecError:
-            reasons["the file cannot be read"] += 1
+        except SpecError as problem:
+            reasons["the file holds no world"] += 1
+            problems.append(f"{file.name}: {problem}")
             continue
         first, known = found.setdefault(world.spec.name, (file, world.hash))
         if known == world.hash:
@@ -119,7 +123,7 @@ def _distinct(folder: Path) -> tuple[list[Path], Counter[str]]:
             reasons["another world has its name"] += 1
         elif file.stat().st_mtime_ns > first.stat().st_mtime_ns:
             found[world.spec.name] = file, world.hash
-    return sorted(file for file, _ in found.values()), reasons
+    return sorted(file for file, _ in found.values()), reasons, problems
 
 
 def judge_files(files: Sequence[Path], *, trim: bool = False) -> Iterator[tuple[Admission, Traits]]:

@@ -25,6 +25,8 @@ app.add_typer(worlds, name="worlds")
 
 # Larger files are no schema of one service.
 MOST_BYTES = 5_000_000
+# So many refused files are named.
+PROBLEMS = 10
 Out = Annotated[Path, typer.Option(help="The folder of world files.")]
 
 
@@ -73,6 +75,10 @@ def admit(
     if found.reasons:
         say("The others were refused because")
         say("\n".join(counted(found.reasons, REFUSED)))
+        for problem in found.problems[:PROBLEMS]:
+            say(f"  {problem}")
+        if len(found.problems) > PROBLEMS:
+            say(f"  and {len(found.problems) - PROBLEMS} more; --json names them all")
     if found.admitted:
         each = ", ".join(f"{n / found.admitted:.1f} {what}" for what, n in found.figures.items())
         say(f"An admitted world has on average {each}.")
@@ -111,6 +117,8 @@ def from_openapi(file: SchemaFile, *, out: Out, name: Name = "") -> None:
 
 def _text(file: Path) -> str:
     try:
+        if not file.is_file():
+            fail(f"{file} is not a regular file")
         if file.stat().st_size > MOST_BYTES:
             fail(f"{file} has more than {MOST_BYTES} bytes; leave parts of it out")
         return file.read_text("utf-8")

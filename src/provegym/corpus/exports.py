@@ -14,6 +14,7 @@ import msgspec
 from provegym.corpus.transcript import transcript
 from provegym.files import atomic_path, check_free
 from provegym.lines import has_sums
+from provegym.models.endpoint import on_the_wire
 from provegym.players.gold import Unplayable
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, Json, line, read_some
@@ -99,7 +100,10 @@ def verl(example: Example, index: int, split: str) -> Json:
 
 @form()
 def openai(example: Example, index: int, split: str) -> Json:
-    """OpenAI's fine-tuning files. Assistant messages outside the loss have weight 0."""
+    """OpenAI's fine-tuning files. Assistant messages outside the loss have weight 0.
+
+    OpenAI allows no dot in the name of a tool; a dot is written as two underscores.
+    """
     messages, learn = transcript(example)
     told = [
         message if right or message["role"] != "assistant" else {**message, "weight": 0}
@@ -108,7 +112,7 @@ def openai(example: Example, index: int, split: str) -> Json:
     tools = Toolbox.of(example).openai()
     # OpenAI refuses a file with an empty list of tools.
     shown = {"tools": tools, "parallel_tool_calls": True} if tools else {}
-    return {"messages": told, **shown}
+    return on_the_wire({"messages": told, **shown})
 
 
 def native(example: Example) -> str:

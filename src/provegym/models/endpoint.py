@@ -116,7 +116,7 @@ class Endpoint:
             body["tools"] = tools
         names = {wire_name(tool["function"]["name"]): tool["function"]["name"] for tool in tools}
         if any(short != name for short, name in names.items()):
-            body = _on_the_wire(body)
+            body = on_the_wire(body)
         try:
             async with asyncio.timeout(self.config.total_seconds) as limit:
                 answer = await self._ask(body, retries, limit)
@@ -203,7 +203,7 @@ def wire_name(name: str) -> str:
     return name.replace(".", "__")
 
 
-def _on_the_wire(body: Json) -> Json:
+def on_the_wire(body: Json) -> Json:
     """A request in which the names of tools have no dots."""
 
     def named(held: Json) -> Json:

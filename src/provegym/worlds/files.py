@@ -4,11 +4,13 @@ A corpus names its worlds by name. With the file, anybody can draw the same worl
 """
 
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace as put
 
 from provegym import servers
 from provegym.files import atomic_path, make_folder, write_atomically
@@ -36,12 +38,22 @@ class Admission(SpecPart, frozen=True, kw_only=True):
 
 
 class WorldFile(SpecPart, frozen=True, kw_only=True):
-    """A world as it is stored: its spec with a hash, its admission and its dependency graph."""
+    """A world as it is stored: its spec with a hash, its admission and its dependency graph.
+
+    `seal`, a hash over all of it, is set in files alone. An admission that was changed by hand does
+    not count.
+    """
 
     hash: str
     spec: WorldSpec
     admission: Admission | None = None
     graph: dict[str, Any] | None = None
+    seal: str = ""
+
+    def sealed(self) -> str:
+        """The hash over spec, admission and graph."""
+        parts = msgspec.json.encode([self.hash, self.admission, self.graph])
+        return sha256(parts).hexdigest()
 
 
 def new_file(spec: WorldSpec) -> WorldFile:
@@ -52,7 +64,10 @@ def new_file(spec: WorldSpec) -> WorldFile:
 def read_world(file: Path) -> WorldFile:
     """Read a world file, or a plain spec in TOML or JSON."""
     try:
-        if file.stat().st_size > MAX_FILE:
+        size = file.stat().st_size  # of a missing file, this says that it is missing
+        if not file.is_file():
+            raise SpecError(f"{file.name} is not a regular file")
+        if size > MAX_FILE:
             raise SpecError(f"{file.name} has more than {MAX_FILE} bytes, too many for a world")
         raw = file.read_bytes()
     except OSError as problem:
@@ -72,13 +87,14 @@ def _parsed(raw: bytes, name: str) -> WorldFile:
         raise SpecError(f"{name}: {problem}") from None
     if world.hash != world.spec.hash():
         raise SpecError(f"{name}: its spec was changed; admit it again as a plain spec")
-    return world
+    is_sealed = world.admission is None or world.seal == world.sealed()
+    return put(world, seal="") if is_sealed else new_file(world.spec)
 
 
 def write_world(folder: Path, world: WorldFile) -> Path:
     """Write a world file into a folder."""
     file = folder / f"{world.spec.name}.json"
-    write_atomically(file, msgspec.json.encode(world))
+    write_atomically(file, msgspec.json.encode(put(world, seal=world.sealed())))
     return file
 
 

@@ -19,6 +19,7 @@ MAX_PARTS = 40
 MAX_SCHEMAS = 60
 MAX_NESTING = 60
 MAX_BRACKETS = 300
+YAML_BOOL, YAML_TIME = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp"
 
 
 def load(text: str) -> dict[str, Any]:
@@ -59,15 +60,35 @@ def _yaml(text: str) -> Any:
     if deepest > 4 * MAX_NESTING or _brackets(text) > MAX_BRACKETS:
         raise SpecError("the API description is nested too deeply")
     yaml = need("yaml")
-    loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+    loader = _loader(yaml)
     try:
         for event in yaml.parse(text, Loader=loader):
             if isinstance(event, yaml.AliasEvent):
                 raise SpecError("the API description has YAML aliases, which are not read")
-        return yaml.load(text, Loader=loader)
+        return _with_text_keys(yaml.load(text, Loader=loader))
     except yaml.YAMLError as problem:
         reason = " ".join(str(problem).split())
         raise SpecError(f"the API description is neither JSON nor YAML: {reason}") from None
+
+
+def _loader(yaml: Any) -> Any:
+    """A safe loader that reads `on`, `yes` and dates as text, as YAML 1.2 and JSON do."""
+    base = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+    loader: Any = type("Loader", (base,), {})
+    loader.yaml_implicit_resolvers = {
+        first: [(tag, form) for tag, form in known if tag not in (YAML_BOOL, YAML_TIME)]
+        for first, known in base.yaml_implicit_resolvers.items()
+    }
+    truth = re.compile("^(?:true|True|TRUE|false|False|FALSE)$")
+    loader.add_implicit_resolver(YAML_BOOL, truth, "tTfF")
+    return loader
+
+
+def _with_text_keys(node: Any) -> Any:
+    """A document in which every key is text: a status code such as 200 is a number in YAML."""
+    if isinstance(node, dict):
+        return {str(key): _with_text_keys(value) for key, value in node.items()}
+    return [_with_text_keys(part) for part in node] if isinstance(node, list) else node
 
 
 def _brackets(text: str) -> int:
