@@ -19,8 +19,8 @@ from typing import Any, Protocol
 from msgspec.structs import replace as put
 
 from provegym import servers
-from provegym.aliases import AliasedView, PlainView, View, draw, view_of
-from provegym.kernel import Session
+from provegym.aliases import AliasedView, PlainView, View, draw, tools_of, view_of
+from provegym.kernel import Session, Tool
 from provegym.trace import Alias, BadFile, Example, Json
 
 PLAIN = PlainView()
@@ -167,9 +167,9 @@ class Toolbox:
             (
                 view.tools.show(name),
                 view.description(name),
-                strip_enums(view.schema(name), {rename(a) for a in self._cut.get(name, ())}),
+                strip_enums(view.schema(name), {rename(a) for a in self._cut.get(tool.name, ())}),
             )
-            for name in self.tools
+            for name, tool in self.tools.items()
         ]
 
 
@@ -179,7 +179,7 @@ def all_tools() -> Mapping[str, ToolLike]:
     return {name: tool for server in servers.load_all() for name, tool in server.tools.items()}
 
 
-def _view(example: Example, tools: Iterable[ToolLike]) -> View:
+def _view(example: Example, tools: list[ToolLike]) -> View:
     """The view of an example: plain, or that of its alias."""
     alias = example.toolbox.alias
     if alias is None:
@@ -187,7 +187,10 @@ def _view(example: Example, tools: Iterable[ToolLike]) -> View:
     names = dict.fromkeys([example.server, *sorted({tool.server for tool in tools})])
     if reason := why_no_alias(example):
         raise BadFile(f"{example.id}: {reason}")
-    return view_of(tuple(servers.load(name) for name in names), alias)
+    loaded = tuple(servers.load(name) for name in names)
+    known = tools_of(loaded)
+    exposed = ((n, t) for n, t in expose(tools).items() if isinstance(t, Tool))
+    return view_of(loaded, alias, tuple((n, t) for n, t in exposed if known.get(n) is not t))
 
 
 def example_view(example: Example) -> View:

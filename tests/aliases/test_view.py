@@ -13,7 +13,7 @@ from provegym.aliases import AliasedView
 from provegym.kernel import Record, Seed, Server, State, Table, table
 from provegym.rollout import Player
 from provegym.toolbox import Toolbox, aliased, plain, under
-from provegym.trace import BadFile, Example, Reply, ToolCall
+from provegym.trace import BadFile, Example, Reply, ToolboxSpec, ToolCall
 
 LONG_SEEDS = 40
 
@@ -119,6 +119,33 @@ def test_errors_speak_of_what_the_model_gave() -> None:
     assert f"account ids look like {unknown!r}" in said(player, tool("get_account"), given)
 
 
+def test_an_error_quotes_a_text_of_the_model_as_it_is() -> None:
+    """Also a text that is a plain name: models write the name of an argument for its value."""
+    player, seen = frozen()
+    tool, key = seen.tools.show("get_account"), seen.arguments.keys.show("account_id")
+    for text in ("account_id", "list_cards", "fixed_term", key):
+        given = msgspec.json.encode({key: text}).decode()
+        assert said(player, tool, given).startswith(f"no account {text!r}: account ids look like ")
+
+
+def test_a_text_that_begins_like_a_plain_id_is_told_what_ids_look_like() -> None:
+    player, seen = frozen()
+    tool, key = seen.tools.show("get_account"), seen.arguments.keys.show("account_id")
+    shown = f"account ids look like {seen.ids.sample('acc')!r}; "
+    for text in ("acc_1", "acc_007", "acc_99999999", "acc_x", "foo_1"):
+        given = msgspec.json.encode({key: text}).decode()
+        assert said(player, tool, given).startswith(f"no account {text!r}: {shown}")
+
+
+def test_a_list_of_enum_values_in_an_error_is_shown_whole() -> None:
+    seen = view("issue_tracker", style(words="synonyms", enums="upper"))
+    assert seen.sentences.say("it can go to open, in_review, wont_do") == (
+        "it can go to OPEN, IN_REVIEW, WONT_DO"
+    )
+    told = "the issue is open, and nobody has it"
+    assert seen.sentences.say(told) == told
+
+
 def test_a_malformed_call_is_one_in_the_view_too() -> None:
     player, seen = frozen()
     shown = seen.tools.show("get_account")
@@ -169,6 +196,25 @@ def test_replies_name_ids_as_the_view_does() -> None:
     reply = seen.show_reply(Reply(text="I paid from acc_4711."))
     assert "acc_4711" not in reply.text
     assert seen.read_reply(reply.text) == "I paid from acc_4711."
+
+
+@pytest.mark.parametrize("words", ["synonyms", "abbreviations"])
+def test_a_question_may_name_an_argument_as_the_view_does(words: str) -> None:
+    seen = view("banking", style(words=words, names="camelCase"))
+    shown = seen.arguments.keys.show("payee_name").replace("N", " n")
+    assert shown != "payee name"
+    assert seen.read_reply(f"Hello. Which {shown} is it?") == (
+        f"Hello. Which {shown} is it (payee name)?"
+    )
+    told = f"The {shown} is Harbour."
+    assert seen.read_reply(told) == told
+    assert seen.read_reply("Which one is it?") == "Which one is it?"
+
+
+def test_a_recorded_call_that_is_no_json_stays_as_it_is() -> None:
+    seen = view("banking", style(words="synonyms"))
+    call = seen.show_call(ToolCall(name="get_account", arguments="{oops"))
+    assert call == ToolCall(name=seen.tools.show("get_account"), arguments="{oops")
 
 
 def test_descriptions_in_four_styles() -> None:
@@ -244,6 +290,34 @@ def test_a_server_that_came_at_run_time_has_aliases_too(monkeypatch: pytest.Monk
     assert msgspec.json.decode(seen.read_result("list_jars", text)) == msgspec.json.decode(
         made.result
     )
+
+
+@pytest.mark.parametrize("distractor", ["list_accounts", "list_cards"])
+def test_a_tool_whose_name_another_server_has_too_is_shown_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, distractor: str
+) -> None:
+    monkeypatch.setattr(servers, "_added", {})
+    cellar = Server("cellar", Cellar, category="test", about="Jars in a cellar.")
+    cellar.seed(Cellar)
+
+    @cellar.read
+    def list_cards(state: Cellar, /, state_now: Literal["half_full", "empty"]) -> list[Jar]:
+        """List the cards on the jars.
+
+        Args:
+            state_now: Only jars like this.
+        """
+        return state.jars.where(state=state_now)
+
+    servers.add(cellar)
+    spec = ToolboxSpec(distractors=(distractor,), stripped=("list_cards.state_now",))
+    example = msgspec.structs.replace(bare_example("cellar"), toolbox=spec)
+    toolbox = Toolbox.of(under(example, style(words="synonyms", enums="upper")))
+    seen = toolbox.view
+    assert isinstance(seen, AliasedView)
+    parts = [schema["properties"] for _, about, schema in toolbox.shown() if "jars" in about]
+    part = parts[0][seen.arguments.keys.show("state_now")]
+    assert part["description"] == "Only jars like this. One of EMPTY, HALF_FULL."
 
 
 def test_a_foreign_server_keeps_its_names(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def _said(name: str, alias: Alias, attempt: int, *, is_tool: bool = False) -> li
 
     The first word of a tool is a verb, any other word a noun.
     """
-    words = name.split("_")
+    words = [word for word in name.split("_") if word]
     if alias.words == "synonyms":
         said = [_synonym(word, "nouns", alias.seed, attempt) for word in words]
         if is_tool:

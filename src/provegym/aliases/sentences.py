@@ -12,6 +12,8 @@ from provegym.kernel.schema import Json
 NAME = re.compile(r"(?<![\w.~/-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?![\w/])")
 STARTS = re.compile(r"\bids start with '(\w+)_'")
 ONE_OF, EACH_OF, GOT = " must be one of ", "; each must be one of ", ", got "
+# "open, in_review, done": values, if each is one.
+LISTED = re.compile(r"(?<![\w.~/-])[a-z_]+(?:, [a-z_]+)+(?![\w/])")
 ARGUMENT = re.compile(r"argument '([^']*)'(.*)", re.S)
 FIELD = re.compile(r"\bfield '([^']*)'")
 
@@ -26,27 +28,49 @@ class Rewriter:
         self._arguments = arguments
         self._enums = enums
         self._ids = ids
-        self._example = re.compile(rf"\b({'|'.join(ids.prefixes) or '(?!)'})_[0-9]+\b")
+        prefixes = "|".join(ids.prefixes) or "(?!)"
+        self._example = re.compile(rf"\b({prefixes})_[0-9]+\b")
+        self._no_alias = re.compile(rf"no ([a-z ]+) '({prefixes})_[^']*'(?=;|\Z)")
 
-    def say(self, text: str) -> str:
+    def say(self, text: str, given: str = "") -> str:
         """A sentence with other names for the tools, arguments, fields, enum values and ids in it.
 
-        Only names with an underscore are names for sure. Any other is also a word, and stays.
+        Only names with an underscore are names for sure, and lists of enum values. Any other is
+        also a word, and stays. So does what is quoted from `given`, the JSON that the model wrote.
         """
-        return STARTS.sub(self._look_like, self._ids.show(self._named(text)))
+        text = self._ids.show(self._named(LISTED.sub(self._values, text), given))
+        return self._no_alias.sub(self._unlike, STARTS.sub(self._look_like, text))
 
     def describe(self, text: str) -> str:
         """A description in other names. Ids in it are examples, and may have leading zeros."""
         text = self._named(text)
         return self._example.sub(lambda found: self._ids.sample(found[1]), text)
 
-    def _named(self, text: str) -> str:
-        return NAME.sub(lambda found: self._names.get(found[0], found[0]), text)
+    def _named(self, text: str, given: str = "") -> str:
+        def other(found: re.Match[str]) -> str:
+            name = found[0]
+            is_quoted = text[found.start() - 1 : found.end() + 1] == f"'{name}'"
+            if is_quoted and f'"{name}"' in given:
+                return name
+            return self._names.get(name, name)
+
+        return NAME.sub(other, text)
+
+    def _values(self, found: re.Match[str]) -> str:
+        """A list of enum values in their other form; any other list stays."""
+        values = found[0].split(", ")
+        if not all(value in self._enums.shown for value in values):
+            return found[0]
+        return ", ".join(map(self._enums.show, values))
 
     def _look_like(self, found: re.Match[str]) -> str:
         if found[1] not in self._ids.prefixes:
             return found[0]
         return f"ids look like '{self._ids.sample(found[1])}'"
+
+    def _unlike(self, found: re.Match[str]) -> str:
+        """A text that begins like a plain id is told what ids look like, as any other is."""
+        return f"{found[0]}: {found[1]} ids look like '{self._ids.sample(found[2])}'"
 
     def explain(self, message: str, given: Any, schema: Json) -> str:
         """The message of an invalid call, about the arguments as the model gave them.

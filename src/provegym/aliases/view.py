@@ -16,6 +16,7 @@ from provegym.aliases.bijection import Renaming
 from provegym.aliases.descriptions import argument_description, tool_description
 from provegym.aliases.ids import Ids
 from provegym.aliases.names import argument_names, enum_values, field_names, tool_names
+from provegym.aliases.questions import Questions
 from provegym.aliases.schemas import ANYTHING, Translator, enums_of, names_of
 from provegym.aliases.sentences import Rewriter, is_code, legend
 from provegym.aliases.shapes import EXACT, is_error, unwrap, wrap, wrap_error
@@ -26,6 +27,7 @@ from provegym.trace import Alias, Call, Checks, Json, Reply, ToolCall
 
 VIEWS = 128
 WORD = re.compile("[a-z]+(?:_[a-z]+)*[a-z]")
+Exposed = tuple[tuple[str, Tool], ...]
 
 
 class PlainView:
@@ -65,18 +67,22 @@ class PlainView:
 
 
 class AliasedView:
-    """The view in which some servers have the names and forms of an alias."""
+    """The view in which some servers have the names and forms of an alias.
 
-    def __init__(self, servers: Iterable[AnyServer], alias: Alias) -> None:
+    Two servers may have a tool of the same name. `exposed` has the tools that are shown under a
+    name which is not theirs, or which another server's tool has too.
+    """
+
+    def __init__(self, servers: Iterable[AnyServer], alias: Alias, exposed: Exposed = ()) -> None:
         servers = list(servers)
         self.alias = alias
-        self.plain: dict[str, Tool] = {t.name: t for s in servers for t in s.tools.values()}
+        self.plain: dict[str, Tool] = {**tools_of(servers), **dict(exposed)}
         known = {name: names_of(tool) for name, tool in self.plain.items()}
         fields = {name for each in known.values() for name in each.fields}
         takes = {name for each in known.values() for name in each.arguments}
         enums = {v for each in known.values() for values in each.enums for v in _words(values)}
         ids = Ids((spec for s in servers for spec in s.state.tables.values()), alias)
-        self.tools = Renaming(tool_names(((t.name, t.server) for t in self.plain.values()), alias))
+        self.tools = Renaming(tool_names(((n, t.server) for n, t in self.plain.items()), alias))
         self.enums = Renaming(enum_values(enums, alias))
         named = field_names(takes | fields, alias)
         self.arguments = Translator(Renaming(argument_names(takes, named, alias)), self.enums, ids)
@@ -144,12 +150,14 @@ class AliasedView:
         return f"{text} In its result, {codes}".strip() if codes else text
 
     def show_call(self, call: ToolCall) -> ToolCall:
-        """A plain call in other names."""
-        given = EXACT(call.arguments)
+        """A plain call in other names. Arguments that are no JSON stay as they are."""
+        name = self.tools.show(call.name)
+        try:
+            given = EXACT(call.arguments)
+        except msgspec.DecodeError:
+            return msgspec.structs.replace(call, name=name)
         shown = self.arguments.show(given, self._takes.get(call.name, ANYTHING))
-        return msgspec.structs.replace(
-            call, name=self.tools.show(call.name), arguments=ENCODE(shown).decode()
-        )
+        return msgspec.structs.replace(call, name=name, arguments=ENCODE(shown).decode())
 
     def show_reply(self, reply: Reply) -> Reply:
         """A reply in plain words, as somebody says it who knows this view.
@@ -184,7 +192,7 @@ class AliasedView:
             given = msgspec.json.decode(asked.arguments)
             text = self.sentences.explain(text, given, self.schema(made.tool))
         else:
-            text = self.sentences.say(text)
+            text = self.sentences.say(text, asked.arguments)
         return wrap_error(made.error, text, self.alias.results)
 
     def show_messages(self, messages: Sequence[Json]) -> Iterator[Json]:
@@ -233,11 +241,17 @@ class AliasedView:
         return self.ids.read(text)
 
     def read_reply(self, text: str) -> str:
-        """The plain text of a model's words: ids, and enum values that are no words."""
+        """The plain text of a model's words: ids, enum values that are no words, and questions."""
         text = self.ids.read(text)
         found = self._unspoken
         any_of = "|".join(sorted(found, key=len, reverse=True)) or "(?!)"
-        return re.sub(rf"\b(?:{any_of})\b", lambda code: found[code[0]], text)
+        text = re.sub(rf"\b(?:{any_of})\b", lambda code: found[code[0]], text)
+        return self._questions.read(text)
+
+    @cached_property
+    def _questions(self) -> Questions:
+        """Reads questions to the user. Nobody says an opaque name."""
+        return Questions({} if self.alias.names == "opaque" else self.arguments.keys.shown)
 
     @cached_property
     def _unspoken(self) -> dict[str, str]:
@@ -259,6 +273,11 @@ class AliasedView:
 View = PlainView | AliasedView
 
 
+def tools_of(servers: Iterable[AnyServer]) -> dict[str, Tool]:
+    """The tools of some servers by their names; of two with the same name, the later one."""
+    return {tool.name: tool for server in servers for tool in server.tools.values()}
+
+
 def _words(values: Sequence[Any]) -> list[str]:
     """The values of an enum if they are names in lower case; none if they are not all.
 
@@ -269,6 +288,6 @@ def _words(values: Sequence[Any]) -> list[str]:
 
 
 @lru_cache(maxsize=VIEWS)
-def view_of(servers: tuple[AnyServer, ...], alias: Alias) -> AliasedView:
+def view_of(servers: tuple[AnyServer, ...], alias: Alias, exposed: Exposed = ()) -> AliasedView:
     """The view of an alias on some servers. It is kept, because many rollouts share it."""
-    return AliasedView(servers, alias)
+    return AliasedView(servers, alias, exposed)
