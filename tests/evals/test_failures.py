@@ -13,9 +13,11 @@ from provegym.evals.heldout import drawn, report
 from provegym.kernel import Session
 from provegym.players.plan import tool_call
 from provegym.players.scripted import SCRIPTS, Script
+from provegym.rewards import rescore
 from provegym.rollout import play_script
 from provegym.servers import load
-from provegym.trace import Example, Rollout, Verdict, literals
+from provegym.toolbox import aliased
+from provegym.trace import RAN, Checks, Edge, Example, Rollout, Turn, Verdict, literals
 from provegym.verify.complete import complete
 
 Calls = list[tuple[str, dict[str, Any]]]
@@ -54,6 +56,12 @@ def with_payment(**changes: Any) -> Callable[[Calls], tuple[Calls, Calls]]:
     return change
 
 
+def cancelled(calls: Calls) -> tuple[str, dict[str, Any]]:
+    """The call for the card with another status."""
+    tool, arguments = calls[3]
+    return tool, {**arguments, "status": "cancelled"}
+
+
 CASES: dict[str, Callable[[Calls], tuple[Calls, Calls]]] = {
     failures.NO_CALL: lambda calls: ([], calls[3:]),
     failures.OTHER_TOOL: without_payment,
@@ -64,7 +72,10 @@ CASES: dict[str, Callable[[Calls], tuple[Calls, Calls]]] = {
     failures.UNKNOWN_ID: with_payment(account_id="acc_0"),
     failures.REFUSED: with_payment(amount=99_999),
     failures.SAID: with_payment(amount=21),
+    failures.TOO_EARLY: lambda calls: ([*calls[:3], cancelled(calls)], []),
     failures.FURTHER_WRITE: lambda calls: ([*calls[:3], calls[2]], calls[3:]),
+    failures.ADDED: with_payment(note="a note"),
+    failures.CUT_OFF: lambda calls: ([calls[0]] * 10, []),
 }
 
 
@@ -93,6 +104,64 @@ def test_the_right_calls_with_wrong_words_fail_by_their_words_alone(example: Exa
         (Verdict(state=True, answer=True, ended=True), None),
     ]:
         assert cause(msgspec.structs.replace(rollout, verdict=verdict)) == why
+
+
+def test_the_right_call_before_what_it_needs_is_too_early_if_it_failed_too(
+    example: Example,
+) -> None:
+    calls = right(example)
+    rollout = played(example, [calls[2], *calls[:2]], calls[3:])
+    failed = msgspec.structs.replace(rollout.calls[0], checks=Checks(shown=True, fits=True))
+    rollout = msgspec.structs.replace(rollout, calls=(failed, *rollout.calls[1:]))
+    assert cause(msgspec.structs.replace(rollout, verdict=Verdict())) == failures.TOO_EARLY
+
+
+def test_a_read_of_an_earlier_turn_is_no_attempt_at_a_later_lookup(example: Example) -> None:
+    path = example.paths[0]
+    later = msgspec.structs.replace(path.steps[1], turn=1, arguments={"name": "Lindenhof"})
+    longer = msgspec.structs.replace(path, steps=(*path.steps, later))
+    task = msgspec.structs.replace(example, paths=(longer,))
+    calls = right(example)
+    rollout = played(task, [*calls[:2], calls[1], calls[2]], calls[3:])
+    assert rollout.reward is not None
+    assert [pair.equal for pair in rollout.reward.served if pair.step == 4] == [0]
+    rollout = msgspec.structs.replace(rollout, verdict=Verdict())
+    assert cause(rollout) == failures.OTHER_TOOL
+
+
+def test_a_value_that_the_user_said_in_other_words_was_said(example: Example) -> None:
+    path = example.paths[0]
+    freeze = msgspec.structs.replace(path.steps[3], needs=(Edge(step=0, kind="explicit"),))
+    steps = (*path.steps[:3], freeze)
+    made = msgspec.structs.replace(example.provenance, derived={"3.status": "Freeze"})
+    task = msgspec.structs.replace(
+        example, paths=(msgspec.structs.replace(path, steps=steps),), provenance=made
+    )
+    calls = right(example)
+    assert cause(played(task, calls[:3], [cancelled(calls)])) == failures.SAID
+    task = msgspec.structs.replace(task, provenance=example.provenance)
+    assert cause(played(task, calls[:3], [cancelled(calls)])) == failures.LOOKED_UP
+
+
+def test_a_cause_does_not_depend_on_names(example: Example) -> None:
+    """The user says an id: under an alias in another form."""
+    payment = right(example)[2][1]
+    turns = (Turn(text=f"Pay 20 from {payment['account_id']} to Harbour."), *example.turns[1:])
+    task = msgspec.structs.replace(example, turns=turns)
+    for each in (task, aliased(task, 3)):
+        rollout = played(each, *with_payment(account_id="acc_0")(right(example)))
+        ran = msgspec.structs.replace(rollout.calls[2], checks=RAN)
+        calls = (*rollout.calls[:2], ran, *rollout.calls[3:])
+        assert cause(msgspec.structs.replace(rollout, calls=calls)) == failures.SAID
+        for why, change in CASES.items():
+            assert cause(played(each, *change(right(example)))) == why
+
+
+def test_a_broken_rollout_that_was_scored_again_is_broken(example: Example) -> None:
+    rollout = play_script(example, SCRIPTS["noop"])
+    for ended in ("policy_error", "server_bug"):
+        broken = rescore(msgspec.structs.replace(rollout, ended=ended))
+        assert cause(broken) == failures.BROKEN
 
 
 def test_a_rollout_without_a_reward_is_broken(example: Example) -> None:
