@@ -34,6 +34,8 @@ VERBS = frozenset(
         ),
     )
 )
+# What ends some paths: /tickets.json, /tickets/{id}.json.
+SUFFIX = re.compile(r"\.(json|xml)$", re.I)
 PAGING = ("page", "limit", "offset", "per_page", "sort", "order", "cursor", "size", "fields", "q")
 
 
@@ -106,33 +108,40 @@ class _Paths:
             for method in METHODS:
                 operation = item.get(method)
                 if isinstance(operation, dict) and not operation.get("deprecated"):
+                    shared = api_document.listed(item.get("parameters"))
+                    own = api_document.listed(operation.get("parameters"))
+                    operation = {**operation, "parameters": [*own, *shared]}
                     left += not self._operation(path, method, operation)
         for owner, verb, schema in self.actions:
             if not self._creates(owner, verb, schema):
                 owner.verbs.append(verb)
         if left:
-            self.notes.append(
-                f"left out: {left} operations whose paths are neither records nor verbs"
-            )
+            many = "1 operation whose path is neither a record nor a verb"
+            if left > 1:
+                many = f"{left} operations whose paths are neither records nor verbs"
+            self.notes.append(f"left out: {many}")
         if not self.resources:
             raise SpecError("no path of the API description names a kind of record")
         return self.resources
 
     def _operation(self, path: str, method: str, operation: dict[str, Any]) -> bool:
         """Note an operation of a path; False if it is not understood."""
-        parts = [part for part in path.strip("/").split("/") if part]
+        parts = [part for part in SUFFIX.sub("", path).strip("/").split("/") if part]
         while parts and VERSION.fullmatch(parts[0].lower()):
             parts.pop(0)
         chain: list[tuple[str, str]] = []
         for part in parts:
             if slot := SLOT.fullmatch(part):
-                if not chain or chain[-1][1]:
+                if not chain:
                     return False
+                # Of /repos/{owner}/{repo} the last slot tells which one.
                 chain[-1] = (chain[-1][0], slot[1])
             elif SLOT.search(part):
                 return False
             else:
                 chain.append((nouns.snake(part), ""))
+        if any(not word for word, _ in chain):
+            return False
         if len(chain) > 1 and not chain[0][1] and not self._is_noun(chain[0][0]):
             chain.pop(0)  # A prefix such as /store/order.
         if not chain or any(not key for _, key in chain[:-1]):
@@ -213,7 +222,11 @@ class _Paths:
         if method == "get":
             resource.deeds.add("get" if key and not is_list else "list")
             resource.filters |= self._filters(operation) if not key else {}
-        elif method == "post" and not key:
+        elif method == "post" and key:
+            # Some APIs change a record by POST /customers/{id}.
+            resource.deeds.add("update")
+            resource.updated = resource.updated or body
+        elif method == "post":
             resource.deeds.add("create")
             resource.created = resource.created or body or schema
             resource.schemas += [schema] if schema is not None and not is_list else []
@@ -251,7 +264,7 @@ def _subject(
     )
     made: dict[str, Property] = {}
     for name, schema in list(shown.items())[:120]:
-        each = property_of(document, name, schema, noun, known - {noun}, empty=name not in needed)
+        each = property_of(document, name, schema, noun, known, empty=name not in needed)
         if each is not None and each.name not in made:
             made[each.name] = each
     for parent in resource.parents:

@@ -17,6 +17,7 @@ from provegym.worlds.schemas.sql_columns import TableReader
 from provegym.worlds.spec import SpecError, WorldSpec
 
 DIALECTS = ("sqlite", "postgres", "mysql")
+CREATE_TABLE = re.compile(r"CREATE\b[^(]*?\bTABLE\b", re.I)
 
 
 def spec_of(text: str, name: str, dialect: str = "") -> tuple[WorldSpec, list[str]]:
@@ -34,20 +35,15 @@ def sketch_of(text: str, name: str, dialect: str, notes: list[str]) -> Sketch:
     sqlglot = need("sqlglot")
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
     found = list(sql_text.statements(text))
-    created = [each for each in found if re.match(r"CREATE\b[^(]*?\bTABLE\b", each, re.I)]
+    created = [each for each in found if CREATE_TABLE.match(each)]
     if not created:
         raise SpecError("there is no CREATE TABLE in this text")
     if len(created) > sql_text.MAX_TABLES:
         raise SpecError(f"a schema has at most {sql_text.MAX_TABLES} tables, not {len(created)}")
     reader = TableReader(sqlglot, dialect, notes)
     reader.learn_types(found)
-    for each in created:
-        reader.read_table(each)
     for each in found:
-        if re.match(r"ALTER\s+TABLE", each, re.I):
-            reader.read_alter(each)
-        elif len(each) < sql_text.MAX_INDEX and (match := sql_text.INDEX.match(each)):
-            reader.add_unique(match[1], match[2], partial=bool(match[3]))
+        _read_statement(reader, each)
     triggers = sql_text.triggers(found, notes)
     subjects = _subjects(reader.tables, triggers, notes)
     words = nouns.spaced(name)
@@ -59,15 +55,35 @@ def sketch_of(text: str, name: str, dialect: str, notes: list[str]) -> Sketch:
     )
 
 
+def _read_statement(reader: TableReader, statement: str) -> None:
+    """Read a statement that makes, changes or drops a table."""
+    if CREATE_TABLE.match(statement):
+        reader.read_table(statement)
+    elif re.match(r"ALTER\s+TABLE", statement, re.I):
+        reader.read_alter(statement)
+    elif match := sql_text.DROP.match(statement):
+        reader.drop_tables(match[1])
+    elif len(statement) < sql_text.MAX_INDEX and (match := sql_text.INDEX.match(statement)):
+        reader.add_unique(match[1], match[2], partial=bool(match[3]))
+
+
 def _subjects(
     tables: dict[str, SqlTable], triggers: list[sql_text.PlainTrigger], notes: list[str]
 ) -> list[Subject]:
+    for table in [each for each in tables.values() if not nouns.snake(each.name)]:
+        notes.append(f"left out: the table {table.name}, since its name has no Latin letters")
+        del tables[table.name.lower()]
     named = _nouns(tables.values())
     subjects = []
     for key, table in tables.items():
         noun = named[key]
         own: list[Property] = []
         for column in table.columns.values():
+            if not nouns.snake(column.name):
+                notes.append(
+                    f"left out: {table.name}.{column.name}, since its name has no Latin letters"
+                )
+                continue
             own.append(_property(column, table, tables, named, notes))
         effects = _effects(key, table, tables, triggers, notes)
         subjects.append(
@@ -90,8 +106,13 @@ def _subjects(
 def _nouns(tables: Iterable[SqlTable]) -> dict[str, str]:
     """The noun of each table, by its key; no two have the same."""
     found: dict[str, str] = {}
+    tables = list(tables)
+    prefixes = {table.name.partition("_")[0].lower() for table in tables}
+    # Many scripts begin every name with the same letters: wp_posts, wp_users, wp_terms.
+    shared = min(prefixes) if len(prefixes) == 1 and len(tables) > 2 else ""
+    is_shared = 0 < len(shared) <= 3 and all("_" in table.name[:-1] for table in tables)
     for table in tables:
-        noun = nouns.noun_of_table(table.name)
+        noun = nouns.noun_of_table(table.name[len(shared) + 1 :] if is_shared else table.name)
         if noun in found.values():
             noun = nouns.plain(nouns.snake(table.name), "other")
         while noun in found.values():

@@ -6,6 +6,8 @@ cannot become a huge or endless one.
 
 import json
 import re
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from provegym.worlds.schemas.packages import need
@@ -18,14 +20,16 @@ MAX_DEPTH = 6
 MAX_PARTS = 40
 MAX_SCHEMAS = 60
 MAX_NESTING = 60
-MAX_BRACKETS = 300
+MAX_PROPERTIES = 200
 YAML_BOOL, YAML_TIME = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp"
+YAML_INT, YAML_FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 
 
 def load(text: str) -> dict[str, Any]:
     """A document from JSON or YAML text."""
     if len(text) > MAX_BYTES:
         raise SpecError(f"an API description has at most {MAX_BYTES} characters, not {len(text)}")
+    text = text.removeprefix("\ufeff")
     try:
         document = json.loads(text) if text.lstrip()[:1] == "{" else _yaml(text)
     except SpecError:
@@ -56,31 +60,49 @@ def _yaml(text: str) -> Any:
             f"a YAML description has at most {MAX_YAML_BYTES} characters, not {len(text)};"
             " convert it to JSON"
         )
-    deepest = max((len(line) - len(line.lstrip(" ")) for line in text.splitlines()), default=0)
-    if deepest > 4 * MAX_NESTING or _brackets(text) > MAX_BRACKETS:
-        raise SpecError("the API description is nested too deeply")
     yaml = need("yaml")
     loader = _loader(yaml)
     try:
-        for event in yaml.parse(text, Loader=loader):
-            if isinstance(event, yaml.AliasEvent):
-                raise SpecError("the API description has YAML aliases, which are not read")
+        _check_events(yaml, yaml.parse(text, Loader=loader))
         return _with_text_keys(yaml.load(text, Loader=loader))
     except yaml.YAMLError as problem:
         reason = " ".join(str(problem).split())
         raise SpecError(f"the API description is neither JSON nor YAML: {reason}") from None
 
 
+def _check_events(yaml: Any, events: Iterable[Any]) -> None:
+    """Refuse aliases and deep nesting before anything is built.
+
+    The parser of libyaml builds by recursion in C: a list in a list in a list … would end the
+    process.
+    """
+    depth = 0
+    for event in events:
+        if isinstance(event, yaml.AliasEvent):
+            raise SpecError("the API description has YAML aliases, which are not read")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_NESTING:
+            raise SpecError("the API description is nested too deeply")
+
+
 def _loader(yaml: Any) -> Any:
-    """A safe loader that reads `on`, `yes` and dates as text, as YAML 1.2 and JSON do."""
+    """A safe loader that reads `on`, `yes`, `12:30` and dates as text, as YAML 1.2 and JSON do."""
     base = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
     loader: Any = type("Loader", (base,), {})
+    changed = (YAML_BOOL, YAML_TIME, YAML_INT, YAML_FLOAT)
     loader.yaml_implicit_resolvers = {
-        first: [(tag, form) for tag, form in known if tag not in (YAML_BOOL, YAML_TIME)]
+        first: [(tag, form) for tag, form in known if tag not in changed]
         for first, known in base.yaml_implicit_resolvers.items()
     }
     truth = re.compile("^(?:true|True|TRUE|false|False|FALSE)$")
     loader.add_implicit_resolver(YAML_BOOL, truth, "tTfF")
+    whole = re.compile(r"^[-+]?(?:0|[1-9][0-9]{0,30})$")
+    loader.add_implicit_resolver(YAML_INT, whole, "-+0123456789")
+    broken = re.compile(r"^[-+]?[0-9]{0,30}(?:\.[0-9]{1,30}|[0-9]\.)(?:[eE][-+]?[0-9]{1,3})?$")
+    loader.add_implicit_resolver(YAML_FLOAT, broken, "-+.0123456789")
     return loader
 
 
@@ -89,15 +111,6 @@ def _with_text_keys(node: Any) -> Any:
     if isinstance(node, dict):
         return {str(key): _with_text_keys(value) for key, value in node.items()}
     return [_with_text_keys(part) for part in node] if isinstance(node, list) else node
-
-
-def _brackets(text: str) -> int:
-    """How deep brackets are nested."""
-    depth = deepest = 0
-    for mark in re.findall(r"[\[{}\]]", text):
-        depth = depth + 1 if mark in "[{" else max(0, depth - 1)
-        deepest = max(deepest, depth)
-    return deepest
 
 
 def listed(node: Any) -> list[Any]:
@@ -139,7 +152,9 @@ def properties(document: dict[str, Any], schema: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for part in _parts(document, schema):
         own = part.get("properties")
-        found = {**own, **found} if isinstance(own, dict) else found
+        if isinstance(own, dict) and len(found) < MAX_PROPERTIES:
+            some = islice(own.items(), MAX_PROPERTIES - len(found))
+            found = {**dict(some), **found}
     return found
 
 
@@ -172,11 +187,11 @@ def body_schema(document: dict[str, Any], operation: dict[str, Any]) -> Any:
     """The schema of the body that an operation takes, in OpenAPI 3 or Swagger 2."""
     body = resolved(document, operation.get("requestBody"))
     if content := body.get("content"):
-        return _media(content)
+        return _record_of(document, _media(content))
     for each in listed(operation.get("parameters")):
         parameter = resolved(document, each)
         if parameter.get("in") == "body":
-            return parameter.get("schema")
+            return _record_of(document, parameter.get("schema"))
     return None
 
 
@@ -191,7 +206,8 @@ def result_schema(document: dict[str, Any], operation: dict[str, Any]) -> tuple[
         content = response.get("content")
         schema = _media(content) if content else response.get("schema")
         if schema is not None:
-            return _items(document, schema)
+            found, is_list = _items(document, schema)
+            return _record_of(document, found), is_list
     return None, False
 
 
@@ -202,6 +218,21 @@ def _media(content: Any) -> Any:
     return media.get("schema") if isinstance(media, dict) else None
 
 
+def _record_of(document: dict[str, Any], schema: Any) -> Any:
+    """The schema of the record in an envelope, such as {"data": …} or {"ticket": …}."""
+    inner = properties(document, schema)
+    records = [name for name, each in inner.items() if properties(document, each)]
+    if len(records) == 1 and "id" not in inner:
+        name = records[0]
+        is_reference = bool(reference_name(inner[name]))
+        if name == "data" or (len(inner) == 1 and is_reference):
+            schema = inner[name]
+            inner = properties(document, schema)
+    # JSON:API keeps the properties of a record in `attributes`.
+    is_resource = "attributes" in inner and "type" in inner
+    return inner["attributes"] if is_resource else schema
+
+
 def _items(document: dict[str, Any], schema: Any) -> tuple[Any, bool]:
     """The schema of the items of a list, also if the list is in a field such as `data`."""
     plain = resolved(document, schema)
@@ -209,7 +240,7 @@ def _items(document: dict[str, Any], schema: Any) -> tuple[Any, bool]:
         return plain.get("items"), True
     inner = properties(document, plain)
     lists = [
-        value["items"]
+        value.get("items")
         for value in (resolved(document, each) for each in inner.values())
         if value.get("type") == "array"
         and resolved(document, value.get("items")).get("type", "object") == "object"

@@ -19,7 +19,7 @@ def property_of(
 ) -> Property | None:
     """A property of a schema, or None if it is the record's own id."""
     word = nouns.snake(name)
-    target = _target(word, schema, known)
+    target = _target(word, schema, known, noun)
     plain = _one(document, schema)
     values = plain.get("enum")
     own = {"id", f"{noun}_id", "uuid", "_id", "object", "api_version"}
@@ -52,7 +52,10 @@ def merged(
     if given is None or own is None:
         return own if given is None else given
     held, body = _one(document, own), _one(document, given)
-    if _is_record(own) or _main_type(held) != _main_type(body):
+    is_record = _is_record(own) or any(
+        api_document.properties(document, choice) for choice in _choices(own)
+    )
+    if is_record or _main_type(held) != _main_type(body):
         return own
     return {**{name: body[name] for name in names if name in body}, **held}
 
@@ -87,17 +90,27 @@ def _one(document: dict[str, Any], schema: Any) -> dict[str, Any]:
     return plain
 
 
-def _target(word: str, schema: Any, known: set[str]) -> str:
+def _target(word: str, schema: Any, known: set[str], own: str) -> str:
     """The kind of record that a property points to: by an id, or as a record within the record."""
+    others = known - {own}
     by_id = re.fullmatch(r"(.+)_id", word)
     if by_id is not None:
         base = nouns.singular(by_id[1])
-        whole = [noun for noun in known if base == noun or base.endswith(f"_{noun}")]
-        return max(whole, key=len, default="")
-    inner = nouns.singular(nouns.snake(api_document.reference_name(schema)))
-    return (
-        inner if inner in known and inner else word if word in known and _is_record(schema) else ""
-    )
+        whole = [noun for noun in others if base == noun or base.endswith(f"_{noun}")]
+        is_parent = base == "parent" and own in known
+        return max(whole, key=len, default=own if is_parent else "")
+    names = [api_document.reference_name(part) for part in (schema, *_choices(schema))]
+    inner = [nouns.singular(nouns.snake(name)) for name in names]
+    found = next((noun for noun in inner if noun and noun in known), "")
+    return found or (word if word in others and _is_record(schema) else "")
+
+
+def _choices(schema: Any) -> list[Any]:
+    """The alternatives of a schema: an id as text, or the record itself."""
+    if not isinstance(schema, dict):
+        return []
+    parts = (api_document.listed(schema.get(name)) for name in ("oneOf", "anyOf", "allOf"))
+    return [choice for choices in parts for choice in choices]
 
 
 def _is_record(schema: Any) -> bool:
@@ -106,6 +119,9 @@ def _is_record(schema: Any) -> bool:
 
 def _kind(word: str, schema: dict[str, Any]) -> PropertyKind:
     type_ = _main_type(schema)
+    values = schema.get("enum")
+    if type_ is None and isinstance(values, list) and any(isinstance(v, str) for v in values):
+        type_ = "string"
     manner = lexicon.of_field(word, "")
     form = schema.get("format")
     if type_ == "boolean":

@@ -73,6 +73,8 @@ def _end(verb: str, status: Property | None) -> str:
     if status is None:
         return ""
     wanted = [*lexicon.verbs().get(verb, ()), past(verb), f"{verb}{verb[-1]}ed", verb]
+    first, _, rest = verb.partition("_")
+    wanted += [f"{past(first)}_{rest}"] if rest else []  # check_in: checked_in
     return next((v for v in status.values if lexicon.folded(v) in wanted), "")
 
 

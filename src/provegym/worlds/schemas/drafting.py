@@ -27,10 +27,10 @@ Children = dict[str, list[tuple[EntityDraft, Field]]]
 def draft(sketch: Sketch, notes: list[str]) -> WorldSpec:
     """The spec of a sketch; what is left out is added to the notes."""
     if not sketch.subjects:
-        raise SpecError(f"{sketch.source} describes no records")
+        raise SpecError(f"{sketch.source} describes no records{_why(notes)}")
     drafts = shape(core(sketch.subjects, notes), notes)
     if not drafts:
-        raise SpecError(f"{sketch.source} has no records that people could name")
+        raise SpecError(f"{sketch.source} has no records that people could name{_why(notes)}")
     drafts = _live(drafts, notes)
     _count(drafts)
     _mark_bare(drafts)
@@ -53,6 +53,15 @@ def draft(sketch: Sketch, notes: list[str]) -> WorldSpec:
     )
     build(spec)
     return spec
+
+
+def _why(notes: Sequence[str]) -> str:
+    """The last thing that was left out, for the sentence that nothing remains."""
+    left = [note for note in notes if note.startswith("left out: ") and ", since " in note]
+    if not left:
+        return ""
+    what, _, why = left[-1].removeprefix("left out: ").partition(", since ")
+    return f": {what} was left out, since {why}"
 
 
 def _live(drafts: list[EntityDraft], notes: list[str]) -> list[EntityDraft]:

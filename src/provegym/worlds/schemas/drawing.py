@@ -80,4 +80,8 @@ def bounds(each: Property, manner: Manner | None) -> tuple[float, float, float |
     if each.high is not None and high > each.high:
         high = each.high
         low = min(low, high) if each.low is None else max(each.low, min(low, high))
-    return low, high, manner.step if manner is not None else None
+    if low == high and each.high is not None:
+        # The lexicon knows larger numbers than the source allows.
+        low = each.low if each.low is not None else min(1, high)
+    step = manner.step if manner is not None else None
+    return low, high, step if step is None or step <= high - low else None

@@ -68,20 +68,30 @@ def of_name(noun: str) -> Manner:
     return whole or next((entry for entry in entries if last in entry.nouns), entries[-1])
 
 
+@cache
+def _by_name() -> dict[str, list[tuple[int, Manner]]]:
+    """The entries of each name, with their places in the lexicon."""
+    found: dict[str, list[tuple[int, Manner]]] = {}
+    for place, entry in enumerate(_entries("fields")):
+        for name in entry.names:
+            found.setdefault(name, []).append((place, entry))
+    return found
+
+
 def of_field(name: str, noun: str) -> Manner | None:
     """How a field is drawn, or None if its name is not known; the longest known name counts."""
     best: Manner | None = None
-    length = 0
-    short = name.removeprefix(f"{noun}_")
-    for entry in _entries("fields"):
-        if entry.nouns and not _matches(noun, entry.nouns):
-            continue
-        for known in entry.names:
-            is_end = name.endswith(f"_{known}") and known not in tables()["whole"]
-            fits = known in (name, short) or is_end
-            rank = len(known) + (1 if entry.nouns else 0)
-            if fits and rank > length:
-                best, length = entry, rank
+    highest = (0, 0)
+    ends = {name[at + 1 :] for at, mark in enumerate(name) if mark == "_"}
+    ends.difference_update(tables()["whole"])
+    for known in sorted({name, name.removeprefix(f"{noun}_"), *ends}):
+        for place, entry in _by_name().get(known, ()):
+            if entry.nouns and not _matches(noun, entry.nouns):
+                continue
+            # Of equally long names the first entry counts.
+            rank = (len(known) + (1 if entry.nouns else 0), -place)
+            if rank > highest:
+                best, highest = entry, rank
     return best
 
 
@@ -179,5 +189,6 @@ def steps(low: float, high: float, step: float) -> tuple[int | float, ...]:
     """Up to a dozen values between two bounds."""
     count = max(1, int((high - low) / step))
     picks = sorted({round(at * count / 11) for at in range(12)})
-    values = (round(low + pick * step, 2) for pick in picks)
+    values = [round(low + pick * step, 2) for pick in picks]
+    values = [value for value in values if value <= max(low, high)]
     return tuple(int(value) if value == int(value) else value for value in values)

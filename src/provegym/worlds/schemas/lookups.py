@@ -1,5 +1,6 @@
 """Operations that read the entities of a sketch: lists with filters, details and reports."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -132,10 +133,14 @@ class Finder:
         )
 
     def report(self, children: Sequence[tuple[EntityDraft, Field]]) -> Operation | None:
-        """Figures over the records that point to a record of this entity."""
+        """Figures over the records that point to a record of this entity.
+
+        Records that point to it in two ways are left out: "how many" would not say which.
+        """
         figures: list[Figure] = []
         said: list[tuple[str, str, str]] = []
-        for child, by in children[:2]:
+        ways = Counter(child.noun for child, _ in children)
+        for child, by in [each for each in children if ways[each[0].noun] == 1][:2]:
             where: dict[str, Any] = {by.name: f"${self.key}"}
             name = f"{child.noun}_count"
             figures.append(Figure(name=name, count=child.noun, where=where))

@@ -231,6 +231,7 @@ class Mover(Toolmaker):
             arguments=given,
             guards=(
                 OperationGuard(rule="unique", count=draft.noun, where=dict(pair), is_=0, says=says),
+                *self._stocked("create", values),
             ),
             effects=(Effect(add=draft.noun, set=values), *self._triggered("create", values)),
             asks=wording.link_ways(one, two),

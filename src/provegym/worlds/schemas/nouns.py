@@ -2,6 +2,7 @@
 
 import keyword
 import re
+import unicodedata
 
 from provegym.worlds.check import RESERVED
 
@@ -25,11 +26,22 @@ PLURALS = {"person": "people", "child": "children", "series": "series", "species
 UNCHANGED = ("ss", "us", "is", "news")
 # Words at the start of a table's name that nobody says.
 AFFIXES = ("tbl_", "t_", "tb_", "app_", "core_", "auth_", "dim_", "fact_")
+# Letters that are not a plain letter with an accent.
+SPELLED = {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"}
+SPELLED |= {"æ": "ae", "Æ": "Ae", "ø": "o", "Ø": "O", "œ": "oe", "Œ": "Oe", "ł": "l", "Ł": "L"}
+# "starts_at" is the start date.
+POINTS = {"starts": "start", "begins": "start", "ends": "end", "expires": "expiry"}
 LONGEST = 40
 
 
 def snake(name: str) -> str:
-    """A name in lower case with underscores: "InvoiceLine" becomes "invoice_line"."""
+    """A name in lower case with underscores: "InvoiceLine" becomes "invoice_line".
+
+    Letters lose their accents; what is not Latin is left out.
+    """
+    if not name.isascii():
+        name = "".join(SPELLED.get(letter, letter) for letter in name)
+        name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     return "_".join(word.lower() for word in WORDS.findall(name))[:LONGEST].strip("_")
 
 
@@ -90,7 +102,8 @@ def label(name: str, noun: str = "") -> str:
     short = name.removeprefix(f"{noun}_") if noun else name
     short = re.sub(r"_(id|name)$", "", short) if short not in ("id", "name") else short
     if re.search(r".(_at|_on)$", short):
-        short = f"{short[:-3].removesuffix('_date')}_date"
+        stem = short[:-3].removesuffix("_date")
+        short = f"{POINTS.get(stem, stem)}_date"
     return short.replace("_", " ")
 
 

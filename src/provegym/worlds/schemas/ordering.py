@@ -17,7 +17,7 @@ def ordered(subjects: Iterable[Subject], notes: list[str]) -> list[Subject]:
             circle = [s for s in left.values() if _reaches_itself(s, left)]
             ready = [min(circle, key=lambda s: (len(_needed(s, left)), -_pointed(s, left)))]
         for subject in ready[:1]:
-            dropped = _needed(subject, left)
+            dropped = _needed(subject, left) | set(_awaited(subject, left))
             for name in sorted(dropped):
                 notes.append(f"left out: {subject.name}.{name}, since references form a circle")
             properties = tuple(p for p in subject.properties if p.name not in dropped)

@@ -251,14 +251,13 @@ def _reference(
     name = nouns.plain(f"{base}_id", subject.name)
     if name in draft.fields:
         name = nouns.plain(f"{base}_{each.to}_id", subject.name)
+    share = 0 if is_own else NEVER_EMPTY
+    own = Field(name=name, kind="reference", to=each.to, empty=each.empty, share=share)
+    if name in draft.fields or _bytes([*draft.fields.values(), own]) > RECORD_BYTES:
+        notes.append(f"left out: {subject.name}.{each.name}, since a record would be too long")
+        return
     draft.kept[each.name] = name
-    draft.fields[name] = Field(
-        name=name,
-        kind="reference",
-        to=each.to,
-        empty=each.empty,
-        share=0 if is_own else NEVER_EMPTY,
-    )
+    draft.fields[name] = own
     marks = [target.name] if target.name else target.marks[:2]
     for mark in marks:
         copy = f"{base}_name" if mark == target.name else f"{base}_{mark}"
@@ -307,7 +306,8 @@ def _plain(draft: EntityDraft, each: Property, notes: list[str], kept_free: int 
     if each.kind == "unknown":
         notes.append(f"{where}, since a world has no values of its type")
         return
-    if each.kind == "number" and each.name.endswith(NUMBERED) and not manner:
+    has_range = manner is not None and manner.low is not None
+    if each.kind == "number" and each.name.endswith(NUMBERED) and not has_range:
         notes.append(f"{where}, since nothing says what its numbers mean")
         return
     if manner is not None and manner.skip and each.kind != "enum":

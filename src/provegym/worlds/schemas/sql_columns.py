@@ -29,6 +29,7 @@ class TableReader(CheckReader):
         self.tables: dict[str, SqlTable] = {}
         self.enums: dict[str, tuple[str, ...]] = {}
         self.domains: dict[str, str] = {}
+        self.left_to_parse = sql_text.MAX_PARSED
 
     def learn_types(self, statements: list[str]) -> None:
         """Remember enum types and domains."""
@@ -41,9 +42,16 @@ class TableReader(CheckReader):
 
     def _parsed(self, statement: str) -> Any | None:
         """The syntax tree of a statement, or None with a note."""
-        statement = re.sub(r"\bSUB_TYPE\s+\w+", "", statement, flags=re.I)
+        odd = r"\bSUB_TYPE\s+\w+|\bSEQUENCE\s+NAME\s+[\w.\"]+"
+        statement = re.sub(odd, "", statement, flags=re.I)
         errors = (self.sqlglot.errors.SqlglotError, RecursionError)
         for dialect in dict.fromkeys((self.dialect, "sqlite", "postgres", "mysql", "tsql")):
+            self.left_to_parse -= len(statement) + sql_text.PARSE_COST
+            if self.left_to_parse < 0:
+                raise SpecError(
+                    f"the tables of a schema take at most {sql_text.MAX_PARSED} characters in all,"
+                    " and less if they are hard to read; leave some of them out"
+                )
             try:
                 return self.sqlglot.parse_one(statement, read=dialect)
             except errors:
@@ -53,9 +61,11 @@ class TableReader(CheckReader):
         return None
 
     def read_table(self, statement: str) -> None:
-        """Read a CREATE TABLE."""
+        """Read a CREATE TABLE; a partition is a part of another table."""
         exp = self.exp
-        tree = self._parsed(statement)
+        if re.match(r"[^(]*\bPARTITION\s+OF\b", statement, re.I):
+            return
+        tree = self._parsed(sql_text.without_options(statement))
         if (
             tree is None
             or not isinstance(tree, exp.Create)
@@ -77,22 +87,60 @@ class TableReader(CheckReader):
                 checks += self._constraint(table, part)
         for check in checks:
             self.read_check(table, check)
+        if table.name.lower() in self.tables:
+            self.notes.append(f"changed: there are two tables {table.name}; the last one counts")
         self.tables[table.name.lower()] = table
 
+    def drop_tables(self, names: str) -> None:
+        """Forget the tables of a DROP TABLE."""
+        for name in names.split(","):
+            self.tables.pop(sql_text.unquoted(name.strip()).lower(), None)
+
     def read_alter(self, statement: str) -> None:
-        """Read the constraints that an ALTER TABLE adds."""
-        if not re.search(r"\b(PRIMARY|FOREIGN|UNIQUE|CHECK)\b", statement, re.I):
+        """Read the constraints and columns that an ALTER TABLE adds, drops or renames."""
+        if not re.search(r"\b(ADD|DROP|RENAME)\b(?!\s+GENERATED\b)", statement, re.I):
             return
         tree = self._parsed(statement)
+        if tree is not None and not isinstance(tree, self.exp.Alter):
+            head = " ".join(statement.split())[:60]
+            self.notes.append(f"left out: the statement {head!r}, since it cannot be read")
         table = (
             self.tables.get(tree.this.name.lower()) if isinstance(tree, self.exp.Alter) else None
         )
         if tree is None or table is None:
             return
         for action in tree.args.get("actions") or ():
-            for part in action.expressions if isinstance(action, self.exp.AddConstraint) else ():
-                for check in self._constraint(table, part):
-                    self.read_check(table, check)
+            for check in self._altered(table, action):
+                self.read_check(table, check)
+
+    def _altered(self, table: SqlTable, action: Any) -> list[Any]:
+        """Read one action of an ALTER TABLE; returns its CHECKs."""
+        exp = self.exp
+        if isinstance(action, exp.AddConstraint):
+            return [c for part in action.expressions for c in self._constraint(table, part)]
+        if isinstance(action, exp.ColumnDef) and len(table.columns) < MOST_COLUMNS:
+            return self._column(table, action)
+        if isinstance(action, exp.Drop) and action.args.get("kind") == "COLUMN":
+            gone = action.find(exp.Column, exp.Identifier).name.lower()
+            table.columns.pop(gone, None)
+            table.unique = [u for u in table.unique if gone not in [n.lower() for n in u]]
+            used = [c for c in table.comparisons if nouns.snake(gone) not in (c.left, c.right)]
+            table.comparisons = used
+        elif isinstance(action, exp.AlterRename):
+            self._rename(table, action.this.name)
+        elif isinstance(action, exp.RenameColumn):
+            self.notes.append(f"left out: a new name for a column of {table.name}")
+        return []
+
+    def _rename(self, table: SqlTable, name: str) -> None:
+        """Give a table another name, also where others refer to it."""
+        old = table.name.lower()
+        self.tables.pop(old, None)
+        table.name = name
+        self.tables[name.lower()] = table
+        for column in (c for each in self.tables.values() for c in each.columns.values()):
+            if column.target == old:
+                column.target = name.lower()
 
     def add_unique(self, table: str, columns: str, *, partial: bool) -> None:
         """Add the columns of a CREATE UNIQUE INDEX."""
@@ -147,7 +195,8 @@ class TableReader(CheckReader):
             own = str(type_.args.get("kind") or "").rpartition(".")[2].strip('"').lower()
             if own in self.enums:
                 return self.enum_kind(self.enums[own]), self.enums[own], None
-            word = self.domains.get(own, word)
+            is_known = own.upper() in TEXTS | {"MONEY", "SMALLMONEY"}
+            word = self.domains.get(own, own.upper() if is_known else word)
             word = "INT" if word == "INTEGER" else word
         if word == "ENUM":
             values = tuple(str(each.this) for each in type_.expressions)

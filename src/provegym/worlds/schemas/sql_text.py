@@ -14,9 +14,25 @@ MAX_TABLES = 250
 MAX_STATEMENT = 60_000
 MAX_INDEX = 2_000
 MAX_DEPTH = 24
+# So many characters of CREATE TABLE and ALTER TABLE are parsed; it takes about a second. Each try to
+# parse a statement costs as much time as so many characters.
+MAX_PARSED = 400_000
+PARSE_COST = 40
+BRACKET = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|[()]")
+DROP = re.compile(
+    r"DROP\s+TABLE\s+(?:IF\s+EXISTS\s+)?([^;]*?)(?:\s+(?:CASCADE|RESTRICT))?\s*$", re.I
+)
+# The data of a dump by Postgres.
+COPIED = re.compile(r"^COPY\b[^;\n]*\bFROM\s+stdin;$", re.IGNORECASE | re.MULTILINE)
+COPIED_END = re.compile(r"^\\\.$", re.MULTILINE)
+# mysqldump hides a trigger in comments that MySQL runs.
+HIDDEN = re.compile(
+    r"/\*!\d{5} CREATE\*/ (?:/\*!\d{5} DEFINER=[^*]{1,200}\*/ )?/\*!\d{5} TRIGGER(.*?)\*/",
+    re.DOTALL,
+)
 PIECE = re.compile(
     r"--|^[ \t]*\#|/\*|'|\"|`|\[[^\]\n]{1,80}\]|\$\w*\$|^DELIMITER\b"
-    r"|;|//|\bBEGIN\b|\bEND\b|\bCREATE\b",
+    r"|;[;\s]*|//|\bBEGIN\b|\bEND\b|\bCREATE\b",
     re.IGNORECASE | re.MULTILINE,
 )
 # What ends a comment or a quoted text; other pieces have no inside.
@@ -28,7 +44,8 @@ TRIGGER = re.compile(
 )
 WANTED = re.compile(
     r"(CREATE\s+(OR\s+REPLACE\s+)?(GLOBAL\s+|LOCAL\s+|TEMP\w*\s+|UNLOGGED\s+)*"
-    r"(TABLE|TYPE|DOMAIN|UNIQUE\s+INDEX|FUNCTION|TRIGGER|DEFINER|CONSTRAINT)|ALTER\s+TABLE)\b",
+    r"(TABLE|TYPE|DOMAIN|UNIQUE\s+INDEX|FUNCTION|TRIGGER|DEFINER|CONSTRAINT)"
+    r"|ALTER\s+TABLE|DROP\s+TABLE)\b",
     re.I,
 )
 ENUM = re.compile(r"CREATE\s+TYPE\s+([\w.\"]+)\s+AS\s+ENUM\s*\((.*)\)", re.I | re.DOTALL)
@@ -77,11 +94,15 @@ def statements(text: str) -> Iterator[str]:
     if len(text) > MAX_BYTES:
         raise SpecError(f"an SQL script has at most {MAX_BYTES} characters, not {len(text)}")
     escapes = guess_dialect(text) == "mysql"
+    text = _without_data(text.removeprefix("\ufeff"), escapes=escapes)
     at, start, depth = 0, 0, 0
     parts: list[str] = []
     in_trigger = False
     while piece := PIECE.search(text, at):
-        word = piece[0].strip().upper()
+        word = ";" if piece[0][0] == ";" else piece[0].strip().upper()
+        if escapes and word == "$$":
+            word = ";"  # MySQL has no dollar quotes: a script chose $$ as its delimiter.
+            depth = 0
         at = _end_of(text, word, piece.end(), escapes=escapes)
         if word in COMMENTS:
             parts.append(text[start : piece.start()])
@@ -97,6 +118,19 @@ def statements(text: str) -> Iterator[str]:
             yield from _wanted("".join([*parts, text[start : piece.start()]]))
             start, depth, in_trigger, parts = at, 0, False, []
     yield from _wanted("".join([*parts, text[start:]]))
+
+
+def _without_data(text: str, *, escapes: bool) -> str:
+    """A script without the data of COPY, and with the triggers that mysqldump hides."""
+    if escapes:
+        return HIDDEN.sub(r"CREATE TRIGGER\1", text)
+    parts: list[str] = []
+    at = 0
+    while found := COPIED.search(text, at):
+        parts.append(text[at : found.start()])
+        end = COPIED_END.search(text, found.end())
+        at = end.end() if end else len(text)
+    return "".join([*parts, text[at:]])
 
 
 def _end_of(text: str, word: str, at: int, *, escapes: bool) -> int:
@@ -130,6 +164,16 @@ def depth_of(text: str) -> int:
         depth += 1 if mark == "(" else -1
         deepest = max(deepest, depth)
     return deepest
+
+
+def without_options(statement: str) -> str:
+    """A CREATE TABLE up to the end of its columns: WITHOUT ROWID, ENGINE= and so on are cut."""
+    depth = 0
+    for mark in BRACKET.finditer(statement):
+        depth += {"(": 1, ")": -1}.get(mark[0], 0)
+        if mark[0] == ")" and depth == 0:
+            return statement[: mark.end()]
+    return statement
 
 
 def guess_dialect(text: str) -> str:

@@ -17,6 +17,7 @@ from provegym.worlds.spec import (
     Operation,
     OperationGuard,
     Scalar,
+    Test,
     Value,
     Where,
 )
@@ -132,20 +133,33 @@ class Toolmaker(Finder):
         return Argument(kind="name" if is_name else "text", make=make, **base)
 
     def _unique(self, values: Mapping[str, Value], key: str = "") -> Iterator[OperationGuard]:
-        """Guards of UNIQUE, for the groups whose values are all given."""
+        """Guards of UNIQUE, for the groups whose values are all given.
+
+        With a key, one of them is given and changes; the record has the others.
+        """
         draft = self.draft
         single = [(each.name,) for each in self.subject.properties if each.unique]
         key_group = self.subject.key if len(self.subject.key) > 1 else ()
         for group in dict.fromkeys((*single, *self.subject.unique, key_group)):
             names = [draft.kept[name] for name in group if name in draft.kept]
-            if not group or len(names) < len(group) or not set(names) <= values.keys():
+            if not group or len(names) < len(group):
                 continue
-            given: Where = {n: values[n] for n in names}
-            if any(draft.fields[n].empty for n in names):
+            known = set(names) & values.keys()
+            if not known or (not key and known < set(names)):
                 continue
+            given: Where = {n: values.get(n, f"${key}.{n}") for n in names}
+            # Records without a value do not collide, as in SQL.
+            may_lack = [given[n] for n in names if draft.fields[n].empty]
+            when = tuple(
+                Test(of=value, is_not="$nothing")
+                for value in may_lack
+                if not isinstance(value, tuple)
+            )
             held = " and ".join(label(n, draft.noun) for n in dict.fromkeys(names))
             says = f"there is already {article(draft.words)} with this {held}"
-            yield OperationGuard(rule="unique", count=draft.noun, where=given, is_=0, says=says)
+            yield OperationGuard(
+                rule="unique", count=draft.noun, where=given, is_=0, says=says, when=when
+            )
 
     def _compared(self, values: Mapping[str, Value], key: str) -> Iterator[OperationGuard]:
         """Guards of CHECKs that compare two columns; with a key, for a change of one of them."""
@@ -157,6 +171,8 @@ class Toolmaker(Finder):
             one, two = self._known(left, values, key), self._known(right, values, key)
             if one is None or two is None:
                 continue
+            if not isinstance(one, str) and not isinstance(two, str):
+                continue  # Two starting values never change.
             says = (
                 f"the {label(left, draft.noun)} must be {_in_words(each, draft.fields[left])}"
                 f" the {label(right, draft.noun)}"
@@ -193,6 +209,7 @@ class Toolmaker(Finder):
                 yield OperationGuard(
                     rule="balance", of=f"{path}.{target}", least=_number(least), says=says
                 )
+            yield from _still_compared(other, path, target, f"{sign} {amount}")
 
     def _target(self, path: str, key: str) -> EntityDraft:
         return self.drafts[self.draft.fields[path.rpartition(".")[2].removeprefix("$")].to]
@@ -238,7 +255,7 @@ class Toolmaker(Finder):
                     is_not=f"${each.name}",
                     says=f"that is the {words} of {self.named()} already",
                 ),
-                *self._unique(values),
+                *self._unique(values, self.key),
                 *self._compared(values, self.key),
             ]
             yield self.operation(
@@ -271,6 +288,28 @@ class Toolmaker(Finder):
         varied = list({each.kind: each for each in reversed(fields)}.values())[::-1]
         rest = [each for each in fields if each not in varied]
         return [*varied, *rest][:MOST_UPDATES]
+
+
+def _still_compared(
+    other: EntityDraft, path: str, target: str, change: str
+) -> Iterator[OperationGuard]:
+    """Guards of CHECKs that compare a number which a trigger changes with another column."""
+    for each in other.subject.comparisons:
+        sides = [other.kept.get(name, "") for name in (each.left, each.right)]
+        if target not in sides or any(
+            name not in other.fields or other.fields[name].empty for name in sides
+        ):
+            continue
+        one, two = (
+            f"={path}.{name} {change}" if name == target else f"{path}.{name}" for name in sides
+        )
+        left, right = (label(name, other.noun) for name in sides)
+        says = (
+            f"the {left} of {{{path[1:]}.{other.name or other.marks[0]}}} must be"
+            f" {_in_words(each, other.fields[sides[0]])} the {right}"
+        )
+        tests: Any = {each.test: two}
+        yield OperationGuard(rule="capacity", of=one, says=says, **tests)
 
 
 def _number(text: str) -> Value:
