@@ -69,7 +69,7 @@ def idle_guards(data: Json) -> None:
     """Most rules can never refuse, so no example can notice that they are missing."""
     rule = {"rule": "balance", "of": "$boat_id.deposit", "least": 1, "says": "it is too cheap"}
     for name in ("hire_out_boat", "repair_boat"):
-        tool(data, name)["guards"] += [rule] * 4
+        tool(data, name)["guards"] += [rule] * 5
 
 
 BAD = [

@@ -11,8 +11,10 @@ from provegym import servers
 from provegym.admission.examples import Maker, cover
 from provegym.admission.mutants import Audit, further, mutants, play
 from provegym.graph.dependency import build, give
-from provegym.kernel import AnyServer
-from provegym.trace import Example
+from provegym.kernel import AnyServer, Session
+from provegym.trace import Example, Json, literals
+from provegym.verify.complete import complete_and_replay
+from provegym.verify.contract import problems
 from provegym.worlds.build import install
 
 SPEC = boats("boats_of_mutants")
@@ -83,6 +85,26 @@ def test_further_examples_notice_guards_by_calls_that_they_alone_refuse() -> Non
     assert not [mutant for mutant in found.missed if mutant.part == "effect"]
     refused = [each for each in made if each.provenance.attempts or each.provenance.infeasible]
     assert refused, "some example has a call that a rule refuses"
+
+
+def test_a_slip_is_a_wrong_value_that_was_shown_and_that_one_guard_refuses() -> None:
+    guard = next(each for each in mutants(SPEC, server()) if each.part == "guard")
+
+    def suits(session: Session, arguments: Json) -> bool:
+        return session.on(guard.server).call(guard.tool, arguments).ok
+
+    maker = Maker(server())
+    made = [maker.make([guard.tool], "minimal", slips=guard.tool, suits=suits) for _ in range(20)]
+    found = [each for each in made if each is not None]
+    assert found
+    for example in found:
+        [slip] = example.provenance.attempts
+        goal = example.paths[0].steps[slip.before]
+        right = literals(goal.arguments)
+        assert goal.tool == slip.tool == guard.tool
+        assert len([name for name in right if slip.arguments[name] != right[name]]) == 1
+        assert play(example, server()) != play(example, guard.server)
+        assert not list(problems(*complete_and_replay(example)))
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -38,22 +38,31 @@ class Maker:
         self.dropped: dict[str, Counter[str]] = defaultdict(Counter)
 
     def make(
-        self, tools: Iterable[str], level: str, refuses: str = "", suits: Suits | None = None
+        self,
+        tools: Iterable[str],
+        level: str,
+        *,
+        refuses: str = "",
+        slips: str = "",
+        suits: Suits | None = None,
     ) -> Example | None:
         """An example in which the user asks for these tools, or None if it is not verified.
 
-        With `refuses`, a rule refuses the first request, with arguments that suit.
+        With `refuses`, a rule refuses the first request, with arguments that suit. With `slips`, a
+        rule refuses the first call of that tool, with one wrong value that suits.
         """
         number, tools = next(self.numbers), tuple(tools)
         self.tried += 1
         turns = (1, 2) if refuses else (2, 3)
-        cast = Cast(level=level, turns=turns, refuses=refuses, suits=suits)
+        cast = Cast(level=level, turns=turns, refuses=refuses, slips=slips, suits=suits)
         key = f"{self.server.name}-admission-{number}"
         draft = converse(
             Draft.begin(scene(self.server.name, number % self.worlds), key, Chain(tools, ()), cast)
         )
         if draft is None or not draft.steps:
             self.note(tools, NO_GOAL)
+            return None
+        if slips and not draft.example.provenance.attempts:
             return None
         made = judge(Shape("multi_turn", (), level), draft.example)
         if made.example is None:

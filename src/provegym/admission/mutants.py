@@ -5,7 +5,7 @@ it, and the calls that a rule refused. The mutant is noticed if a result, a refu
 diff differs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from provegym.worlds.operations import tool_function
 from provegym.worlds.shapes import Shapes
 from provegym.worlds.spec import Operation, SpecError, WorldSpec
 
-FURTHER_TRIES = {"guard": 2, "effect": 5}
+EFFECT_TRIES, REFUSAL_TRIES, SLIP_TRIES = 20, 2, 6
 
 
 class Mutant(NamedTuple):
@@ -123,19 +123,27 @@ def _tools_of(example: Example) -> set[str]:
 def further(maker: Maker, audit: Audit) -> Iterator[Example]:
     """More examples for the mutants that no example has noticed.
 
-    For a guard, a request that it alone refuses; for an effect, another request for the tool.
+    For a guard, a request that it alone refuses, or a wrong value in a first call that it alone
+    refuses. For an effect, another request for the tool.
     """
     for mutant in list(audit.missed):
-        for _ in range(FURTHER_TRIES[mutant.part]):
+        for make in _ways(maker, mutant):
             if mutant not in audit.missed:
                 break
-            is_guard = mutant.part == "guard"
-            suits = partial(_is_refused_by, mutant.server, mutant.tool) if is_guard else None
-            refuses = mutant.tool if is_guard else ""
-            example = maker.make([mutant.tool], "minimal", refuses, suits)
+            example = make([mutant.tool], "minimal")
             if example is not None:
                 audit.look(example)
                 yield example
+
+
+def _ways(maker: Maker, mutant: Mutant) -> Sequence[Callable[[list[str], str], Example | None]]:
+    """The ways to make an example that may notice a mutant, one for each try."""
+    if mutant.part == "effect":
+        return [maker.make] * EFFECT_TRIES
+    suits = partial(_is_refused_by, mutant.server, mutant.tool)
+    refused = partial(maker.make, refuses=mutant.tool, suits=suits)
+    slipped = partial(maker.make, slips=mutant.tool, suits=suits)
+    return [refused] * REFUSAL_TRIES + [slipped] * SLIP_TRIES
 
 
 def _is_refused_by(without: AnyServer, tool: str, session: Session, arguments: Json) -> bool:

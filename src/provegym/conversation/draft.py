@@ -47,6 +47,7 @@ class Cast(NamedTuple):
     """The settings of a conversation, fixed before it begins.
 
     `refuses` is a tool whose rules shall refuse the first request, with arguments that `suits`.
+    `slips` is a tool that is first called with a wrong value, which a rule refuses, if it `suits`.
     """
 
     level: str = "complete"
@@ -56,6 +57,7 @@ class Cast(NamedTuple):
     others: tuple[str, ...] = ()
     held_out: bool = False
     refuses: str = ""
+    slips: str = ""
     suits: Suits | None = None
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from provegym.conversation.draft import MOST_LENGTH, Draft
 from provegym.conversation.goals import plan_turn
-from provegym.conversation.recover import attempts, draw_refused
+from provegym.conversation.recover import attempts, draw_refused, slip
 from provegym.language.personas import draw as draw_aside
 from provegym.trace import Claim, Turn
 from provegym.verify.serving import serving
@@ -84,11 +84,16 @@ def execution(draft: Draft) -> tuple[Literal["recovery", "response"], Draft]:
     first = len(draft.steps)
     for read in draft.road:
         draft = draft.call(read.tool, read.arguments)
-    if draft.chance.random() < RECOVERS and len(draft.goals) == 1:
+    is_by_chance = not draft.cast.slips and draft.chance.random() < RECOVERS
+    if is_by_chance and len(draft.goals) == 1:
         found = attempts(draft.planner, draft.session, draft.goals[0], first, len(draft.steps))
         draft = replace(draft, tried=tuple(found))
     for goal in draft.goals:
         at = len(draft.steps)
+        is_first = not draft.tried and not draft.example.provenance.attempts
+        if goal.tool == draft.cast.slips and draft.cast.suits and is_first:
+            found = slip(draft.planner, draft.session, goal, at, draft.cast.suits)
+            draft = replace(draft, tried=tuple(found))
         draft = draft.call(goal.tool, goal.arguments, goal.answers)
         words = {f"{at}.{name}": said for name, said in goal.said.derived.items()}
         draft = draft.note(derived={**draft.example.provenance.derived, **words})

@@ -17,6 +17,7 @@ from provegym.trace import Attempt, Json
 
 MOST_NEARBY = 12
 SOUGHT = 3
+SLIPS = 20
 
 
 def attempts(
@@ -64,6 +65,46 @@ def _nearby(planner: Planner, session: Session, goal: Goal) -> Iterator[tuple[st
                 yield other.name, arguments
 
 
+Suits = Callable[[Session, Json], bool]
+
+
+def slip(
+    planner: Planner, session: Session, goal: Goal, at: int, suits: Suits
+) -> Iterator[Attempt]:
+    """The goal with one wrong value, such as another record's id, that a rule refuses; at most one.
+
+    `suits` must be true of its arguments.
+    """
+    for arguments in _slips(planner, goal):
+        error = session.fork().call(goal.tool, arguments).error
+        if error in ("rejected", "denied") and suits(session, arguments):
+            yield Attempt(before=at, tool=goal.tool, arguments=arguments, error=error)
+            return
+
+
+def _slips(planner: Planner, goal: Goal) -> Iterator[Json]:
+    """The goal's arguments with one other value.
+
+    It is a thing or a text that a result has shown, or any number or choice.
+    """
+    tool = planner.server.tools[goal.tool]
+    shown = {leaf for _, result in planner.results for leaf in leaves(result)}
+    kinds = {name: noun_of(planner.server, value) for name, value in goal.arguments.items()}
+    for name, kind in kinds.items():
+        if kind is not None:
+            things = [*goal.arguments.values(), *planner.voice.survey.named.get(kind, ())]
+            same = [each for each in things if noun_of(planner.server, each) == kind]
+            for value in dict.fromkeys(each for each in same if each in shown):
+                yield {**goal.arguments, name: value}
+    for _ in range(SLIPS):
+        drawn = planner.fuzzer.arguments(tool)
+        for name in (name for name, kind in kinds.items() if kind is None):
+            value = drawn.get(name)
+            is_choice = "enum" in tool.input_schema["properties"][name]
+            if value in shown or is_choice or isinstance(value, int | float):
+                yield {**goal.arguments, name: value}
+
+
 class GiveUp(NamedTuple):
     """A goal that a rule of the world refuses, and the reads that show why."""
 
@@ -71,9 +112,6 @@ class GiveUp(NamedTuple):
     road: Road
     shows: int
     answers: tuple[str, ...]
-
-
-Suits = Callable[[Session, Json], bool]
 
 
 def draw_refused(
