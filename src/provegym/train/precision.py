@@ -10,10 +10,10 @@ from provegym.train.recipe import Optimiser, Recipe
 def suit(model: Any, recipe: Recipe, settings: Optimiser) -> Any:
     """Prepare a model for training as a recipe says.
 
-    Trained weights are kept in 32 bits. The frozen base under an adapter is kept, on a GPU, in the
-    type it computes in, and so are the activations between its layers.
+    Trained weights are kept in 32 bits. The frozen base under an adapter is kept in the type it
+    computes in, and so are the activations between its layers.
     """
-    narrow = model.device.type == "cuda" and recipe.model.dtype == "bfloat16"
+    narrow = recipe.model.is_narrow(model.device.type)
     is_adapter = isinstance(model, need("peft").PeftModel)
     if narrow and is_adapter:
         _narrow(model)

@@ -40,13 +40,19 @@ class Model(RecipeTable, frozen=True):
     """The policy: "embedded", a folder or a hub id, and the adapter it starts from.
 
     `adapter` is a folder, or "shipped": the adapter that comes with the package.
-    `dtype` is the type a GPU computes in. Trained weights are kept in 32 bits.
+    `dtype` is the type a GPU computes in, `cpu_dtype` the type a CPU computes in. Trained weights
+    are kept in 32 bits. 16 bits are faster only on CPUs that multiply them (AVX512-BF16, AMX).
     """
 
     name: str = "embedded"
     adapter: str = ""
     dtype: Literal["bfloat16", "float32"] = "bfloat16"
+    cpu_dtype: Literal["bfloat16", "float32"] = "float32"
     lora: Lora | None = None
+
+    def is_narrow(self, device: str) -> bool:
+        """Whether a device ("cuda" or "cpu") computes in 16 bits."""
+        return {"cuda": self.dtype, "cpu": self.cpu_dtype}.get(device) == "bfloat16"
 
 
 class Data(RecipeTable, frozen=True):

@@ -147,7 +147,7 @@ def pace(run: Run, device: str) -> Json:
         "max_grad_norm": settings.max_grad_norm,
         "per_device_train_batch_size": settings.batch,
         "gradient_checkpointing": settings.checkpointing,
-        "bf16": device == "cuda" and run.recipe.model.dtype == "bfloat16",
+        "bf16": run.recipe.model.is_narrow(device),
         "use_cpu": device == "cpu",
         "seed": settings.seed,
         "data_seed": settings.seed,

@@ -22,7 +22,7 @@ FILES = {"model.name", "model.adapter"}
 LEFT_TO_VERL = {
     *("grpo.packed", "grpo.compiled", "grpo.use_vllm", "grpo.vllm_server"),
     *("grpo.sample_every", "grpo.samples", "grpo.patience", "grpo.engines", "grpo.credit_reach"),
-    "grpo.forks",
+    *("grpo.forks", "model.cpu_dtype"),
 }
 SAID = {
     "model.dtype": "float32",
