@@ -14,8 +14,8 @@ MAX_TABLES = 250
 MAX_STATEMENT = 60_000
 MAX_INDEX = 2_000
 MAX_DEPTH = 24
-# So many characters of CREATE TABLE and ALTER TABLE are parsed; it takes about a second. Each try to
-# parse a statement costs as much time as so many characters.
+# So many characters of CREATE TABLE and ALTER TABLE are parsed; it takes about a second. Each try
+# to parse a statement costs as much time as so many characters.
 MAX_PARSED = 400_000
 PARSE_COST = 40
 BRACKET = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|[()]")
