@@ -1,5 +1,7 @@
 """Which examples a run sees: nothing of held-out servers, none too long; and worlds drawn ahead."""
 
+import signal
+
 import msgspec
 import pytest
 
@@ -53,3 +55,14 @@ def test_an_example_without_a_server_has_no_world() -> None:
     ahead.draw(["bare"])
     ahead.wait()
     assert not ahead.thread.is_alive()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_processes_that_are_ended_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """Our commands treat SIGTERM as Ctrl-C, and forked processes would inherit that."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: pytest.fail("inherited"))
+    try:
+        assert spread(str, list(range(CHUNK * 4)))[-1] == str(CHUNK * 4 - 1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert capfd.readouterr().err == ""

@@ -317,3 +317,40 @@ def test_a_constant_rate_is_warmed_up_too(tmp_path: Path) -> None:
     recipe = msgspec.structs.replace(RECIPE, sft=settings)
     args = sft.arguments(recipe, Run(tmp_path, recipe), "cpu")
     assert args.lr_scheduler_type == "constant_with_warmup"
+
+
+def test_on_a_cpu_only_labels_are_scored_with_the_same_result() -> None:
+    import torch
+    from trl.trainer.utils import add_fused_lm_head
+
+    tokenizer = build_tokenizer([pay_example()])
+    ids = torch.arange(24).reshape(2, 12)
+    labels = ids.masked_fill(torch.arange(12) % 3 == 1, sft.IGNORED)
+    labels[1, :] = sft.IGNORED
+    labels[1, 5] = ids[1, 5]
+    told = []
+    for is_ours in (False, True):
+        model = build_model(tokenizer)
+        add_fused_lm_head(model, outputs=("log_probs", "entropy", "is_top1"))
+        if is_ours:
+            sft.score_learnt(model)
+        out = model(input_ids=ids, labels=labels, fused_lm_head=True)
+        out.log_probs.sum().backward()
+        gradients = [weights.grad for weights in model.parameters()]
+        told.append((out, gradients))
+    (theirs, wanted), (ours, got) = told
+    for name in ("log_probs", "entropy"):
+        torch.testing.assert_close(ours[name], theirs[name])
+    assert ours.is_top1.tolist() == theirs.is_top1.tolist()
+    assert ours.label_mask.tolist() == theirs.label_mask.tolist()
+    torch.testing.assert_close(got, wanted)
+
+
+def test_without_labels_the_model_answers_as_before() -> None:
+    import torch
+
+    model = build_model(build_tokenizer([pay_example()]))
+    ids = torch.arange(12)[None]
+    wanted = model(input_ids=ids).logits
+    sft.score_learnt(model)
+    torch.testing.assert_close(model(input_ids=ids).logits, wanted)

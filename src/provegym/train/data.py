@@ -67,7 +67,12 @@ def spread(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
     if workers < 2 or "fork" not in get_all_start_methods():
         return [work(item) for item in items]
     with get_context("fork").Pool(workers, _JOB.extend, [(work, items)]) as pool:
-        return pool.map(_do, range(len(items)), CHUNK)
+        found = pool.map(_do, range(len(items)), CHUNK)
+        # Workers that are terminated instead handle SIGTERM as this process does: as Ctrl-C, with
+        # a traceback.
+        pool.close()
+        pool.join()
+        return found
 
 
 _JOB: list[Any] = []
