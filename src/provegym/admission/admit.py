@@ -27,8 +27,8 @@ METHOD = 3
 LEAST_WRITES = 0.4
 LEAST_RULES = 3
 LEAST_CHAIN = 3
-# Effects are all noticed. A guard is noticed if a lookup can show why it refuses, or if it refuses a
-# first call that has a wrong value.
+# Effects are all noticed. A guard is noticed if a lookup can show why it refuses, or if it refuses
+# a first call that has a wrong value.
 LEAST_NOTICED = 0.5
 # How many tools may be taken out of a world so that it is admitted.
 MOST_TRIMMED = 0.2
