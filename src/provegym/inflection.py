@@ -25,9 +25,12 @@ def plural(noun: str) -> str:
 
 def past(verb: str) -> str:
     """The past participle of a verb."""
-    irregular = _irregular()["past"].get(verb)
-    if irregular:
+    known = _irregular()["past"]
+    if irregular := known.get(verb):
         return irregular
+    prefix, stem = verb[:2], verb[2:]
+    if prefix in ("un", "re") and stem in known and verb != "relay":
+        return f"{prefix}{known[stem]}"
     if verb.endswith("e"):
         return f"{verb}d"
     if re.search(r"[^aeiou]y$", verb):

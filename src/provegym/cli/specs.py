@@ -128,19 +128,24 @@ def _text(file: Path) -> str:
 
 def _name_of(file: Path) -> str:
     """A name for the world from that of a file."""
-    return re.sub(r"[^a-z0-9]+", "_", file.stem.lower()).strip("_")[:40] or "world"
+    name = re.sub(r"[^a-z0-9]+", "_", file.stem.lower()).strip("_")[:40]
+    return name if name[:1].isalpha() else f"world_{name}".strip("_")
 
 
 def _write(spec: "WorldSpec", notes: list[str], out: Path) -> None:
     """Write a spec into a folder of worlds, and say what was left out."""
     from provegym.files import locked
     from provegym.worlds.build import build
-    from provegym.worlds.files import new_file, write_world
+    from provegym.worlds.files import new_file, read_world, write_world
 
     check_folder(out)
     server = build(spec)
     with locked(out):
-        file = write_world(out, new_file(spec))
+        file = out / f"{spec.name}.json"
+        if not file.exists():
+            write_world(out, new_file(spec))
+        elif read_world(file).hash != spec.hash():
+            fail(f"{file} holds another world; remove it, or name this one with --name")
     for note in notes:
         say(note)
     writes = sum(tool.writes for tool in server.tools.values())

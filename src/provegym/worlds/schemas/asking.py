@@ -8,7 +8,7 @@ from typing import Any
 
 from provegym.worlds.schemas import lexicon
 from provegym.worlds.schemas.nouns import article, label, plural, spaced
-from provegym.worlds.schemas.shaping import EntityDraft
+from provegym.worlds.schemas.shaping import PREPOSITIONS, EntityDraft
 from provegym.worlds.spec import Argument, Field
 
 PLACES = ("city", "country", "region", "state", "town", "office", "store", "warehouse", "room")
@@ -129,8 +129,14 @@ def _about_other(draft: EntityDraft, each: Field, it: str) -> str:
     """A question about the record that a reference points to."""
     holder = _holder(draft, each)
     words = label(holder.name, draft.noun)
-    if holder.to == draft.noun or lexicon.is_person(holder.to):
+    if lexicon.is_person(holder.to):
         return f"Who is (the|down as the) {words} (of|for) {it}?"
+    if holder.to == draft.noun:
+        last = words.rpartition(" ")[2]
+        if last in PREPOSITIONS:
+            the = "the " if last == "of" else ""
+            return f"(Which|What) {draft.words} is {it} {the}{words}?"
+        return f"(Which|What) {draft.words} is the {words} of {it}?"
     return f"(Which|What) {words} does {it} (belong to|go with)?"
 
 

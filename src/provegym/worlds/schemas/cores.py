@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from provegym.worlds.check import MOST
+from provegym.worlds.plain import SpecError
 from provegym.worlds.schemas import nouns
 from provegym.worlds.schemas.sketch import Subject
 
@@ -36,7 +37,13 @@ def core(subjects: Iterable[Subject], notes: list[str]) -> list[Subject]:
         return list(known.values())
     incoming = Counter(each.to for subject in known.values() for each in subject.references)
     ranks = {name: _rank(subject, incoming[name]) for name, subject in known.items()}
-    first = max(known, key=lambda name: ranks[name])
+    fitting = [name for name in known if len(_needed(known[name], known)) <= MOST["entities"]]
+    if not fitting:
+        raise SpecError(
+            f"all of the {len(known)} kinds of records need more than {MOST['entities']} of them,"
+            " and a world has at most so many; leave some out, or let references be empty"
+        )
+    first = max(fitting, key=lambda name: ranks[name])
     chosen = _needed(known[first], known)
     while len(chosen) < MOST["entities"]:
         near = [
@@ -55,7 +62,7 @@ def core(subjects: Iterable[Subject], notes: list[str]) -> list[Subject]:
     shown = ", ".join(left[:20]) + (f" and {len(left) - 20} others" if len(left) > 20 else "")
     notes.append(
         f"left out: {len(left)} of {len(known)} kinds of records, since a world has at most"
-        f" {MOST['entities']}: {shown}"
+        f" {MOST['entities']}, which belong together: {shown}"
     )
     return [subject for name, subject in known.items() if name in chosen]
 

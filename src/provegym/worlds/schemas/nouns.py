@@ -21,8 +21,20 @@ IRREGULAR = {
     "criteria": "criterion",
     "data": "record",
     "details": "detail",
+    "shelves": "shelf",
+    "knives": "knife",
+    "wolves": "wolf",
+    "leaves": "leaf",
+    "loaves": "loaf",
+    "halves": "half",
+    "calves": "calf",
+    "thieves": "thief",
+    "wives": "wife",
 }
 PLURALS = {"person": "people", "child": "children", "series": "series", "species": "species"}
+PLURALS |= {"news": "news", "shelf": "shelves", "knife": "knives", "wolf": "wolves"}
+PLURALS |= {"leaf": "leaves", "loaf": "loaves", "half": "halves", "calf": "calves"}
+PLURALS |= {"thief": "thieves", "wife": "wives"}
 UNCHANGED = ("ss", "us", "is", "news")
 # Words at the start of a table's name that nobody says.
 AFFIXES = ("tbl_", "t_", "tb_", "app_", "core_", "auth_", "dim_", "fact_")

@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 import msgspec
 
 from provegym.worlds.schemas import lexicon, nouns
-from provegym.worlds.schemas.drawing import NEVER_EMPTY, field_of, is_known_text
+from provegym.worlds.schemas.drawing import (
+    NEVER_EMPTY,
+    field_of,
+    is_known_text,
+    note_lost_rules,
+    settled,
+)
 from provegym.worlds.schemas.lexicon import Manner
 from provegym.worlds.schemas.ordering import ordered
 from provegym.worlds.schemas.sketch import NOW, Property, Subject
@@ -23,6 +29,7 @@ CODES = ("number", "code", "sku", "isbn", "reference", "serial_number", "plate",
 FIRST = ("first_name", "firstname", "given_name", "fname")
 LAST = ("last_name", "lastname", "family_name", "surname", "lname")
 KEY_ENDS = re.compile(r"_(id|code|number|no|key|ref|uuid|slug)$")
+BOSSES = ("reports_to", "report_to", "managed_by", "supervised_by", "led_by")
 PREPOSITIONS = ("to", "via", "by", "from", "of", "in", "at", "with", "for")
 NO_CODE = re.compile(r"postal|zip|phone|fax|country|currency|language|area|color|colour|account")
 # A page has ten records, and a result at most 4,096 bytes.
@@ -107,7 +114,7 @@ class EntityDraft:
 def shape(subjects: Iterable[Subject], notes: list[str]) -> list[EntityDraft]:
     """The drafts of the subjects in an order in which a seed can draw them."""
     drafts: dict[str, EntityDraft] = {}
-    for subject in ordered(subjects, notes):
+    for subject in ordered(settled(subjects, notes), notes):
         draft = _draft(subject, drafts, notes)
         if not draft.name and not draft.marks:
             notes.append(
@@ -115,13 +122,14 @@ def shape(subjects: Iterable[Subject], notes: list[str]) -> list[EntityDraft]:
                 " named that they belong to"
             )
             continue
+        note_lost_rules(subject, draft.kept, notes)
         drafts[subject.name] = draft
     return list(drafts.values())
 
 
 def _draft(subject: Subject, drafts: Mapping[str, EntityDraft], notes: list[str]) -> EntityDraft:
     draft = EntityDraft(subject)
-    properties = _merged_names(draft, notes)
+    properties = _without_bare_ids(_merged_names(draft, notes), subject, notes)
     if not draft.name:
         _name_field(draft, properties)
     if not draft.name:
@@ -177,6 +185,21 @@ def _merged_names(draft: EntityDraft, notes: list[str]) -> list[Property]:
     draft.kept |= {first.name: "name", last.name: "name"}
     notes.append(f"changed: {first.name} and {last.name} of {subject.name} are one field, name")
     return [each for each in subject.properties if each not in (first, last)]
+
+
+def _without_bare_ids(
+    properties: list[Property], subject: Subject, notes: list[str]
+) -> list[Property]:
+    """Without ids that point to nothing: they would be numbers that mean nothing to people."""
+    kept = []
+    for each in properties:
+        is_own = each.name == f"{subject.name}_id" and each.kind != "reference"
+        is_bare = each.kind == "number" and each.name.endswith("_id")
+        if not (is_own or is_bare):
+            kept.append(each)
+        elif not is_own or each.name not in subject.key:
+            notes.append(f"left out: {subject.name}.{each.name}, since it is an id of nothing here")
+    return kept
 
 
 def _stripped(each: Property, subject: Subject) -> str:
@@ -246,8 +269,11 @@ def _reference(
     base = KEY_ENDS.sub("", each.name) or each.to
     if base.rpartition("_")[2] in PREPOSITIONS and not is_own:
         base = each.to
-    elif base.rpartition("_")[2] in PREPOSITIONS and lexicon.is_person(each.to):
+    elif base in BOSSES and lexicon.is_person(each.to):
         base = "manager"
+    elif base.rpartition("_")[2] in PREPOSITIONS and lexicon.is_person(each.to):
+        notes.append(f"left out: {subject.name}.{each.name}, since its role has no name")
+        return
     name = nouns.plain(f"{base}_id", subject.name)
     if name in draft.fields:
         name = nouns.plain(f"{base}_{each.to}_id", subject.name)
