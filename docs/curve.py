@@ -286,29 +286,34 @@ def _lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
 
-def forced_table(folder: Path) -> str:
-    """By model and group: loss, right replies, and the paired change of both since the start."""
+def forced_table(folder: Path, against: str) -> str:
+    """By model and group: loss, right replies, and how both differ from another model's, paired."""
     by_model: dict[str, dict[str, dict[str, Any]]] = {}
     for each in _lines(folder / "forced.jsonl"):
         if each["replies"]:
             by_model.setdefault(each["model"], {})[each["task"]] = each
     lines = [
-        "| model | tasks | loss of a token | right replies | change of right replies |",
-        "|---|---|---|---|---|",
+        f"| tasks | model | loss of a token | more than {against} | right replies"
+        f" | more than {against} |",
+        "|---|---|---|---|---|---|",
     ]
     for group_name in GROUPS:
         for model, found in by_model.items():
             chosen = [each for each in found.values() if each["group"] == group_name]
-            before = by_model["start"]
-            moved = [_share(each) - _share(before[each["task"]]) for each in chosen]
-            loss = sum(each["loss"] for each in chosen) / sum(each["tokens"] for each in chosen)
-            right = sum(map(_share, chosen)) / len(chosen)
-            gain = change(moved)
-            lines.append(
-                f"| {group_name}: {model} | {len(chosen)} | {loss:.3f} | {right:.3f}"
-                f" | {gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}] |"
-            )
+            cells = []
+            for measure in (_loss, _share):
+                values = [measure(each) for each in chosen]
+                before = [measure(by_model[against][each["task"]]) for each in chosen]
+                gain = change([now - was for now, was in zip(values, before, strict=True)])
+                cells.append(f"{sum(values) / len(values):.3f}")
+                told = f"{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+                cells.append("" if model == against else told)
+            lines.append(f"| {len(chosen)} {group_name} | {model} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _loss(each: dict[str, Any]) -> float:
+    return float(each["loss"] / each["tokens"])
 
 
 def _share(each: dict[str, Any]) -> float:
@@ -393,7 +398,8 @@ def main() -> None:
         evaluate(given.folder, size, places)
     elif given.step == "forced":
         force(given.folder, size)
-        print(forced_table(given.folder))
+        for against in ("start", f"{size.arms[0].name}-{given.seeds[0]}"):
+            print(forced_table(given.folder, against))
     else:
         scores = read_scores(given.folder, size)
         if not any(scores.values()):
