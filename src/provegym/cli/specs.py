@@ -87,6 +87,8 @@ def admit(
         say_next("synth", "--worlds", folder, "--size", 100, "--out", "corpus")
 
 
+# The byte order marks of UTF-16.
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 SchemaFile = Annotated[Path, typer.Argument(help="The file.", exists=True, dir_okay=False)]
 Name = Annotated[str, typer.Option(help="The name of the world; by default that of the file.")]
 
@@ -121,9 +123,15 @@ def _text(file: Path) -> str:
             fail(f"{file} is not a regular file")
         if file.stat().st_size > MOST_BYTES:
             fail(f"{file} has more than {MOST_BYTES} bytes; leave parts of it out")
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        fail(f"{file} cannot be read as text: {problem}")
+        data = file.read_bytes()
+        text = data.decode("utf-16" if data.startswith(UTF_16) else "utf-8")
+    except OSError as problem:
+        fail(f"{file} cannot be read: {problem}")
+    except UnicodeDecodeError as problem:
+        fail(f"{file} cannot be read as text, so save it as UTF-8: {problem}")
+    if "\0" in text:
+        fail(f"{file} holds zero bytes, so it is not plain text; save it as UTF-8")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _name_of(file: Path) -> str:

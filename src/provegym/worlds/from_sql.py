@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from provegym.worlds.schemas import drafting, nouns, sql_text
+from provegym.worlds.schemas import drafting, lexicon, nouns, sql_text
 from provegym.worlds.schemas.packages import need
 from provegym.worlds.schemas.sketch import Property, Sketch, Subject, TriggerEffect
 from provegym.worlds.schemas.sql_checks import SqlColumn, SqlTable
@@ -17,6 +17,8 @@ from provegym.worlds.schemas.sql_columns import TableReader
 from provegym.worlds.spec import SpecError, WorldSpec
 
 DIALECTS = ("sqlite", "postgres", "mysql")
+# The years of a column of the type YEAR whose name says nothing of them.
+YEARS = (1990, 2026)
 CREATE_TABLE = re.compile(r"CREATE\b[^(]*?\bTABLE\b", re.I)
 
 
@@ -44,6 +46,10 @@ def sketch_of(text: str, name: str, dialect: str, notes: list[str]) -> Sketch:
     reader.learn_types(found)
     for each in found:
         _read_statement(reader, each)
+    if not reader.tables:
+        notes += [
+            f"left out: the table {each}, since it is dropped later" for each in reader.dropped
+        ]
     triggers = sql_text.triggers(found, notes)
     subjects = _subjects(reader.tables, triggers, notes)
     words = nouns.spaced(name)
@@ -63,8 +69,16 @@ def _read_statement(reader: TableReader, statement: str) -> None:
         reader.read_alter(statement)
     elif match := sql_text.DROP.match(statement):
         reader.drop_tables(match[1])
-    elif len(statement) < sql_text.MAX_INDEX and (match := sql_text.INDEX.match(statement)):
-        reader.add_unique(match[1], match[2], partial=bool(match[3]))
+    elif re.match(r"CREATE\s+UNIQUE", statement, re.I):
+        is_short = len(statement) < sql_text.MAX_INDEX
+        if is_short and (match := sql_text.INDEX.match(statement)):
+            columns = sql_text.without_options(match[2])
+            is_partial = re.match(r"\s*WHERE\b", match[2][len(columns) :], re.I)
+            reader.add_unique(
+                match[1], columns[columns.index("(") + 1 : -1], partial=bool(is_partial)
+            )
+        else:
+            reader.note_unread(statement)
 
 
 def _subjects(
@@ -128,6 +142,7 @@ def _property(
     named: dict[str, str],
     notes: list[str],
 ) -> Property:
+    manner = lexicon.of_field(nouns.snake(column.name), named[table.name.lower()])
     values: dict[str, Any] = {
         "name": nouns.snake(column.name),
         "kind": column.kind,
@@ -138,6 +153,11 @@ def _property(
         "empty": not column.required,
         "unique": [column.name.lower()] in [[n.lower() for n in group] for group in table.unique],
     }
+    if column.is_year and (manner is None or manner.low is None):
+        low, high = column.low, column.high
+        first = YEARS[0] if high is None else min(YEARS[0], high - 30)
+        last = YEARS[1] if low is None else max(YEARS[1], low + 30)
+        values |= {"low": first if low is None else low, "high": last if high is None else high}
     if column.target:
         if column.target in tables:
             values |= {"kind": "reference", "to": named[column.target], "default": None}

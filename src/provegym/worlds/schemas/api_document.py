@@ -1,11 +1,13 @@
 """Loads an OpenAPI or Swagger document, and resolves its references within bounds.
 
 YAML aliases are refused, and `$ref`s are followed a few levels deep only, so that a small file
-cannot become a huge or endless one.
+cannot become a huge or endless one. What a schema has is found once, and a document may be looked
+up only so often: then it is refused.
 """
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
@@ -21,20 +23,53 @@ MAX_PARTS = 40
 MAX_SCHEMAS = 60
 MAX_NESTING = 60
 MAX_PROPERTIES = 200
+# Steps of looking up, of about two microseconds each.
+MAX_STEPS = 400_000
+# Escapes such as \\ud800 may be half a character only.
+HALVES = re.compile(r"\\[uU](?:0000)?[dD][89a-fA-F]")
+# What says more of a property than its type.
+DEFINING = frozenset(("$ref", "properties", "items", "enum", "allOf", "oneOf", "anyOf"))
 YAML_BOOL, YAML_TIME = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp"
 YAML_INT, YAML_FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 
 
-def load(text: str) -> dict[str, Any]:
+class Document(dict[str, Any]):
+    """A document, the properties that were found in it, and the steps that are left to look up."""
+
+    def __init__(self, root: dict[str, Any]) -> None:
+        super().__init__(root)
+        # By the identity of a schema; the schema is kept, so that no other one gets its identity.
+        self.found: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self.steps = MAX_STEPS
+
+    def spend(self, steps: int) -> None:
+        """Count steps; a document that needs too many is refused."""
+        self.steps -= steps
+        if self.steps < 0:
+            raise SpecError(
+                "the schemas of the API description are too many, or refer to each other too often;"
+                " leave some of its paths out"
+            )
+
+
+def load(text: str) -> Document:
     """A document from JSON or YAML text."""
     if len(text) > MAX_BYTES:
         raise SpecError(f"an API description has at most {MAX_BYTES} characters, not {len(text)}")
     text = text.removeprefix("\ufeff")
     try:
         document = json.loads(text) if text.lstrip()[:1] == "{" else _yaml(text)
+        if HALVES.search(text):
+            json.dumps(document, ensure_ascii=False).encode("utf-8")
     except SpecError:
         raise
+    except UnicodeEncodeError:
+        raise SpecError(
+            "the API description has half of a character, such as \\ud800 without its other half"
+        ) from None
     except ValueError as problem:
+        if "integer string conversion" in str(problem):
+            raise SpecError("a number in the API description has too many digits") from None
         reason = str(problem).splitlines()[0]
         raise SpecError(f"the API description is neither JSON nor YAML: {reason}") from None
     except RecursionError:
@@ -50,7 +85,13 @@ def load(text: str) -> dict[str, Any]:
         raise SpecError(
             f"an API description has at most {MAX_PATHS} paths, not {len(document['paths'])}"
         )
-    return document
+    return Document(document)
+
+
+def plain_text(value: Any) -> str:
+    """A text in one line; what cannot be printed, such as an escape character, is a space."""
+    letters = (letter if letter.isprintable() else " " for letter in str(value))
+    return " ".join("".join(letters).split())
 
 
 def _yaml(text: str) -> Any:
@@ -118,11 +159,12 @@ def listed(node: Any) -> list[Any]:
     return node[:MAX_PARTS] if isinstance(node, list) else []
 
 
-def resolved(document: dict[str, Any], node: Any) -> dict[str, Any]:
+def resolved(document: Document, node: Any) -> dict[str, Any]:
     """A node, or what its `$ref` points to; an empty one if that is not in the document."""
     for _ in range(MAX_DEPTH):
         if not isinstance(node, dict):
             return {}
+        document.spend(1 + len(node) // 8)
         reference = node.get("$ref")
         if not isinstance(reference, str):
             return node
@@ -130,10 +172,11 @@ def resolved(document: dict[str, Any], node: Any) -> dict[str, Any]:
     return {}
 
 
-def _at(document: dict[str, Any], reference: str) -> Any:
+def _at(document: Document, reference: str) -> Any:
     """What a reference within the document points to."""
     if not reference.startswith("#/"):
         return {}
+    document.spend(len(reference) // 40)
     node: Any = document
     for part in reference[2:].split("/"):
         part = part.replace("~1", "/").replace("~0", "~")
@@ -147,104 +190,79 @@ def reference_name(node: Any) -> str:
     return reference.rpartition("/")[2] if isinstance(reference, str) else ""
 
 
-def properties(document: dict[str, Any], schema: Any) -> dict[str, Any]:
+def properties(document: Document, schema: Any) -> dict[str, Any]:
     """The properties of a schema with those of its allOf; of oneOf and anyOf the first."""
-    found: dict[str, Any] = {}
-    for part in _parts(document, schema):
+    part = resolved(document, schema)
+    if not part:
+        return {}
+    if id(part) not in document.found:
+        document.found[id(part)] = (part, _all_properties(document, part))
+    return document.found[id(part)][1]
+
+
+def _all_properties(document: Document, schema: Any) -> dict[str, Any]:
+    """The properties of all parts of a schema; its own count most, then later parts of allOf."""
+    parts = _parts(document, schema)
+    names: dict[str, None] = {}
+    for _, part in parts:
         own = part.get("properties")
-        if isinstance(own, dict) and len(found) < MAX_PROPERTIES:
-            some = islice(own.items(), MAX_PROPERTIES - len(found))
-            found = {**dict(some), **found}
-    return found
+        if isinstance(own, dict) and len(names) < MAX_PROPERTIES:
+            some = islice(own, MAX_PROPERTIES - len(names))
+            names = {**dict.fromkeys(some), **names}
+    found: dict[str, Any] = {}
+    for _, part in sorted(parts, key=lambda each: -each[0]):
+        own = part.get("properties")
+        if not isinstance(own, dict):
+            continue
+        document.spend(1 + min(len(own), len(names)) // 2)
+        for name in min(own, names, key=len):
+            if name in own and name in names:
+                found[name] = _narrowed(found[name], own[name]) if name in found else own[name]
+    return {name: found[name] for name in names}
 
 
-def required(document: dict[str, Any], schema: Any) -> set[str]:
+def _narrowed(first: Any, second: Any) -> Any:
+    """What two parts of allOf say of a property: the later counts, and what it leaves open stays.
+
+    The items of a list stay if the later part says nothing more of them than their type.
+    """
+    if not isinstance(first, dict) or not isinstance(second, dict):
+        return second if isinstance(second, dict) else first
+    if "$ref" in first or "$ref" in second:
+        return second if second.keys() & DEFINING else first
+    if len(first) > MAX_PARTS or len(second) > MAX_PARTS:
+        return second
+    both = {**first, **second}
+    items, later = first.get("items"), second.get("items")
+    if isinstance(items, dict) and isinstance(later, dict) and not later.keys() & DEFINING:
+        both["items"] = items
+    held, more = first.get("properties"), second.get("properties")
+    if isinstance(held, dict) and isinstance(more, dict):
+        both["properties"] = dict(islice({**held, **more}.items(), MAX_PROPERTIES))
+    return both
+
+
+def required(document: Document, schema: Any) -> set[str]:
     """The required properties of a schema with those of its allOf."""
-    names = [name for part in _parts(document, schema) for name in listed(part.get("required"))]
+    names = [name for _, part in _parts(document, schema) for name in listed(part.get("required"))]
     return {name for name in names if isinstance(name, str)}
 
 
-def _parts(document: dict[str, Any], schema: Any) -> list[dict[str, Any]]:
-    """A schema and what it is made of; what a `$ref` points to is entered once."""
-    found: list[dict[str, Any]] = []
+def _parts(document: Document, schema: Any) -> list[tuple[int, dict[str, Any]]]:
+    """A schema and what it is made of, with depths; what a `$ref` points to is entered once."""
+    found: list[tuple[int, dict[str, Any]]] = []
     seen: set[str] = set()
-    todo = [schema]
+    todo = deque([(0, schema)])
     while todo and len(found) < MAX_SCHEMAS:
-        node = todo.pop(0)
+        depth, node = todo.popleft()
         reference = node.get("$ref") if isinstance(node, dict) else None
         if isinstance(reference, str):
             if reference in seen:
                 continue
             seen.add(reference)
         part = resolved(document, node)
-        found.append(part)
+        found.append((depth, part))
         choices = listed(part.get("oneOf")) or listed(part.get("anyOf"))
-        todo += [*listed(part.get("allOf")), *choices[:1]]
+        if len(todo) < MAX_SCHEMAS:
+            todo += [(depth + 1, each) for each in (*listed(part.get("allOf")), *choices[:1])]
     return found
-
-
-def body_schema(document: dict[str, Any], operation: dict[str, Any]) -> Any:
-    """The schema of the body that an operation takes, in OpenAPI 3 or Swagger 2."""
-    body = resolved(document, operation.get("requestBody"))
-    if content := body.get("content"):
-        return _record_of(document, _media(content))
-    for each in listed(operation.get("parameters")):
-        parameter = resolved(document, each)
-        if parameter.get("in") == "body":
-            return _record_of(document, parameter.get("schema"))
-    return None
-
-
-def result_schema(document: dict[str, Any], operation: dict[str, Any]) -> tuple[Any, bool]:
-    """The schema of a result, and whether the result is a list of it."""
-    responses = operation.get("responses")
-    if not isinstance(responses, dict):
-        return None, False
-    good = [code for code in ("200", "201", "202", 200, 201, "default") if code in responses]
-    for code in good:
-        response = resolved(document, responses[code])
-        content = response.get("content")
-        schema = _media(content) if content else response.get("schema")
-        if schema is not None:
-            found, is_list = _items(document, schema)
-            return _record_of(document, found), is_list
-    return None, False
-
-
-def _media(content: Any) -> Any:
-    if not isinstance(content, dict) or not content:
-        return None
-    media = content.get("application/json") or next(iter(content.values()))
-    return media.get("schema") if isinstance(media, dict) else None
-
-
-def _record_of(document: dict[str, Any], schema: Any) -> Any:
-    """The schema of the record in an envelope, such as {"data": …} or {"ticket": …}."""
-    inner = properties(document, schema)
-    records = [name for name, each in inner.items() if properties(document, each)]
-    if len(records) == 1 and "id" not in inner:
-        name = records[0]
-        is_reference = bool(reference_name(inner[name]))
-        if name == "data" or (len(inner) == 1 and is_reference):
-            schema = inner[name]
-            inner = properties(document, schema)
-    # JSON:API keeps the properties of a record in `attributes`.
-    is_resource = "attributes" in inner and "type" in inner
-    return inner["attributes"] if is_resource else schema
-
-
-def _items(document: dict[str, Any], schema: Any) -> tuple[Any, bool]:
-    """The schema of the items of a list, also if the list is in a field such as `data`."""
-    plain = resolved(document, schema)
-    if plain.get("type") == "array" or "items" in plain:
-        return plain.get("items"), True
-    inner = properties(document, plain)
-    lists = [
-        value.get("items")
-        for value in (resolved(document, each) for each in inner.values())
-        if value.get("type") == "array"
-        and resolved(document, value.get("items")).get("type", "object") == "object"
-    ]
-    if len(inner) <= 8 and len(lists) == 1 and "id" not in inner:
-        return lists[0], True
-    return schema, False

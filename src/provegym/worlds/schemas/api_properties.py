@@ -4,10 +4,14 @@ import re
 from typing import Any
 
 from provegym.worlds.schemas import api_document, lexicon, nouns
+from provegym.worlds.schemas.api_document import Document, plain_text
 from provegym.worlds.schemas.sketch import Property, PropertyKind
 
 MOST_VALUES = 24
+MOST_LOOKED_AT = 200
 MOST_NUMBER = 1e9
+# Steps of a document that one property costs.
+PRICE = 5
 # What the body of a request may say of a property that the record's own schema leaves open.
 OF_BODIES = (
     *("enum", "default", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
@@ -15,9 +19,17 @@ OF_BODIES = (
 
 
 def property_of(
-    document: dict[str, Any], name: str, schema: Any, noun: str, known: set[str], *, empty: bool
+    document: Document,
+    name: str,
+    schema: Any,
+    noun: str,
+    known: set[str],
+    notes: list[str],
+    *,
+    empty: bool,
 ) -> Property | None:
     """A property of a schema, or None if it is the record's own id."""
+    document.spend(PRICE)
     word = nouns.snake(name)
     target = _target(word, schema, known, noun)
     plain = _one(document, schema)
@@ -28,11 +40,7 @@ def property_of(
         return None
     if target:
         return Property(name=word, kind="reference", to=target, empty=empty)
-    texts = (
-        tuple(str(v) for v in values if isinstance(v, str) and v)
-        if isinstance(values, list)
-        else ()
-    )
+    texts = _texts(values)
     default = plain.get("default")
     kind = _kind(word, plain)
     is_enum = kind == "text" and 1 < len(set(texts)) == len(texts) <= MOST_VALUES
@@ -42,12 +50,19 @@ def property_of(
         return Property(name=word, kind="enum", values=texts, default=start, empty=empty)
     step = 0.01 if kind == "money" else 1
     low, high = _bound(plain, "minimum", step), _bound(plain, "maximum", -step)
+    if low is not None and high is not None and low > high:
+        notes.append(f"left out: the bounds of {noun}.{word}, since {low:g} is above {high:g}")
+        low = high = None
     return Property(name=word, kind=kind, low=low, high=high, empty=empty)
 
 
-def merged(
-    document: dict[str, Any], own: Any, given: Any, names: tuple[str, ...] = OF_BODIES
-) -> Any:
+def _texts(values: Any) -> tuple[str, ...]:
+    """The texts of an enum."""
+    some = values[:MOST_LOOKED_AT] if isinstance(values, list) else []
+    return tuple(plain_text(v) for v in some if isinstance(v, str) and v)
+
+
+def merged(document: Document, own: Any, given: Any, names: tuple[str, ...] = OF_BODIES) -> Any:
     """A property of a record, with what only a request says of it: bounds, values, a default."""
     if given is None or own is None:
         return own if given is None else given
@@ -73,7 +88,7 @@ def _maybe(word: str, empty: bool) -> bool:
     return empty and not (word in lexicon.status_words("columns") or word.endswith("_status"))
 
 
-def _one(document: dict[str, Any], schema: Any) -> dict[str, Any]:
+def _one(document: Document, schema: Any) -> dict[str, Any]:
     """A schema without `$ref`, and without null as an alternative."""
     plain = api_document.resolved(document, schema)
     for name in ("oneOf", "anyOf", "allOf"):
@@ -92,17 +107,18 @@ def _one(document: dict[str, Any], schema: Any) -> dict[str, Any]:
 
 def _target(word: str, schema: Any, known: set[str], own: str) -> str:
     """The kind of record that a property points to: by an id, or as a record within the record."""
-    others = known - {own}
     by_id = re.fullmatch(r"(.+)_id", word)
     if by_id is not None:
         base = nouns.singular(by_id[1])
-        whole = [noun for noun in others if base == noun or base.endswith(f"_{noun}")]
+        parts = base.split("_")
+        ends = ("_".join(parts[at:]) for at in range(len(parts)))
         is_parent = base == "parent" and own in known
-        return max(whole, key=len, default=own if is_parent else "")
+        whole = (end for end in ends if end in known and end != own)
+        return next(whole, own if is_parent else "")
     names = [api_document.reference_name(part) for part in (schema, *_choices(schema))]
     inner = [nouns.singular(nouns.snake(name)) for name in names]
     found = next((noun for noun in inner if noun and noun in known), "")
-    return found or (word if word in others and _is_record(schema) else "")
+    return found or (word if word in known and word != own and _is_record(schema) else "")
 
 
 def _choices(schema: Any) -> list[Any]:
@@ -148,7 +164,11 @@ def _bound(schema: dict[str, Any], name: str, away: float) -> float | None:
     value, exclusive = schema.get(name), schema.get(f"exclusive{name.capitalize()}")
     if isinstance(exclusive, int | float) and not isinstance(exclusive, bool):
         value, exclusive = exclusive, True
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > MOST_NUMBER:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not abs(value) <= MOST_NUMBER
+    ):
         return None
     return float(value) + (away if exclusive is True else 0)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from provegym.inflection import past
 from provegym.worlds.schemas import api_document, lexicon, nouns
+from provegym.worlds.schemas.api_document import Document
 from provegym.worlds.schemas.api_properties import property_of, status_of
 from provegym.worlds.schemas.sketch import Move, Property, Setting
 
@@ -25,11 +26,7 @@ class Verb:
 
 
 def moves_of(
-    document: dict[str, Any],
-    noun: str,
-    verbs: list[Verb],
-    made: dict[str, Property],
-    notes: list[str],
+    document: Document, noun: str, verbs: list[Verb], made: dict[str, Property], notes: list[str]
 ) -> list[Move]:
     """What verbs do to a record; if known verbs find no status, one is made up and noted."""
     status = status_of(noun, made)
@@ -79,7 +76,7 @@ def _end(verb: str, status: Property | None) -> str:
 
 
 def _shared(
-    document: dict[str, Any],
+    document: Document,
     noun: str,
     body: Any,
     made: Mapping[str, Property],
@@ -95,7 +92,7 @@ def _shared(
     known = {each.to for each in made.values() if each.to}
     found: list[Setting] = []
     for name, schema in api_document.properties(document, body).items() if body else ():
-        each = property_of(document, name, schema, noun, known, empty=False)
+        each = property_of(document, name, schema, noun, known, [], empty=False)
         if each is None or each.name == f"{noun}_id":
             continue
         own = made.get(each.name)

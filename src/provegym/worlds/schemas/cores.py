@@ -1,5 +1,6 @@
 """Chooses the connected core of a schema that is larger than a world may be."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -30,7 +31,10 @@ def core(subjects: Iterable[Subject], notes: list[str]) -> list[Subject]:
     known: dict[str, Subject] = {}
     for subject in subjects:
         if not nouns.is_sayable(subject.name) or subject.name.rpartition("_")[2] in MACHINERY:
-            notes.append(f"left out: {subject.name}, since people would not speak of it")
+            letters = re.sub(r"_?\d+", "", subject.name)
+            has_digit = letters != subject.name and nouns.is_sayable(letters)
+            why = "its name has a digit" if has_digit else "people would not speak of it"
+            notes.append(f"left out: {subject.name}, since {why}")
         else:
             known[subject.name] = subject
     if len(known) <= MOST["entities"]:

@@ -5,6 +5,7 @@ from typing import Any
 from provegym.worlds.schemas import lexicon
 from provegym.worlds.schemas.lexicon import Manner
 from provegym.worlds.schemas.sketch import NOW, Property, Subject
+from provegym.worlds.schemas.trimming import LOWEST
 from provegym.worlds.spec import Field
 
 # How often a field that may be empty has a value.
@@ -83,5 +84,7 @@ def bounds(each: Property, manner: Manner | None) -> tuple[float, float, float |
     if low == high and each.high is not None:
         # The lexicon knows larger numbers than the source allows.
         low = each.low if each.low is not None else min(1, high)
+        if high <= 0 and low <= LOWEST:
+            low = high - 59
     step = manner.step if manner is not None else None
     return low, high, step if step is None or step <= high - low else None

@@ -11,16 +11,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from provegym.worlds.schemas import lexicon, nouns
-from provegym.worlds.schemas.drawing import (
-    NEVER_EMPTY,
-    field_of,
-    is_known_text,
-    note_lost_rules,
-    settled,
-)
+from provegym.worlds.schemas.drawing import NEVER_EMPTY, field_of, is_known_text
 from provegym.worlds.schemas.lexicon import Manner
 from provegym.worlds.schemas.ordering import ordered
 from provegym.worlds.schemas.sketch import NOW, Property, Subject
+from provegym.worlds.schemas.trimming import note_lost_rules, settled, without_bare_ids
 from provegym.worlds.spec import Entity, Field
 
 NAMED = ("name", "title", "full_name", "display_name", "company_name", "label", "subject")
@@ -129,7 +124,7 @@ def shape(subjects: Iterable[Subject], notes: list[str]) -> list[EntityDraft]:
 
 def _draft(subject: Subject, drafts: Mapping[str, EntityDraft], notes: list[str]) -> EntityDraft:
     draft = EntityDraft(subject)
-    properties = _without_bare_ids(_merged_names(draft, notes), subject, notes)
+    properties = without_bare_ids(_merged_names(draft, notes), subject, notes)
     if not draft.name:
         _name_field(draft, properties)
     if not draft.name:
@@ -185,21 +180,6 @@ def _merged_names(draft: EntityDraft, notes: list[str]) -> list[Property]:
     draft.kept |= {first.name: "name", last.name: "name"}
     notes.append(f"changed: {first.name} and {last.name} of {subject.name} are one field, name")
     return [each for each in subject.properties if each not in (first, last)]
-
-
-def _without_bare_ids(
-    properties: list[Property], subject: Subject, notes: list[str]
-) -> list[Property]:
-    """Without ids that point to nothing: they would be numbers that mean nothing to people."""
-    kept = []
-    for each in properties:
-        is_own = each.name == f"{subject.name}_id" and each.kind != "reference"
-        is_bare = each.kind == "number" and each.name.endswith("_id")
-        if not (is_own or is_bare):
-            kept.append(each)
-        elif not is_own or each.name not in subject.key:
-            notes.append(f"left out: {subject.name}.{each.name}, since it is an id of nothing here")
-    return kept
 
 
 def _stripped(each: Property, subject: Subject) -> str:

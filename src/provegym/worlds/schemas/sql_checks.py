@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from math import ceil, floor
 from typing import Any
 
 from provegym.worlds.schemas import nouns
@@ -25,6 +26,7 @@ class SqlColumn:
     default: Scalar | None = None
     required: bool = False
     target: str = ""
+    is_year: bool = False
 
 
 @dataclass
@@ -46,6 +48,7 @@ class CheckReader:
         self.exp = sqlglot.exp
         self.dialect = dialect
         self.notes = notes
+        self.is_contradiction = False
 
     def enum_kind(self, values: tuple[str, ...]) -> PropertyKind:
         """An enum if people could say the values, and a plain text otherwise."""
@@ -63,6 +66,14 @@ class CheckReader:
         if isinstance(tree, exp.Literal) and re.fullmatch(r"\d{1,12}(\.\d{1,6})?", str(tree.this)):
             return sign * float(tree.this)
         return None
+
+    def text(self, tree: Any) -> str | None:
+        """The text that an expression is, also N'...' of SQL Server, or None."""
+        exp = self.exp
+        if (national := tree.find(exp.National)) is not None:
+            return str(national.this)
+        literal = tree.find(exp.Literal)
+        return str(literal.this) if literal is not None and literal.is_string else None
 
     def read_check(self, table: SqlTable, tree: Any) -> None:
         """Read a CHECK of a table."""
@@ -86,10 +97,14 @@ class CheckReader:
             if len(rest) == 1:
                 self._check(table, rest[0])
                 return
+        self.is_contradiction = False
         if not (self._values(table, tree) or self._bounds(table, tree) or self._pair(table, tree)):
+            why = "it is not a bound, a list of values or a comparison"
+            if self.is_contradiction:
+                why = "no value could keep it"
             self.notes.append(
                 f"left out: CHECK ({' '.join(tree.sql(dialect=self.dialect).split())[:80]}) of"
-                f" {table.name}, since it is not a bound, a list of values or a comparison"
+                f" {table.name}, since {why}"
             )
 
     def _is_null(self, tree: Any) -> bool:
@@ -125,16 +140,18 @@ class CheckReader:
 
     def _limit(self, column: SqlColumn, options: list[Any]) -> bool:
         """Restrict a column to some values."""
+        exp = self.exp
         numbers = [self.number(each) for each in options]
         if all(number is not None for number in numbers) and column.kind == "number":
-            whole = sorted(number for number in numbers if number is not None)
+            whole = sorted({number for number in numbers if number is not None})
             if whole == [0, 1]:
                 column.kind = "flag"
                 return True
-            column.low, column.high = whole[0], whole[-1]
-            return whole == [whole[0] + at for at in range(len(whole))]
-        literals = [each.find(self.exp.Literal) for each in options]
-        texts = tuple(str(each.this) for each in literals if each is not None and each.is_string)
+            is_run = whole == [whole[0] + at for at in range(len(whole))]
+            return self._narrow(column, whole[0], whole[-1]) and is_run
+        if column.kind == "flag":
+            return all(self.number(o) in (0, 1) or isinstance(o, exp.Boolean) for o in options)
+        texts = tuple(text for each in options if (text := self.text(each)) is not None)
         if len(texts) < len(options) or column.kind not in ("text", "enum"):
             return False
         column.kind, column.values = self.enum_kind(texts), texts
@@ -148,8 +165,9 @@ class CheckReader:
             low, high = self.number(tree.args["low"]), self.number(tree.args["high"])
             if column is None or low is None or high is None:
                 return False
-            column.low, column.high = low, high
-            return True
+            if column.kind == "flag":
+                return (low, high) == (0, 1)
+            return self._narrow(column, low, high)
         test = TESTS.get(type(tree).__name__)
         if test is None:
             return False
@@ -160,10 +178,22 @@ class CheckReader:
         if column is None or number is None or column.kind not in ("number", "money"):
             return False
         least = 1 if column.kind == "number" else 0.01
+        if column.kind == "number":
+            number = floor(number) if test in ("over", "most") else ceil(number)
         if test in ("least", "over"):
-            column.low = number + (least if test == "over" else 0)
-        else:
-            column.high = number - (least if test == "under" else 0)
+            return self._narrow(column, number + (least if test == "over" else 0), None)
+        return self._narrow(column, None, number - (least if test == "under" else 0))
+
+    def _narrow(self, column: SqlColumn, low: float | None, high: float | None) -> bool:
+        """Narrow the bounds of a number, unless nothing would remain between them."""
+        if column.kind not in ("number", "money"):
+            return False
+        lows = [each for each in (column.low, low) if each is not None]
+        highs = [each for each in (column.high, high) if each is not None]
+        if lows and highs and max(lows) > min(highs):
+            self.is_contradiction = True
+            return False
+        column.low, column.high = max(lows, default=None), min(highs, default=None)
         return True
 
     def _pair(self, table: SqlTable, tree: Any) -> bool:

@@ -1,6 +1,7 @@
 """Reads columns and keys from the syntax trees of sqlglot."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from provegym.worlds.schemas import lexicon, nouns, sql_text
@@ -19,6 +20,7 @@ FLAG_NAMES = ("is_", "has_", "can_")
 FLAG_WORDS = {"discontinued", "active", "enabled", "deleted", "archived", "verified", "published"}
 FLAG_WORDS |= {"locked", "completed", "approved", "confirmed", "visible", "featured", "activebool"}
 MOST_COLUMNS = 200
+LOWERED = re.compile(r"(?:lower|upper)\s*\(\s*([\w\"`\[\]]+)\s*\)", re.I)
 
 
 class TableReader(CheckReader):
@@ -29,6 +31,7 @@ class TableReader(CheckReader):
         self.tables: dict[str, SqlTable] = {}
         self.enums: dict[str, tuple[str, ...]] = {}
         self.domains: dict[str, str] = {}
+        self.dropped: dict[str, None] = {}
         self.left_to_parse = sql_text.MAX_PARSED
 
     def learn_types(self, statements: list[str]) -> None:
@@ -56,26 +59,32 @@ class TableReader(CheckReader):
                 return self.sqlglot.parse_one(statement, read=dialect)
             except errors:
                 continue
-        head = " ".join(statement.split())[:60]
-        self.notes.append(f"left out: the statement {head!r}, since it cannot be read")
+        self.note_unread(statement)
         return None
+
+    def note_unread(self, statement: str, why: str = "it cannot be read") -> None:
+        """Note that a statement was left out."""
+        head = " ".join(statement.split())[:60]
+        self.notes.append(f"left out: the statement {head!r}, since {why}")
 
     def read_table(self, statement: str) -> None:
         """Read a CREATE TABLE; a partition is a part of another table."""
         exp = self.exp
         if re.match(r"[^(]*\bPARTITION\s+OF\b", statement, re.I):
             return
-        tree = self._parsed(sql_text.without_options(statement))
+        listed = sql_text.without_options(statement)
+        tree = self._parsed(listed)
         if (
             tree is None
             or not isinstance(tree, exp.Create)
             or not isinstance(tree.this, exp.Schema)
         ):
             if tree is not None:
-                head = " ".join(statement.split())[:60]
-                self.notes.append(f"left out: the statement {head!r}, since it lists no columns")
+                self.note_unread(statement, "it lists no columns")
             return
         table = SqlTable(tree.this.this.name)
+        if parents := sql_text.INHERITS.match(statement[len(listed) :]):
+            self._inherit(table, parents[1])
         if len(tree.this.expressions) > MOST_COLUMNS:
             raise SpecError(f"{table.name} has more than {MOST_COLUMNS} columns")
         checks: list[Any] = []
@@ -91,10 +100,25 @@ class TableReader(CheckReader):
             self.notes.append(f"changed: there are two tables {table.name}; the last one counts")
         self.tables[table.name.lower()] = table
 
+    def _inherit(self, table: SqlTable, parents: str) -> None:
+        """Give a table the columns of the tables that it INHERITS."""
+        for name in parents.split(","):
+            parent = self.tables.get(sql_text.unquoted(name.strip()).lower())
+            if parent is None:
+                self.notes.append(
+                    f"left out: what {table.name} inherits, since there is no table {name.strip()}"
+                )
+                continue
+            table.columns |= {key: replace(each) for key, each in parent.columns.items()}
+            table.key = table.key or parent.key
+            table.comparisons += parent.comparisons
+
     def drop_tables(self, names: str) -> None:
         """Forget the tables of a DROP TABLE."""
         for name in names.split(","):
-            self.tables.pop(sql_text.unquoted(name.strip()).lower(), None)
+            gone = self.tables.pop(sql_text.unquoted(name.strip()).lower(), None)
+            if gone is not None:
+                self.dropped[gone.name] = None
 
     def read_alter(self, statement: str) -> None:
         """Read the constraints and columns that an ALTER TABLE adds, drops or renames."""
@@ -102,8 +126,7 @@ class TableReader(CheckReader):
             return
         tree = self._parsed(statement)
         if tree is not None and not isinstance(tree, self.exp.Alter):
-            head = " ".join(statement.split())[:60]
-            self.notes.append(f"left out: the statement {head!r}, since it cannot be read")
+            self.note_unread(statement)
         table = (
             self.tables.get(tree.this.name.lower()) if isinstance(tree, self.exp.Alter) else None
         )
@@ -145,15 +168,14 @@ class TableReader(CheckReader):
     def add_unique(self, table: str, columns: str, *, partial: bool) -> None:
         """Add the columns of a CREATE UNIQUE INDEX."""
         found = self.tables.get(sql_text.unquoted(table).lower())
-        names = tuple(
-            sql_text.unquoted(each.strip().split()[0])
-            for each in columns.split(",")
-            if each.strip()
-        )
+        # Names are compared without regard to case, so lower(email) is as good as email.
+        plain = [LOWERED.sub(r"\1", each) for each in sql_text.split_columns(columns)]
+        names = tuple(sql_text.unquoted(each.split()[0]) for each in plain)
         if found is None or not names:
             return
         if partial or any(name.lower() not in found.columns for name in names):
-            self.notes.append(f"left out: a unique index of {found.name}, since it has a condition")
+            why = "a condition" if partial else "more than columns"
+            self.notes.append(f"left out: a unique index of {found.name}, since it has {why}")
             return
         found.unique.append(names)
 
@@ -161,7 +183,10 @@ class TableReader(CheckReader):
         """Read a column; returns its CHECKs."""
         exp = self.exp
         kind, values, high = self._kind(part)
+        if kind == "flag" and self._starts_above_one(part):
+            kind = "number"
         column = SqlColumn(part.name, kind, values, high=high)
+        column.is_year = part.kind is not None and str(part.kind.this).endswith(".YEAR")
         if kind == "number" and str(part.kind.this.name)[:1] == "U":
             column.low = 0
         table.columns[part.name.lower()] = column
@@ -183,6 +208,12 @@ class TableReader(CheckReader):
             elif isinstance(rule, exp.ComputedColumnConstraint) or rule.args.get("expression"):
                 column.kind = "unknown"
         return checks
+
+    def _starts_above_one(self, part: Any) -> bool:
+        """Whether the default of a column is a number that no flag has."""
+        default = part.find(self.exp.DefaultColumnConstraint)
+        number = self.number(default.this) if default is not None else None
+        return number is not None and number not in (0, 1)
 
     def _kind(self, part: Any) -> tuple[PropertyKind, tuple[str, ...], float | None]:
         """The kind of a column, its values, and its highest value, from its type and name."""
@@ -240,9 +271,10 @@ class TableReader(CheckReader):
         number = self.number(tree)
         if number is not None and column.kind in ("number", "money"):
             return int(number) if number == int(number) else number
-        if isinstance(tree, exp.Literal) and tree.is_string and column.kind in ("text", "enum"):
-            return str(tree.this)
-        return None
+        is_text = isinstance(tree, exp.National) or (
+            isinstance(tree, exp.Literal) and tree.is_string
+        )
+        return self.text(tree) if is_text and column.kind in ("text", "enum") else None
 
     def _constraint(self, table: SqlTable, part: Any) -> list[Any]:
         """Read a constraint of a table; returns its CHECKs."""
@@ -262,6 +294,8 @@ class TableReader(CheckReader):
             names = tuple(each.name for each in part.this.expressions)
             if names:
                 table.unique.append(names)
+        elif isinstance(part, exp.ExcludeColumnConstraint):
+            self.notes.append(f"left out: EXCLUDE of {table.name}, since it compares records")
         elif isinstance(part, exp.ForeignKey):
             self._refer(table, [each.name for each in part.expressions], part.args["reference"])
         return []

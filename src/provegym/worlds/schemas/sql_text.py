@@ -18,7 +18,8 @@ MAX_DEPTH = 24
 # to parse a statement costs as much time as so many characters.
 MAX_PARSED = 400_000
 PARSE_COST = 40
-BRACKET = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|[()]")
+BRACKET = re.compile(r"\b[eE]'(?:[^'\\]|\\.)*'|'[^']*'|\"[^\"]*\"|`[^`]*`|[()]")
+PART = re.compile(rf"{BRACKET.pattern}|,")
 DROP = re.compile(
     r"DROP\s+TABLE\s+(?:IF\s+EXISTS\s+)?([^;]*?)(?:\s+(?:CASCADE|RESTRICT))?\s*$", re.I
 )
@@ -32,28 +33,29 @@ HIDDEN = re.compile(
 )
 PIECE = re.compile(
     r"--|^[ \t]*\#|/\*|'|\"|`|\[[^\]\n]{1,80}\]|\$\w*\$|^DELIMITER\b"
-    r"|;[;\s]*|//|\bBEGIN\b|\bEND\b|\bCREATE\b",
+    r"|;[;\s]*|//|\bBEGIN\b|\bEND\b|\bCREATE\b|^[ \t]*GO(?:[ \t]+\d{1,5})?[ \t\r;]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 # What ends a comment or a quoted text; other pieces have no inside.
 ENDS = {"--": "\n", "#": "\n", "/*": "*/", "'": "'", '"': '"', "`": "`", "DELIMITER": "\n"}
-ESCAPED = re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL)
+ESCAPED = re.compile(r"(?:[^'\\]|\\.|'')*'", re.DOTALL)
 COMMENTS = ("--", "#", "/*", "DELIMITER")
 TRIGGER = re.compile(
     r"CREATE\s+(?:OR\s+REPLACE\s+|DEFINER\s*=\s*\S+\s+|TEMP\s+|CONSTRAINT\s+)*TRIGGER\b", re.I
 )
 WANTED = re.compile(
     r"(CREATE\s+(OR\s+REPLACE\s+)?(GLOBAL\s+|LOCAL\s+|TEMP\w*\s+|UNLOGGED\s+)*"
-    r"(TABLE|TYPE|DOMAIN|UNIQUE\s+INDEX|FUNCTION|TRIGGER|DEFINER|CONSTRAINT)"
+    r"(TABLE|TYPE|DOMAIN|UNIQUE\s+(?:(?:NON)?CLUSTERED\s+)?INDEX|FUNCTION|TRIGGER|DEFINER|CONSTRAINT)"
     r"|ALTER\s+TABLE|DROP\s+TABLE)\b",
     re.I,
 )
 ENUM = re.compile(r"CREATE\s+TYPE\s+([\w.\"]+)\s+AS\s+ENUM\s*\((.*)\)", re.I | re.DOTALL)
 DOMAIN = re.compile(r"CREATE\s+DOMAIN\s+([\w.\"]+)\s+AS\s+(\w+)", re.I)
 INDEX = re.compile(
-    r"CREATE\s+UNIQUE\s+INDEX\s+.*?\bON\s+(?:ONLY\s+)?([\w.\"`\[\]]+)[^(]*\(([^()]*)\)\s*(WHERE)?",
+    r"CREATE\s+UNIQUE\s+(?:(?:NON)?CLUSTERED\s+)?INDEX\b.*?\bON\s+(?:ONLY\s+)?([\w.\"`\[\]]+)([^(]*\(.*)",
     re.I | re.DOTALL,
 )
+INHERITS = re.compile(r"\s*INHERITS\s*\(([^()]*)\)", re.I)
 HEAD = re.compile(
     r"CREATE\s+[^;]{0,80}?TRIGGER\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"`\[\]]+)\s+(BEFORE|AFTER)?\s*(INSERT|DELETE|UPDATE)"
     r"(.*?)\bON\s+([\w.\"`\[\]]+)(.*)",
@@ -100,10 +102,13 @@ def statements(text: str) -> Iterator[str]:
     in_trigger = False
     while piece := PIECE.search(text, at):
         word = ";" if piece[0][0] == ";" else piece[0].strip().upper()
-        if escapes and word == "$$":
-            word = ";"  # MySQL has no dollar quotes: a script chose $$ as its delimiter.
+        if (escapes and word == "$$") or word.startswith("GO"):
+            # MySQL has no dollar quotes: a script chose $$ as its delimiter. A line GO is the
+            # one of SQL Server.
+            word = ";"
             depth = 0
-        at = _end_of(text, word, piece.end(), escapes=escapes)
+        is_escaped = escapes or (word == "'" and _is_escape(text, piece.start() - 1))
+        at = _end_of(text, word, piece.end(), escapes=is_escaped)
         if word in COMMENTS:
             parts.append(text[start : piece.start()])
             start = at
@@ -131,6 +136,12 @@ def _without_data(text: str, *, escapes: bool) -> str:
         end = COPIED_END.search(text, found.end())
         at = end.end() if end else len(text)
     return "".join([*parts, text[at:]])
+
+
+def _is_escape(text: str, at: int) -> bool:
+    """Whether the letter before a quote is the E of Postgres, so that a backslash escapes."""
+    before = text[max(at - 1, 0) : at]
+    return text[max(at, 0) : at + 1] in ("e", "E") and not (before.isalnum() or before == "_")
 
 
 def _end_of(text: str, word: str, at: int, *, escapes: bool) -> int:
@@ -174,6 +185,17 @@ def without_options(statement: str) -> str:
         if mark[0] == ")" and depth == 0:
             return statement[: mark.end()]
     return statement
+
+
+def split_columns(inside: str) -> list[str]:
+    """What stands between commas, but not in brackets within."""
+    found, start, depth = [], 0, 0
+    for mark in PART.finditer(inside):
+        depth += {"(": 1, ")": -1}.get(mark[0], 0)
+        if mark[0] == "," and depth == 0:
+            found.append(inside[start : mark.start()])
+            start = mark.end()
+    return [each.strip() for each in (*found, inside[start:]) if each.strip()]
 
 
 def guess_dialect(text: str) -> str:
