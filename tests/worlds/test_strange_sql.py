@@ -36,6 +36,11 @@ def test_a_line_go_ends_a_statement(go: str) -> None:
     assert names(sql(text)[0]) == ["book", "film"]
 
 
+def test_tables_need_no_semicolon_between_them() -> None:
+    text = f"{BOOKS}{FILMS}{TAGS}".replace("GO", "-- then\n")
+    assert names(sql(text)[0]) == ["book", "film", "tag"]
+
+
 @pytest.mark.parametrize("default", [r"E'it\'s'", r"e'it''s \'; ('", r"E'\\'", r"'grade E'"])
 def test_strings_with_escapes_end_where_they_end(default: str) -> None:
     table = f"CREATE TABLE tags (id serial primary key, name text not null default {default});"
@@ -47,6 +52,8 @@ def test_strings_with_escapes_end_where_they_end(default: str) -> None:
     [
         ("heat <= -5", -64, -5),
         ("heat < 0", -60, -1),
+        ("heat <= 0", -59, 0),
+        ("heat >= 950000", 950_000, 950_059),
         ("heat BETWEEN -20 AND -10", -20, -10),
         ("heat <= -5 AND heat >= -9", -9, -5),
         ("heat > 4.5 AND heat < 7.5", 5, 7),
@@ -56,6 +63,18 @@ def test_strings_with_escapes_end_where_they_end(default: str) -> None:
 def test_bounds_have_a_sensible_other_side(check: str, low: float, high: float) -> None:
     heat = field(first(f"heat INT NOT NULL CHECK ({check})")[0], "heat")
     assert (heat.low, heat.high) == (low, high)
+
+
+@pytest.mark.parametrize("bound", ["heat > 2000000", "heat < -2000000", "cost <= -0.5"])
+def test_numbers_that_no_world_has_are_left_out(bound: str) -> None:
+    hotel, notes = first(f"heat INT, cost DECIMAL(6,2), CHECK ({bound})")
+    assert len(hotel.fields) == 2
+    assert notes == [f"left out: hotel.{bound[:4]}, since a world has no values of its type"]
+
+
+def test_a_default_that_breaks_a_bound_does_not_count() -> None:
+    hotel, _ = first("heat INT NOT NULL DEFAULT 3 CHECK (heat > 5)")
+    assert field(hotel, "heat").start is None
 
 
 def test_contradictory_bounds_are_left_out() -> None:
@@ -84,6 +103,8 @@ def test_a_unique_index_of_lower_is_one_of_the_column_and_others_are_noted() -> 
     add = next(each for each in spec.operations if each.tool == "add_tag")
     assert [guard.rule for guard in add.guards] == ["unique"]
     assert notes == []
+    _, notes = sql(TAGS.replace("UNIQUE", ", UNIQUE KEY k ((lower(name)))"), "mysql")
+    assert "that something is unique" in notes[0]
     _, notes = sql(table + index.format("coalesce(name, '')"))
     assert notes == ["left out: a unique index of tags, since it has more than columns"]
     _, notes = sql(table + index.format("name) WHERE (id > 3"))

@@ -292,8 +292,13 @@ class TableReader(CheckReader):
                     table.columns[name.lower()].required = True
         elif isinstance(part, exp.UniqueColumnConstraint) and part.this is not None:
             names = tuple(each.name for each in part.this.expressions)
-            if names:
-                table.unique.append(names)
+            if all(name.lower() in table.columns for name in names):
+                table.unique += [names] if names else []
+            else:
+                self.notes.append(
+                    f"left out: a rule of {table.name} that something is unique, since it has more"
+                    " than columns"
+                )
         elif isinstance(part, exp.ExcludeColumnConstraint):
             self.notes.append(f"left out: EXCLUDE of {table.name}, since it compares records")
         elif isinstance(part, exp.ForeignKey):

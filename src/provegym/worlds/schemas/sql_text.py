@@ -43,6 +43,7 @@ COMMENTS = ("--", "#", "/*", "DELIMITER")
 TRIGGER = re.compile(
     r"CREATE\s+(?:OR\s+REPLACE\s+|DEFINER\s*=\s*\S+\s+|TEMP\s+|CONSTRAINT\s+)*TRIGGER\b", re.I
 )
+TABLE = re.compile(r"CREATE\s+TABLE\b", re.I)
 WANTED = re.compile(
     r"(CREATE\s+(OR\s+REPLACE\s+)?(GLOBAL\s+|LOCAL\s+|TEMP\w*\s+|UNLOGGED\s+)*"
     r"(TABLE|TYPE|DOMAIN|UNIQUE\s+(?:(?:NON)?CLUSTERED\s+)?INDEX|FUNCTION|TRIGGER|DEFINER|CONSTRAINT)"
@@ -99,7 +100,7 @@ def statements(text: str) -> Iterator[str]:
     text = _without_data(text.removeprefix("\ufeff"), escapes=escapes)
     at, start, depth = 0, 0, 0
     parts: list[str] = []
-    in_trigger = False
+    in_trigger = in_table = False
     while piece := PIECE.search(text, at):
         word = ";" if piece[0][0] == ";" else piece[0].strip().upper()
         if (escapes and word == "$$") or word.startswith("GO"):
@@ -114,6 +115,11 @@ def statements(text: str) -> Iterator[str]:
             start = at
         elif word == "CREATE" and not in_trigger:
             in_trigger = bool(TRIGGER.match(text, piece.start()))
+            if in_table and WANTED.match(text, piece.start()):
+                # SQL Server needs no semicolon between two statements.
+                yield from _wanted("".join([*parts, text[start : piece.start()]]))
+                start, depth, parts = piece.start(), 0, []
+            in_table = bool(TABLE.match(text, piece.start()))
         elif word == "BEGIN" and in_trigger:
             depth += 1
         elif word == "END" and in_trigger:
@@ -121,7 +127,8 @@ def statements(text: str) -> Iterator[str]:
             depth -= 0 if after.startswith(("IF", "CASE", "LOOP", "WHILE")) else 1
         elif (word == ";" and depth <= 0) or word == "//":
             yield from _wanted("".join([*parts, text[start : piece.start()]]))
-            start, depth, in_trigger, parts = at, 0, False, []
+            start, depth, parts = at, 0, []
+            in_trigger = in_table = False
     yield from _wanted("".join([*parts, text[start:]]))
 
 

@@ -7,8 +7,9 @@ import msgspec
 
 from provegym.worlds.schemas.sketch import Property, Subject
 
-# A number that may be as low as one likes is at least this.
-LOWEST = -1_000_000
+# Numbers that may be as low or as high as one likes stay between these.
+LOWEST, HIGHEST = -1_000_000, 1_000_000
+NEAR_HIGHEST = 900_000
 
 
 def settled(subjects: Iterable[Subject], notes: list[str]) -> Iterator[Subject]:
@@ -24,12 +25,22 @@ def _settled(each: Property, noun: str, notes: list[str]) -> Property:
         return each
     if each.kind == "number":
         low, high = low if low is None else ceil(low), high if high is None else floor(high)
-    if high is not None and high < 0:
-        low = LOWEST if low is None else max(low, LOWEST)
     if low is not None and high is not None and low > high:
         notes.append(f"left out: the bounds of {noun}.{each.name}, since no number is within them")
-        low = high = None
-    return msgspec.structs.replace(each, low=low, high=high)
+        return msgspec.structs.replace(each, low=None, high=None)
+    if each.kind == "number" and high is not None and high <= 0:
+        low = LOWEST if low is None else max(low, LOWEST)
+    if low is not None and low > NEAR_HIGHEST:
+        high = HIGHEST if high is None else min(high, HIGHEST)
+    is_amount_below = each.kind == "money" and high is not None and high <= 0
+    if is_amount_below or (low is not None and high is not None and low > high):
+        # A world has no amounts below zero, and no numbers that far from it.
+        return msgspec.structs.replace(each, kind="unknown", default=None)
+    default = each.default
+    if isinstance(default, int | float):
+        is_below, is_above = low is not None and default < low, high is not None and default > high
+        default = None if is_below or is_above else default
+    return msgspec.structs.replace(each, low=low, high=high, default=default)
 
 
 def note_lost_rules(subject: Subject, kept: Mapping[str, str], notes: list[str]) -> None:
