@@ -19,7 +19,7 @@ FLAGS = {"BOOLEAN", "BIT"}
 FLAG_NAMES = ("is_", "has_", "can_")
 FLAG_WORDS = {"discontinued", "active", "enabled", "deleted", "archived", "verified", "published"}
 FLAG_WORDS |= {"locked", "completed", "approved", "confirmed", "visible", "featured", "activebool"}
-MOST_COLUMNS = 200
+MOST_COLUMNS, MOST_INDEXED = 200, 32
 LOWERED = re.compile(r"(?:lower|upper)\s*\(\s*([\w\"`\[\]]+)\s*\)", re.I)
 
 
@@ -168,10 +168,15 @@ class TableReader(CheckReader):
     def add_unique(self, table: str, columns: str, *, partial: bool) -> None:
         """Add the columns of a CREATE UNIQUE INDEX."""
         found = self.tables.get(sql_text.unquoted(table).lower())
+        if found is None:
+            return
+        if columns.count(",") >= MOST_INDEXED:
+            self.notes.append(f"left out: a unique index of {found.name}, since it is too long")
+            return
         # Names are compared without regard to case, so lower(email) is as good as email.
         plain = [LOWERED.sub(r"\1", each) for each in sql_text.split_columns(columns)]
         names = tuple(sql_text.unquoted(each.split()[0]) for each in plain)
-        if found is None or not names:
+        if not names:
             return
         if partial or any(name.lower() not in found.columns for name in names):
             why = "a condition" if partial else "more than columns"

@@ -196,6 +196,8 @@ def without_options(statement: str) -> str:
 
 def split_columns(inside: str) -> list[str]:
     """What stands between commas, but not in brackets within."""
+    if "(" not in inside:
+        return [each.strip() for each in inside.split(",") if each.strip()]
     found, start, depth = [], 0, 0
     for mark in PART.finditer(inside):
         depth += {"(": 1, ")": -1}.get(mark[0], 0)
