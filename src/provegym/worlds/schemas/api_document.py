@@ -23,8 +23,8 @@ MAX_PARTS = 40
 MAX_SCHEMAS = 60
 MAX_NESTING = 60
 MAX_PROPERTIES = 200
-# Steps of looking up, of about two microseconds each.
-MAX_STEPS = 400_000
+# Steps of looking up, of about one microsecond each.
+MAX_STEPS = 600_000
 # Escapes such as \\ud800 may be half a character only.
 HALVES = re.compile(r"\\[uU](?:0000)?[dD][89a-fA-F]")
 # What says more of a property than its type.

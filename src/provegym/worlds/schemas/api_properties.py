@@ -11,7 +11,7 @@ MOST_VALUES = 24
 MOST_LOOKED_AT = 200
 MOST_NUMBER = 1e9
 # Steps of a document that one property costs.
-PRICE = 5
+PRICE = 8
 # What the body of a request may say of a property that the record's own schema leaves open.
 OF_BODIES = (
     *("enum", "default", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
@@ -59,7 +59,8 @@ def property_of(
 def _texts(values: Any) -> tuple[str, ...]:
     """The texts of an enum."""
     some = values[:MOST_LOOKED_AT] if isinstance(values, list) else []
-    return tuple(plain_text(v) for v in some if isinstance(v, str) and v)
+    texts = (plain_text(value[:200]) for value in some if isinstance(value, str))
+    return tuple(text for text in texts if text)
 
 
 def merged(document: Document, own: Any, given: Any, names: tuple[str, ...] = OF_BODIES) -> Any:
@@ -98,9 +99,9 @@ def _one(document: Document, schema: Any) -> dict[str, Any]:
                 api_document.resolved(document, part) for part in parts[: api_document.MAX_PARTS]
             ]
             some = [part for part in inner if part.get("type") != "null"]
-            enums = [part.get("enum") for part in some if part.get("type") == "string"]
+            enums = [_texts(part.get("enum")) for part in some if part.get("type") == "string"]
             if len(some) > 1 and len(enums) == len(some) and all(enums):
-                return {**some[0], "enum": [value for enum in enums for value in enum or ()]}
+                return {**some[0], "enum": [value for enum in enums for value in enum]}
             return some[0] if some else {}
     return plain
 
@@ -136,7 +137,7 @@ def _is_record(schema: Any) -> bool:
 def _kind(word: str, schema: dict[str, Any]) -> PropertyKind:
     type_ = _main_type(schema)
     values = schema.get("enum")
-    if type_ is None and isinstance(values, list) and any(isinstance(v, str) for v in values):
+    if type_ is None and _texts(values):
         type_ = "string"
     manner = lexicon.of_field(word, "")
     form = schema.get("format")

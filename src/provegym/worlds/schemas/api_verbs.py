@@ -14,6 +14,7 @@ from provegym.worlds.schemas.api_document import Document
 from provegym.worlds.schemas.api_properties import property_of, status_of
 from provegym.worlds.schemas.sketch import Move, Property, Setting
 
+MOST_NOTED = 8
 SETTABLE = ("enum", "text", "number", "money", "date", "time", "reference")
 
 
@@ -39,10 +40,13 @@ def moves_of(
             sets = sets or _shared(document, noun, verb.body, made, status, any_of_them=True)[:1]
         if value and status is not None:
             sets = tuple(each for each in sets if each.property != status.name)
+            _note_unused(document, noun, verb, sets, status, notes)
             moves.append(Move(verb=verb.word, property=status.name, value=value, sets=sets))
         elif sets:
+            _note_unused(document, noun, verb, sets, None, notes)
             moves.append(Move(verb=verb.word, sets=sets))
         elif status is None and verb.word in lexicon.verbs():
+            _note_unused(document, noun, verb, (), None, notes)
             homeless.append(verb.word)
         elif status is not None:
             notes.append(f"left out: {verb.word} of {noun}, since no {status.name} is known for it")
@@ -50,6 +54,27 @@ def moves_of(
             notes.append(f"left out: {verb.word} of {noun}, since nothing says what it changes")
     moves.reverse()
     return [*moves, *_made_up(noun, homeless[::-1], made, notes)]
+
+
+def _note_unused(
+    document: Document,
+    noun: str,
+    verb: Verb,
+    sets: tuple[Setting, ...],
+    status: Property | None,
+    notes: list[str],
+) -> None:
+    """Note what the body of a verb must have, and what the verb of the world is not given."""
+    used = {f"{noun}_id", "id", *(each.argument for each in sets)}
+    used |= {status.name} if status is not None else set()
+    needed = [nouns.snake(name) for name in api_document.properties(document, verb.body)]
+    must = {nouns.snake(name) for name in api_document.required(document, verb.body)}
+    unused = [name for name in needed if name in must and name not in used][:MOST_NOTED]
+    if unused:
+        notes.append(
+            f"left out: {' and '.join(unused)} of {verb.word} of {noun},"
+            " since no property of a record is set by them"
+        )
 
 
 def _made_up(
