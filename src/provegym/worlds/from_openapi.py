@@ -59,7 +59,9 @@ def _subject(document: Document, resource: Resource, known: set[str], notes: lis
     )
     made: dict[str, Property] = {}
     for name, schema in list(shown.items())[:120]:
-        each = property_of(document, name, schema, noun, known, notes, empty=name not in needed)
+        each = property_of(
+            document, name, schema, noun, known, notes=notes, empty=name not in needed
+        )
         if each is not None and each.name not in made:
             made[each.name] = each
     for parent in resource.parents:
@@ -69,7 +71,7 @@ def _subject(document: Document, resource: Resource, known: set[str], notes: lis
         made[f"{parent}_id"] = Property(name=f"{parent}_id", kind="reference", to=parent)
     moves = moves_of(document, noun, resource.verbs, made, notes)
     updated = {
-        nouns.snake(name): property_of(document, name, schema, noun, set(), notes, empty=True)
+        nouns.snake(name): property_of(document, name, schema, noun, set(), notes=notes, empty=True)
         for name, schema in api_document.properties(document, resource.updated).items()
     }
     given = [nouns.snake(name) for name in api_document.properties(document, resource.created)]

@@ -52,7 +52,7 @@ MAX_SHOWN = 8
 Chain = list[tuple[str, str]]
 
 
-class Done(NamedTuple):
+class DeedPath(NamedTuple):
     """A path without the word that names what it does, and that word."""
 
     chain: Chain
@@ -134,7 +134,7 @@ class Paths:
             return self._verb(chain, method, operation)
         return self._record(chain, method, operation)
 
-    def _deed(self, done: Done, method: str, operation: dict[str, Any]) -> bool:
+    def _deed(self, done: DeedPath, method: str, operation: dict[str, Any]) -> bool:
         """Note an operation whose path names what it does, such as POST /couriers/create."""
         chain, word = done.chain, done.word
         noun = nouns.noun_of_table(chain[-1][0])
@@ -273,7 +273,7 @@ def chain_of(path: str) -> Chain:
     return chain if all(word for word, _ in chain) else []
 
 
-def _named_deed(chain: Chain) -> Done | None:
+def _named_deed(chain: Chain) -> DeedPath | None:
     """The deed that the last word of a path names, such as `create` of /couriers/create."""
     if len(chain) < 2 or chain[-1][0] not in DEED_WORDS:
         return None
@@ -281,7 +281,7 @@ def _named_deed(chain: Chain) -> Done | None:
     name, held = chain[-2]
     if held and (key or DEED_WORDS[word][0] in ("list", "create")):
         return None
-    return Done([*chain[:-2], (name, held or key)], word)
+    return DeedPath([*chain[:-2], (name, held or key)], word)
 
 
 def _deed_of(method: str, *, has_key: bool, is_list: bool) -> Deed | None:

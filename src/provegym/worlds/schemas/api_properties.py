@@ -24,8 +24,8 @@ def property_of(
     schema: Any,
     noun: str,
     known: set[str],
-    notes: list[str],
     *,
+    notes: list[str],
     empty: bool,
 ) -> Property | None:
     """A property of a schema, or None if it is the record's own id."""
@@ -51,7 +51,7 @@ def property_of(
     step = 0.01 if kind == "money" else 1
     low, high = _bound(plain, "minimum", step), _bound(plain, "maximum", -step)
     if low is not None and high is not None and low > high:
-        notes.append(f"left out: the bounds of {noun}.{word}, since {low:g} is above {high:g}")
+        notes.append(f"left out: the bounds of {noun}.{word}, since no number is within them")
         low = high = None
     return Property(name=word, kind=kind, low=low, high=high, empty=empty)
 

@@ -40,13 +40,13 @@ def moves_of(
             sets = sets or _shared(document, noun, verb.body, made, status, any_of_them=True)[:1]
         if value and status is not None:
             sets = tuple(each for each in sets if each.property != status.name)
-            _note_unused(document, noun, verb, sets, status, notes)
+            notes += _unused(document, noun, verb, sets, status)
             moves.append(Move(verb=verb.word, property=status.name, value=value, sets=sets))
         elif sets:
-            _note_unused(document, noun, verb, sets, None, notes)
+            notes += _unused(document, noun, verb, sets)
             moves.append(Move(verb=verb.word, sets=sets))
         elif status is None and verb.word in lexicon.verbs():
-            _note_unused(document, noun, verb, (), None, notes)
+            notes += _unused(document, noun, verb, ())
             homeless.append(verb.word)
         elif status is not None:
             notes.append(f"left out: {verb.word} of {noun}, since no {status.name} is known for it")
@@ -56,25 +56,23 @@ def moves_of(
     return [*moves, *_made_up(noun, homeless[::-1], made, notes)]
 
 
-def _note_unused(
+def _unused(
     document: Document,
     noun: str,
     verb: Verb,
     sets: tuple[Setting, ...],
-    status: Property | None,
-    notes: list[str],
-) -> None:
-    """Note what the body of a verb must have, and what the verb of the world is not given."""
+    status: Property | None = None,
+) -> list[str]:
+    """A note on what the body of a verb must have, and what the verb of the world is not given."""
     used = {f"{noun}_id", "id", *(each.argument for each in sets)}
     used |= {status.name} if status is not None else set()
-    needed = [nouns.snake(name) for name in api_document.properties(document, verb.body)]
-    must = {nouns.snake(name) for name in api_document.required(document, verb.body)}
-    unused = [name for name in needed if name in must and name not in used][:MOST_NOTED]
-    if unused:
-        notes.append(
-            f"left out: {' and '.join(unused)} of {verb.word} of {noun},"
-            " since no property of a record is set by them"
-        )
+    held = [nouns.snake(name) for name in api_document.properties(document, verb.body)]
+    needed = {nouns.snake(name) for name in api_document.required(document, verb.body)}
+    unused = [name for name in held if name in needed and name not in used][:MOST_NOTED]
+    if not unused:
+        return []
+    what = f"{' and '.join(unused)} of {verb.word} of {noun}"
+    return [f"left out: {what}, since no property of a record is set by them"]
 
 
 def _made_up(
@@ -117,7 +115,7 @@ def _shared(
     known = {each.to for each in made.values() if each.to}
     found: list[Setting] = []
     for name, schema in api_document.properties(document, body).items() if body else ():
-        each = property_of(document, name, schema, noun, known, [], empty=False)
+        each = property_of(document, name, schema, noun, known, notes=[], empty=False)
         if each is None or each.name == f"{noun}_id":
             continue
         own = made.get(each.name)
