@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections import Counter
 from functools import cache
 from hashlib import blake2b
@@ -30,6 +31,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Graphs in it are kept for as long as the code that proves them is the same.
     """
+    # A shell that starts the tests in the background lets all their processes ignore Ctrl-C.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):
         return
     user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "provegym"
