@@ -30,9 +30,9 @@ def test_a_column_named_like_the_key_of_a_tool_is_left_out() -> None:
     assert "person_id" not in [field.name for field in spec.entities[0].fields]
 
 
-def test_a_number_that_is_an_id_of_nothing_is_left_out() -> None:
+def test_the_id_of_an_unknown_record_is_left_out() -> None:
     spec, notes = sql(TAGS.replace("name", "hotel_id INT, name"))
-    assert notes == ["left out: tag.hotel_id, since it is an id of nothing here"]
+    assert notes == ["left out: tag.hotel_id, since no record of this world has such an id"]
     assert [field.name for field in spec.entities[0].fields] == ["name"]
 
 
@@ -42,7 +42,7 @@ def test_a_reference_to_its_own_kind_needs_a_role(column: str, field: str) -> No
     spec, notes = sql(table.format(column))
     found = [each.name for each in spec.entities[0].fields if each.kind == "reference"]
     assert found == ([field] if field else [])
-    left = f"left out: member.{column}, since its role has no name"
+    left = f"left out: member.{column}, since it does not name a role"
     assert notes == ([] if field else [left])
 
 

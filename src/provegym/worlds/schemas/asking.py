@@ -8,7 +8,7 @@ from typing import Any
 
 from provegym.worlds.schemas import lexicon
 from provegym.worlds.schemas.nouns import article, label, plural, spaced
-from provegym.worlds.schemas.shaping import PREPOSITIONS, EntityDraft
+from provegym.worlds.schemas.shaping import EntityDraft
 from provegym.worlds.spec import Argument, Field
 
 PLACES = ("city", "country", "region", "state", "town", "office", "store", "warehouse", "room")
@@ -132,10 +132,6 @@ def _about_other(draft: EntityDraft, each: Field, it: str) -> str:
     if lexicon.is_person(holder.to):
         return f"Who is (the|down as the) {words} (of|for) {it}?"
     if holder.to == draft.noun:
-        last = words.rpartition(" ")[2]
-        if last in PREPOSITIONS:
-            the = "the " if last == "of" else ""
-            return f"(Which|What) {draft.words} is {it} {the}{words}?"
         return f"(Which|What) {draft.words} is the {words} of {it}?"
     return f"(Which|What) {words} does {it} (belong to|go with)?"
 

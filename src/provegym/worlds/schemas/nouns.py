@@ -21,20 +21,14 @@ IRREGULAR = {
     "criteria": "criterion",
     "data": "record",
     "details": "detail",
-    "shelves": "shelf",
-    "knives": "knife",
-    "wolves": "wolf",
-    "leaves": "leaf",
-    "loaves": "loaf",
-    "halves": "half",
-    "calves": "calf",
-    "thieves": "thief",
-    "wives": "wife",
 }
 PLURALS = {"person": "people", "child": "children", "series": "series", "species": "species"}
-PLURALS |= {"news": "news", "shelf": "shelves", "knife": "knives", "wolf": "wolves"}
-PLURALS |= {"leaf": "leaves", "loaf": "loaves", "half": "halves", "calf": "calves"}
-PLURALS |= {"thief": "thieves", "wife": "wives"}
+PLURALS |= {"news": "news"}
+ENDS_IN_F = {"shelf": "shelves", "leaf": "leaves", "loaf": "loaves", "half": "halves"}
+ENDS_IN_F |= {"calf": "calves", "wolf": "wolves", "thief": "thieves", "knife": "knives"}
+ENDS_IN_F |= {"wife": "wives"}
+PLURALS |= ENDS_IN_F
+IRREGULAR |= {many: one for one, many in ENDS_IN_F.items()}
 UNCHANGED = ("ss", "us", "is", "news")
 # Words at the start of a table's name that nobody says.
 AFFIXES = ("tbl_", "t_", "tb_", "app_", "core_", "auth_", "dim_", "fact_")

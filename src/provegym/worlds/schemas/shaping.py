@@ -252,7 +252,7 @@ def _reference(
     elif base in BOSSES and lexicon.is_person(each.to):
         base = "manager"
     elif base.rpartition("_")[2] in PREPOSITIONS and lexicon.is_person(each.to):
-        notes.append(f"left out: {subject.name}.{each.name}, since its role has no name")
+        notes.append(f"left out: {subject.name}.{each.name}, since it does not name a role")
         return
     name = nouns.plain(f"{base}_id", subject.name)
     if name in draft.fields:

@@ -1,4 +1,4 @@
-"""What a world cannot keep of a subject: contradictory bounds, bare ids, rules that lost a part."""
+"""Leaves out what a world cannot keep: contradictory bounds, unknown ids, broken keys."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import ceil, floor
@@ -58,7 +58,7 @@ def note_lost_rules(subject: Subject, kept: Mapping[str, str], notes: list[str])
 def without_bare_ids(
     properties: list[Property], subject: Subject, notes: list[str]
 ) -> list[Property]:
-    """Without ids that point to nothing: they would be numbers that mean nothing to people."""
+    """Leave out ids of records that are not in this world: users would say meaningless numbers."""
     kept = []
     for each in properties:
         is_own = each.name == f"{subject.name}_id" and each.kind != "reference"
@@ -66,5 +66,6 @@ def without_bare_ids(
         if not (is_own or is_bare):
             kept.append(each)
         elif not is_own or each.name not in subject.key:
-            notes.append(f"left out: {subject.name}.{each.name}, since it is an id of nothing here")
+            name = f"{subject.name}.{each.name}"
+            notes.append(f"left out: {name}, since no record of this world has such an id")
     return kept
