@@ -83,7 +83,8 @@ def admit(
         each = ", ".join(f"{n / found.admitted:.1f} {what}" for what, n in found.figures.items())
         say(f"An admitted world has on average {each}.")
         alike = ", ".join(f"{what} {score:.2f}" for what, score in found.alike.items())
-        say(f"How alike two of them are, from 0 to 1 (Jaccard): {alike}")
+        if alike:  # one world alone is like no other
+            say(f"How alike two of them are, from 0 to 1 (Jaccard): {alike}")
         say_next("synth", "--worlds", folder, "--size", 100, "--out", "corpus")
 
 
