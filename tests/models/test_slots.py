@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ pytest.importorskip("transformers")
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
-from provegym.models import slots as module
+from provegym.models import slot_passes as module
 from provegym.models.slots import Slots
 from provegym.models.source import Sampled
 
@@ -29,12 +30,14 @@ def build(seed: int = 0) -> Any:
         num_attention_heads=4,
         num_key_value_heads=2,
         initializer_range=0.3,
+        eos_token_id=END,
     )
     return LlamaForCausalLM(config).eval()
 
 
 def make(model: Any, temperature: float = 0.0, count: int = 4, **settings: Any) -> Slots:
-    return Slots(model, [END], temperature, slots=count, longest=200, reply=24, **settings)
+    tokenizer = SimpleNamespace(eos_token_id=END)
+    return Slots(model, tokenizer, temperature, slots=count, longest=200, reply=24, **settings)
 
 
 def log_probabilities(model: Any, ids: Sequence[int], temperature: float) -> Any:
@@ -94,7 +97,7 @@ def test_conversations_are_sampled_as_by_plain_passes(temperature: float, count:
 
 
 def test_a_long_prompt_is_read_in_several_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "READ", 40)
+    monkeypatch.setattr(module, "SIZES", (40,))
     model, chance = build(), Random(1)
     source = make(model)
     contexts = [[chance.randrange(4, WORDS) for _ in range(size)] for size in (30, 5, 90, 20)]
@@ -108,9 +111,9 @@ def test_only_new_tokens_are_read_and_equal_prompts_once(monkeypatch: pytest.Mon
     model = build()
     source = make(model)
     read: list[int] = []
-    see = source._see
+    see = source.passes._see
     monkeypatch.setattr(
-        source,
+        source.passes,
         "_see",
         lambda ids, positions, where: (read.append(len(ids)), see(ids, positions, where))[1],
     )

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from provegym.workers import Workers
 
 FEW = 8
+# Rollouts at a time: on a GPU, and elsewhere.
+TOGETHER, FEW_TOGETHER = 256, 16
 WEB = ("http://", "https://")
 SCRIPT, ENDPOINT, HERE = "a script", "an endpoint", "a model of this machine"
 IDLE = {
@@ -194,7 +196,7 @@ def evaluate_model(
     given: HeldoutTasks,
     samples: Annotated[int, typer.Option(help="Rollouts of each task.", min=1)] = 1,
     batch: Annotated[
-        int | None, typer.Option(help="Rollouts at a time; else 16, with --vllm 256.", min=1)
+        int | None, typer.Option(help="Rollouts at a time; else 16, on a GPU 256.", min=1)
     ] = None,
     out: Out = None,
     ray: Ray = None,
@@ -213,7 +215,7 @@ def evaluate_model(
             told = {**player.settings(), **given.settings(), "samples": samples, "tools": tools}
             book = _book(out, told)
             done = len(book.lines) if book else 0
-            play = _play(player, batch or (256 if player.vllm else 16), done)
+            play = _play(player, batch, done)
     except NotInstalled as problem:
         fail(str(problem))
     kept = book or nullcontext()
@@ -253,7 +255,7 @@ def _book(out: Path | None, told: dict[str, Any]) -> "HeldoutFolder | None":
     return HeldoutFolder(out, told)
 
 
-def _play(player: HeldoutPlayer, batch: int, done: int) -> "Play":
+def _play(player: HeldoutPlayer, batch: int | None, done: int) -> "Play":
     from provegym.models.endpoint import EndpointConfig
     from provegym.players.remote import Remote
     from provegym.players.scripted import SCRIPTS
@@ -261,6 +263,7 @@ def _play(player: HeldoutPlayer, batch: int, done: int) -> "Play":
 
     if player.kind == HERE:
         return _local(player, batch, done)
+    batch = batch or FEW_TOGETHER
     if player.kind == SCRIPT:
         return Remote(player.model, SCRIPTS[player.model], batch)
     name, limits = player.name or "default", player.limits
@@ -298,20 +301,22 @@ def _fitting(examples: "list[Example]", play: "Play") -> "list[Example]":
     return fitting
 
 
-def _local(player: HeldoutPlayer, batch: int, seed: int) -> "Play":
+def _local(player: HeldoutPlayer, batch: int | None, seed: int) -> "Play":
     """A model of this machine; a resumed run gets another seed, so that samples differ."""
     from provegym.models.codec import Codec
     from provegym.models.local import load, load_tokenizer
     from provegym.models.optional import need
     from provegym.models.sampler import Sampler
+    from provegym.models.slots import Slots, takes
     from provegym.models.vllm import Vllm
     from provegym.players.local import Local
 
     model, adapter, limits = player.model, player.adapter, player.limits
     name = f"{model} with {adapter}" if adapter else model
+    longest = limits.prompt + limits.completion
     if player.vllm:
+        batch = batch or TOGETHER
         codec = Codec(load_tokenizer(model), limits.prompt)
-        longest = limits.prompt + limits.completion
         engine = Vllm(model, longest, player.temperature, seed=seed, together=batch)
         if adapter:
             engine.wear(adapter)
@@ -319,8 +324,24 @@ def _local(player: HeldoutPlayer, batch: int, seed: int) -> "Play":
     torch: Any = need("torch")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     weights, tokenizer = load(model, adapter, device)
-    sampler = Sampler(weights, tokenizer, player.temperature, seed)
-    return Local(name, sampler.generate, Codec(tokenizer, limits.prompt), limits, batch)
+    codec = Codec(tokenizer, limits.prompt)
+    if not takes(weights):
+        batch = batch or FEW_TOGETHER
+        sampler = Sampler(weights, tokenizer, player.temperature, seed)
+        return Local(name, sampler.generate, codec, limits, batch)
+    if adapter:
+        weights = weights.merge_and_unload()
+    batch = batch or TOGETHER
+    slots = Slots(
+        weights.to(torch.bfloat16),
+        tokenizer,
+        player.temperature,
+        slots=batch,
+        longest=longest,
+        reply=limits.reply,
+        seed=seed,
+    )
+    return Local(name, slots, codec, limits, batch)
 
 
 def _print_scores(report: dict[str, Any]) -> None:

@@ -10,26 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from provegym.models.optional import need
+from provegym.models.sampler import end_tokens
+from provegym.models.slot_passes import Passes, Span, objection
 from provegym.models.source import Sampled, Source
-from provegym.models.varlen import Bounds, attention
+from provegym.models.varlen import Bounds
 
-ATTENTION = "provegym_slots"
 # Tokens that are sampled for every conversation before the finished ones are looked for.
-STEPS = 8
-# Most tokens of messages that are read in one forward pass.
-READ = 16_384
-REFUSED = ("sliding_window", "attn_logit_softcapping", "final_logit_softcapping")
-
-
-class SlotPass(NamedTuple):
-    """What the attention of one forward pass needs: the KV cache, and where its tokens belong.
-
-    `places` are the places of the tokens in the cache, all slots one after the other.
-    """
-
-    cache: Any
-    places: Any
-    bounds: Bounds
+STEPS = 4
 
 
 class Request(NamedTuple):
@@ -59,35 +46,32 @@ class Slots(Source):
     def __init__(
         self,
         model: Any,
-        ends: Sequence[int],
+        tokenizer: Any,
         temperature: float,
         *,
         slots: int,
         longest: int,
         reply: int,
         seed: int = 0,
+        compiled: bool = False,
     ) -> None:
-        """Take a model, the tokens that end a reply, and the most tokens of a context and a reply.
+        """Take a model and its tokenizer, and the most tokens of a context and of a reply.
 
         The model is used as it is: its weights may be replaced in place, then call `forget`.
         """
         self.torch = torch = need("torch")
-        if problem := objection(model.config):
-            raise ValueError(f"{problem}; sample this model with vLLM")
-        need("transformers").AttentionInterface.register(ATTENTION, _attend)
-        model.set_attn_implementation(ATTENTION)
-        self.model, self.temperature, self.reply = model.eval(), temperature, reply
+        self.model, self.temperature, self.reply = model, temperature, reply
         # The last place of a slot is for the tokens of a slot that samples nothing.
         self.longest = longest + 1
         self.device = model.device
+        self.passes = Passes(model, slots, self.longest, compiled=compiled)
         self.slots = [CacheSlot(number) for number in range(slots)]
         self.seats: dict[int, CacheSlot] = {}
         self.waiting: list[Request] = []
         self.flying = False
         self.clock = 0
         self.chance = torch.Generator(device=self.device).manual_seed(seed)
-        self.cache = torch.zeros(_shape(model.config, slots, self.longest), **self._as_model())
-        self.ends = torch.tensor(sorted(ends), device=self.device)
+        self.ends = torch.tensor(sorted(end_tokens(model, tokenizer)), device=self.device)
         self.first = torch.arange(slots, device=self.device) * self.longest
         self.going = torch.zeros(slots, dtype=torch.bool, device=self.device)
         # Of each slot: the next token to read, the tokens in the cache, the tokens that were
@@ -99,10 +83,8 @@ class Slots(Source):
         self.logprobs = torch.zeros((slots, reply), device=self.device)
         one_each = torch.arange(slots + 1, dtype=torch.int32, device=self.device)
         self.bounds = Bounds(one_each, one_each * self.longest, 1, self.longest)
-        self.graph = self._captured()
-
-    def _as_model(self) -> dict[str, Any]:
-        return {"dtype": self.model.dtype, "device": self.device}
+        on_gpu = self.passes.on_gpu
+        self.graph = self.passes.captured(self._decode, self.chance) if on_gpu else None
 
     def seed(self, number: int) -> None:
         """Start the random numbers anew."""
@@ -162,7 +144,7 @@ class Slots(Source):
         taken: list[tuple[CacheSlot, Request]] = []
         owners: dict[tuple[int, ...], CacheSlot] = {}
         alike: dict[int, list[CacheSlot]] = {}
-        reads: list[tuple[CacheSlot, int]] = []
+        reads: list[Span] = []
         while self.waiting and (slot := self._free(self.waiting[0].seat)):
             asked = self.waiting.pop(0)
             known = min(_shared(slot.ids, asked.context), len(asked.context) - 1)
@@ -172,11 +154,12 @@ class Slots(Source):
             if owner is not slot:
                 alike.setdefault(owner.number, []).append(slot)
             elif known < len(asked.context) - 1:
-                reads.append((slot, known))
+                reads.append(Span(slot.number, known, slot.ids[known:-1]))
             self.clock += 1
-        self._read(reads)
+        self.passes.read(reads)
         for number, others in alike.items():
-            self._copy(number, others)
+            length = len(others[0].ids) - 1
+            self.passes.copy(number, [slot.number for slot in others], length)
         self._begin(taken)
 
     def _free(self, seat: int) -> CacheSlot | None:
@@ -188,47 +171,6 @@ class Slots(Source):
         if own is not None:
             self.seats[seat] = own
         return own
-
-    def _read(self, reads: Sequence[tuple[CacheSlot, int]]) -> None:
-        """Compute keys and values of all tokens of some slots but the last, from a place on."""
-        some: list[tuple[CacheSlot, int]] = []
-        size = 0
-        for slot, known in reads:
-            new = len(slot.ids) - 1 - known
-            if some and size + new > READ:
-                self._read_row(some)
-                some, size = [], 0
-            some.append((slot, known))
-            size += new
-        if some:
-            self._read_row(some)
-
-    def _read_row(self, reads: Sequence[tuple[CacheSlot, int]]) -> None:
-        tensor, device = self.torch.tensor, self.device
-        spans = [range(known, len(slot.ids) - 1) for slot, known in reads]
-        ids = [token for slot, known in reads for token in slot.ids[known:-1]]
-        positions = tensor([at for span in spans for at in span], device=device)
-        first = [slot.number * self.longest for slot, _ in reads]
-        lengths = tensor([len(span) for span in spans], device=device)
-        starts = tensor(first, device=device).repeat_interleave(lengths)
-        narrow = {"dtype": self.torch.int32, "device": device}
-        ends = tensor([0, *(len(span) for span in spans)]).cumsum(0)
-        bounds = Bounds(
-            ends.to(**narrow),
-            tensor([*first, 0], **narrow),
-            max(map(len, spans)),
-            self.longest,
-            tensor([span.stop for span in spans], **narrow),
-        )
-        self._see(
-            tensor(ids, device=device), positions, SlotPass(self.cache, starts + positions, bounds)
-        )
-
-    def _copy(self, number: int, others: Sequence[CacheSlot]) -> None:
-        """Copy the keys and values of a slot to others that begin with the same tokens."""
-        length = len(others[0].ids) - 1
-        chosen = self.torch.tensor([slot.number for slot in others], device=self.device)
-        self.cache[:, :, chosen, :length] = self.cache[:, :, number : number + 1, :length]
 
     def _begin(self, taken: Sequence[tuple[CacheSlot, Request]]) -> None:
         """Set the slots to sample from the last token of their contexts on."""
@@ -242,13 +184,6 @@ class Slots(Source):
         self.token[chosen], self.length[chosen], self.most[chosen] = token, length, most
         self.count[chosen], self.going[chosen] = 0, True
 
-    def _see(self, ids: Any, positions: Any, where: SlotPass) -> Any:
-        """The last hidden states of a row of tokens, whose keys and values are kept."""
-        seen = self.model.get_decoder()(
-            input_ids=ids[None], position_ids=positions[None], use_cache=False, slots=where
-        )
-        return seen.last_hidden_state[0]
-
     def _step(self) -> None:
         """Sample a token for every slot."""
         if self.graph is None:
@@ -256,31 +191,13 @@ class Slots(Source):
         else:
             self.graph.replay()
 
-    def _captured(self) -> Any:
-        """The CUDA graph of a step; None on other devices."""
-        torch = self.torch
-        if self.device.type != "cuda":
-            return None
-        with torch.inference_mode():
-            side = torch.cuda.Stream()
-            side.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(side):
-                for _ in range(3):
-                    self._decode()
-            torch.cuda.current_stream().wait_stream(side)
-            graph = torch.cuda.CUDAGraph()
-            graph.register_generator_state(self.chance)
-            with torch.cuda.graph(graph):
-                self._decode()
-        return graph
-
     def _decode(self) -> None:
         """Read the next token of every slot and sample one, in place and without a branch."""
         torch, going = self.torch, self.going
         places = self.first + torch.where(going, self.length, self.longest - 1)
         used = torch.where(going, self.length + 1, 1).int()
-        where = SlotPass(self.cache, places, self.bounds._replace(used=used))
-        seen = self._see(self.token, torch.where(going, self.length, 0), where)
+        bounds, positions = self.bounds._replace(used=used), torch.where(going, self.length, 0)
+        seen = self.passes.decode(self.token, positions, places, bounds)
         logits = self.model.get_output_embeddings()(seen).float()
         drawn, logprob = self._draw(logits)
         self._note(self.ids, drawn)
@@ -307,33 +224,9 @@ class Slots(Source):
         return drawn, scaled.gather(1, drawn[:, None])[:, 0]
 
 
-def objection(config: Any) -> str:
-    """Why a model cannot be sampled here: its attention or its head is not the plain one."""
-    settings = config.to_dict()
-    kinds = set(settings.get("layer_types") or ()) - {"full_attention"}
-    odd = [name for name in REFUSED if settings.get(name) and settings.get("use_" + name, True)]
-    missing = sorted(odd or kinds)
-    return f"slots have no {', '.join(missing)}" if missing else ""
-
-
-def _shape(config: Any, slots: int, longest: int) -> tuple[int, ...]:
-    """The shape of the KV cache: keys and values, layers, slots, tokens, heads, width."""
-    heads = config.num_attention_heads
-    width = config.to_dict().get("head_dim") or config.hidden_size // heads
-    return (2, config.num_hidden_layers, slots, longest, config.num_key_value_heads or heads, width)
-
-
-def _attend(
-    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **settings: Any
-) -> tuple[Any, None]:
-    """Attention of transformers over the slots: keeps the new keys and values first."""
-    where: SlotPass = settings["slots"]
-    query, key, value = (each[0].transpose(0, 1) for each in (query, key, value))
-    keys, values = where.cache[:, module.layer_idx].flatten(1, 2)
-    keys.index_copy_(0, where.places, key.to(keys.dtype))
-    values.index_copy_(0, where.places, value.to(values.dtype))
-    query = query.to(keys.dtype)
-    return attention(query, keys, values, where.bounds, settings.get("scaling"))[None], None
+def takes(model: Any) -> bool:
+    """Whether slots are the best way to sample a model: on a GPU, if its attention is plain."""
+    return model.device.type == "cuda" and not objection(model.config)
 
 
 def _shared(first: Sequence[int], second: Sequence[int]) -> int:

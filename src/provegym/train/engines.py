@@ -20,7 +20,6 @@ from provegym import servers
 from provegym.models.codec import Codec
 from provegym.models.local import load, load_tokenizer
 from provegym.models.optional import need
-from provegym.models.sampler import end_tokens
 from provegym.models.slots import Slots
 from provegym.models.source import Source, Timed
 from provegym.players.local import Trajectory
@@ -211,7 +210,7 @@ class _Engine:
         self.model = model.to(torch.bfloat16 if on_gpu else torch.float32)
         self.slots = Slots(
             self.model,
-            sorted(end_tokens(model, self.tokenizer)),
+            self.tokenizer,
             grpo.temperature,
             slots=together,
             longest=limits.prompt + limits.completion,
