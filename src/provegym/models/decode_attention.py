@@ -70,8 +70,8 @@ def decode(
 
 if triton is not None:
 
-    @triton.jit
-    def _attend_parts(
+    @triton.jit  # type: ignore[untyped-decorator]
+    def _attend_parts(  # type: ignore[no-untyped-def]
         query,
         key,
         value,
@@ -143,8 +143,8 @@ if triton is not None:
         found = part_values + number[:, None] * WIDTH + columns[None, :]
         tl.store(found, sums, mask=own[:, None])
 
-    @triton.jit
-    def _add_parts(
+    @triton.jit  # type: ignore[untyped-decorator]
+    def _add_parts(  # type: ignore[no-untyped-def]
         seen,
         used,
         part_values,
