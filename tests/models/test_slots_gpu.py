@@ -98,7 +98,9 @@ def test_the_kernels_equal_the_attention_of_torch(heads: int, shared: int, width
     assert isinstance(parts, Parts)
     for memory in parts:
         memory.fill_(float("nan"))
-    found = decode(query, key, value, cache, places, used, parts, width**-0.5)
+    found = decode(
+        query, key, value, cache, places=places, used=used, parts=parts, scale=width**-0.5
+    )
     assert torch.equal(cache, wanted)
     assert (found - seen).abs().max() < 0.03
 

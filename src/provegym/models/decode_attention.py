@@ -42,7 +42,15 @@ def parts_of(cache: Any, heads: int) -> Parts | None:
 
 
 def decode(
-    query: Any, key: Any, value: Any, cache: Any, places: Any, used: Any, parts: Parts, scale: float
+    query: Any,
+    key: Any,
+    value: Any,
+    cache: Any,
+    *,
+    places: Any,
+    used: Any,
+    parts: Parts,
+    scale: float,
 ) -> Any:
     """Attention of one token per slot, on tensors of slots x heads x width.
 

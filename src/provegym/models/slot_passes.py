@@ -33,7 +33,7 @@ class SlotPass(NamedTuple):
     parts: Parts | None = None
 
 
-class Span(NamedTuple):
+class Unread(NamedTuple):
     """Tokens to read for a slot: its number, the place of the first, and the tokens."""
 
     slot: int
@@ -86,9 +86,9 @@ class Passes:
         """The last hidden states of one token of every slot."""
         return self._see(ids, positions, SlotPass(self.cache, places, bounds, self.parts))
 
-    def read(self, spans: Sequence[Span]) -> None:
+    def read(self, spans: Sequence[Unread]) -> None:
         """Keep the keys and values of the tokens of some spans."""
-        some: list[Span] = []
+        some: list[Unread] = []
         size = 0
         for span in spans:
             if some and (size + len(span.ids) > SIZES[-1] or len(some) == SPANS):
@@ -99,7 +99,7 @@ class Passes:
         if some:
             self._read(some)
 
-    def _read(self, spans: Sequence[Span]) -> None:
+    def _read(self, spans: Sequence[Unread]) -> None:
         tensor = self.torch.tensor
         ids = [token for span in spans for token in span.ids]
         positions = [span.known + at for span in spans for at in range(len(span.ids))]
@@ -214,8 +214,8 @@ def _attend(
     query, key, value = (each[0].transpose(0, 1).to(kind) for each in (query, key, value))
     scale = settings.get("scaling") or query.shape[-1] ** -0.5
     if where.parts is not None:
-        used = where.bounds.used
-        return decode(query, key, value, cache, where.places, used, where.parts, scale)[None], None
+        told = {"places": where.places, "used": where.bounds.used, "parts": where.parts}
+        return decode(query, key, value, cache, **told, scale=scale)[None], None
     keys, values = cache.flatten(1, 2)
     keys.index_copy_(0, where.places, key)
     values.index_copy_(0, where.places, value)

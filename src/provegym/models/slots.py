@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from provegym.models.optional import need
 from provegym.models.sampler import end_tokens
-from provegym.models.slot_passes import Passes, Span, objection
+from provegym.models.slot_passes import Passes, Unread, objection
 from provegym.models.source import Sampled, Source
 from provegym.models.varlen import Bounds
 
@@ -144,7 +144,7 @@ class Slots(Source):
         taken: list[tuple[CacheSlot, Request]] = []
         owners: dict[tuple[int, ...], CacheSlot] = {}
         alike: dict[int, list[CacheSlot]] = {}
-        reads: list[Span] = []
+        reads: list[Unread] = []
         while self.waiting and (slot := self._free(self.waiting[0].seat)):
             asked = self.waiting.pop(0)
             known = min(_shared(slot.ids, asked.context), len(asked.context) - 1)
@@ -154,7 +154,7 @@ class Slots(Source):
             if owner is not slot:
                 alike.setdefault(owner.number, []).append(slot)
             elif known < len(asked.context) - 1:
-                reads.append(Span(slot.number, known, slot.ids[known:-1]))
+                reads.append(Unread(slot.number, known, slot.ids[known:-1]))
             self.clock += 1
         self.passes.read(reads)
         for number, others in alike.items():
