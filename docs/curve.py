@@ -5,7 +5,7 @@ aliases and 30, 300 or 1,000 drawn worlds. The recipe `embedded-full-sft` trains
 model plays the same held-out tasks.
 
 `python docs/curve.py corpora FOLDER` makes worlds and corpora: an hour on two cores.
-`python docs/curve.py train FOLDER --seeds 0 1 2` trains: a GPU with vLLM, as for the next step.
+`python docs/curve.py train FOLDER --seeds 0 1 2` trains: a GPU, as for the next step.
 `python docs/curve.py evaluate FOLDER --seeds 0 1 2` plays the held-out tasks.
 `python docs/curve.py draw FOLDER` prints the table and draws docs/curve.svg.
 
@@ -72,7 +72,7 @@ class Size:
     start: str = ""  # the adapter that training starts from, merged into the embedded model
     changes: tuple[str, ...] = ()
     tools: int = 8
-    evaluation: tuple[str, ...] = ("--vllm",)
+    evaluation: tuple[str, ...] = ()
 
 
 def arms(*counts: int) -> tuple[Arm, ...]:
@@ -81,7 +81,14 @@ def arms(*counts: int) -> tuple[Arm, ...]:
     return Arm("servers", 0.0, 0), Arm("aliases", 0.3, 0), *drawn
 
 
-FULL = Size(drawn=1_320, examples=12_000, tokens=16_000_000, tasks=200, arms=arms(30, 300, 1_000))
+FULL = Size(
+    drawn=1_320,
+    examples=12_000,
+    tokens=16_000_000,
+    tasks=200,
+    arms=arms(30, 300, 1_000),
+    changes=("sft.epochs=2", "sft.batch=8"),
+)
 REHEARSAL = Size(
     drawn=16,
     examples=48,

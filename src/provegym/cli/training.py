@@ -1,4 +1,4 @@
-"""The command `train`: SFT or GRPO from a TOML recipe, with TRL or verl."""
+"""The commands `train`, `recipes` and `extract`: SFT or GRPO by a recipe, with TRL or verl."""
 
 import shlex
 from collections.abc import Iterator
@@ -129,6 +129,33 @@ def show_recipes(
         table.add_row(each, escape(about))
     console.print(table)
     say_next("train", "tiny", "--dry-run")
+
+
+@app.command("extract")
+def extract_adapter(
+    model: Annotated[
+        Path, typer.Argument(help="The folder of a model whose weights were all trained.")
+    ],
+    out: Annotated[Path, typer.Option(help="The folder of the adapter, a new one.")],
+    base: Annotated[str, typer.Option(help="What it was trained from.")] = "embedded",
+    megabytes: Annotated[float, typer.Option(help="The most that the files may have.")] = 40,
+    as_json: Json = False,
+) -> None:
+    """Extract a small LoRA adapter from a model whose weights were all trained."""
+    from provegym.models.extract import MEGABYTE, extract
+
+    with stdout_kept(as_json):
+        found = extract(model, base, out, megabytes)
+    if as_json:
+        print_json({"folder": str(out), **msgspec.structs.asdict(found)})
+        return
+    say(
+        f"{out}: {found.bytes / MEGABYTE:.1f} MB, ranks {found.lowest_rank} to"
+        f" {found.highest_rank} in {found.matrices} matrices, which keep {found.kept:.1%} of their"
+        " squared difference"
+    )
+    say(f"left as in the base: other weights, {found.left_out:.1%} of all squared difference")
+    say_next("eval", "heldout", "--model", base, "--adapter", out)
 
 
 def _train_with_trl(recipe: "Recipe", folder: Path, resume: bool, as_json: bool) -> None:

@@ -149,6 +149,8 @@ def _check_adapter(recipe: Recipe) -> None:
     other = [
         f"{name} is {ours[name]}, not {theirs[name]}" for name in ours if ours[name] != theirs[name]
     ]
+    if _read_config(adapter_place(recipe.model.adapter) / "adapter_config.json").rank_pattern:
+        other.append("its ranks differ from layer to layer")
     if other:
         raise TrainError(
             f"model.lora differs from the adapter {recipe.model.adapter} ({'; '.join(other)});"
@@ -157,7 +159,11 @@ def _check_adapter(recipe: Recipe) -> None:
 
 
 def held_lora(model: Model) -> Lora | None:
-    """The settings of the adapter that a model starts from; None if there is no LoRA adapter."""
+    """The settings of the adapter that a model starts from; None if there is no LoRA adapter.
+
+    Where ranks differ from layer to layer, as in an extracted adapter, `r` is the one it names:
+    their mean.
+    """
     config = adapter_place(model.adapter) / "adapter_config.json"
     if not model.adapter or not config.exists():
         return None
@@ -177,6 +183,7 @@ class _AdapterConfig(msgspec.Struct):
     lora_alpha: int = 0
     lora_dropout: float = 0.0
     target_modules: str | tuple[str, ...] = ()
+    rank_pattern: dict[str, int] | None = None
 
 
 def _read_config(config: Path) -> _AdapterConfig:
