@@ -37,6 +37,8 @@ def build() -> Any:
     return LlamaForCausalLM(config).eval().to("cuda", torch.bfloat16)
 
 
+# torch.compile imports parts of torch that warn.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("kernels", ["triton", "torch"])
 @pytest.mark.parametrize("compiled", [False, True])
 def test_replies_are_those_of_plain_passes(
