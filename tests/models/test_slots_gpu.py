@@ -96,7 +96,7 @@ def test_the_kernels_equal_the_attention_of_torch(heads: int, shared: int, width
     one_each = torch.arange(slots + 1, dtype=torch.int32, device="cuda")
     bounds = Bounds(one_each, one_each * longest, 1, longest, used)
     seen = attention(query, *(kept.flatten(0, 1) for kept in wanted), bounds, width**-0.5)
-    parts = parts_of(cache, heads)
+    parts = parts_of(cache[:, None], heads)
     assert isinstance(parts, Parts)
     for memory in parts:
         memory.fill_(float("nan"))
@@ -108,6 +108,6 @@ def test_the_kernels_equal_the_attention_of_torch(heads: int, shared: int, width
 
 
 def test_widths_without_kernels_are_left_to_torch() -> None:
-    cache = torch.zeros(2, 1, 8, 2, 24, device="cuda")
+    cache = torch.zeros(2, 1, 1, 8, 2, 24, device="cuda")
     assert parts_of(cache, 4) is None
     assert decode_attention.triton is not None

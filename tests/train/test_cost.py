@@ -21,7 +21,12 @@ ROOT = Path(__file__).parents[2]
 SMALL = ModelSizes(30, 576, 1536, 9, 3, 64, 49_152, is_tied=True)
 LARGE = PUBLISHED["Qwen/Qwen3-4B-Instruct-2507"]
 H200 = Card(150 * GB, "NVIDIA H200")
-FULL = load_recipe("embedded-full")
+SLOTS = load_recipe("embedded-full")
+ENGINES = (
+    *("grpo.use_vllm=true", "grpo.engines=2", "grpo.vllm_memory=0.4"),
+    *("grpo.batch=64", "grpo.compiled=false"),
+)
+FULL = load_recipe("embedded-full", ENGINES)
 ADAPTER = load_recipe("embedded")
 PAPER = load_recipe("qwen3-4b")
 
@@ -54,6 +59,22 @@ def test_engines_take_the_cache_that_their_conversations_need() -> None:
     assert tight
     assert tight.memory == int(0.4 * 24 * GB)
     assert tight.fits == 2 * (int(0.2 * 24 * GB) // (4_352 * 23_040)) < 256
+
+
+def test_slots_take_the_cache_of_all_conversations_on_any_card() -> None:
+    needed = 256 * (2_048 + 2_048) * 23_040
+    for card in (H200, Card(24 * GB)):
+        found = cost(SLOTS, card).cache
+        assert found
+        assert (found.memory, found.needed, found.fits) == (needed, needed, 256)
+        assert found.weights == 2 * SMALL.parameters
+    told = dict(rows(SLOTS, cost(SLOTS), H200))
+    assert told["KV cache"].endswith(
+        "all 256 conversations have a slot of the longest 4,096 tokens"
+    )
+    assert told["what limits a step"].startswith("the speed of the GPU")
+    (note,) = notes(SLOTS, cost(SLOTS, Card(24 * GB)), Card(24 * GB))
+    assert "vllm_memory" not in note
 
 
 def test_vllm_in_the_trainer_has_its_share_without_the_weights() -> None:
@@ -92,6 +113,7 @@ def test_the_times_are_those_that_were_measured() -> None:
     assert found.learning == pytest.approx(4.1, rel=0.2)
     assert found.step == pytest.approx(11.7, rel=0.2)
     assert estimate(FULL, SMALL, None, usual, H200).step == pytest.approx(6.0, rel=0.2)
+    assert estimate(SLOTS, SMALL, None, usual, H200).step == pytest.approx(4.5, rel=0.2)
     warm = load_recipe("embedded-full-sft")
     updates = estimate(warm, SMALL, None, Usual(1_600, 950, 220, 3_584, 10_877), H200)
     assert updates.steps == 1_020
@@ -120,7 +142,7 @@ def test_time_is_an_estimate_and_said_to_be_rough_for_larger_models() -> None:
     scaled = dict(rows(PAPER, cost(PAPER, H200, LARGE), H200))
     assert "A rough estimate, and rather too long" in scaled["time"]
     assert "30 times fewer" in scaled["time"]
-    plain = changed(FULL, use_vllm=False)
+    plain = changed(FULL, use_vllm=False, engines=0, lag=0)
     assert dict(rows(plain, cost(plain), H200))["time"].startswith("not known: ")
 
 

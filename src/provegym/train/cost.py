@@ -22,11 +22,10 @@ TRAINED_BYTES = 4 + 4 + 8
 NARROW, WIDE = 2, 4
 
 MEASURED_PARAMETERS = 134_515_008
-# Seconds of a forward pass of vLLM, and of each conversation in it.
-PASS, CONVERSATION = 7.9e-3, 22e-6
 # Seconds to learn from a token. GRPO took 4.1 s for a step of 226,000 tokens, with its reference
-# model. SFT took 3.5 µs with all weights and 5.5 µs with an adapter.
-GRPO_TOKEN, SFT_TOKEN = 18e-6, 4.5e-6
+# model; compiled and without one, 2.3 s for 240,000, with the sampler beside it. SFT took 3.5 µs
+# with all weights and 5.5 µs with an adapter.
+GRPO_TOKEN, COMPILED_TOKEN, SFT_TOKEN = 18e-6, 9.6e-6, 4.5e-6
 # Seconds of a start, and of an example of a new corpus on two cores.
 START, EXAMPLE = 120.0, 0.05
 # Checkpointing computes the forward pass, a third of the work, once more.
@@ -35,6 +34,18 @@ RECOMPUTED = 4 / 3
 TAIL = 3
 # Usual lengths in tokens, before examples are measured: of a rollout, its replies and its prompt.
 REST, OWN, INSTRUCTIONS, TOOL, TOOLS = 850, 240, 330, 165, 20
+
+
+class Sampling(NamedTuple):
+    """Seconds of a forward pass that samples a token, and of each conversation in it."""
+
+    one_pass: float
+    conversation: float
+
+
+# A pass of slots was measured alone. A conversation in it was fitted to a step beside a trainer: so
+# it has its share of reading messages, of the worlds, and of waiting for the GPU.
+VLLM, SLOTS = Sampling(7.9e-3, 22e-6), Sampling(2.2e-3, 45e-6)
 
 
 class Card(msgspec.Struct, frozen=True):
@@ -58,7 +69,7 @@ class Usual(NamedTuple):
 
 
 class Cache(msgspec.Struct, frozen=True):
-    """The memory of vLLM in bytes, and how many conversations fit into its KV cache at once.
+    """The memory of the sampler in bytes, and how many conversations fit into its cache at once.
 
     `fits` counts conversations of the full length, `usual_fits` those of a usual length.
     """
@@ -103,7 +114,7 @@ class Cost(msgspec.Struct, frozen=True):
 
     @property
     def memory(self) -> int:
-        """The bytes of trainer and vLLM together, with the activations of a usual pass."""
+        """The bytes of trainer and sampler together, with the activations of a usual pass."""
         cache = self.cache
         return self.state + self.activations + (cache.weights + cache.memory if cache else 0)
 
@@ -212,13 +223,16 @@ def _sft_tokens(sft: Sft, usual: Usual) -> tuple[int, int]:
 
 
 def _cache(recipe: Recipe, grpo: Grpo, sizes: ModelSizes, usual: Usual, card: Card) -> Cache | None:
-    """The KV cache of vLLM on this GPU: of engines, or in the trainer's process."""
-    if not grpo.use_vllm or (grpo.vllm_mode == "server" and not grpo.engines):
+    """The KV cache on this GPU: of engines, or of vLLM in the trainer's process."""
+    if not grpo.engines and (not grpo.use_vllm or grpo.vllm_mode == "server"):
         return None
     limits, weights = recipe.limits, sizes.parameters * NARROW
     longest = (limits.prompt + limits.completion + limits.reply) * sizes.cache_bytes
     count = grpo.engines or 1
     together = ceil(grpo.prompts_per_step / count) * grpo.rollouts
+    if not grpo.use_vllm:
+        every = count * together * (limits.prompt + limits.completion) * sizes.cache_bytes
+        return Cache(count * weights, every, every, grpo.sequences, grpo.sequences)
     share = int(grpo.vllm_memory * card.memory / count)
     # An engine gets its share for the cache alone, vLLM in the trainer for its weights as well.
     granted = min(share, together * longest) if grpo.engines else max(0, share - weights)
@@ -236,16 +250,23 @@ def _cache(recipe: Recipe, grpo: Grpo, sizes: ModelSizes, usual: Usual, card: Ca
 def _grpo_pace(grpo: Grpo, usual: Usual, cache: Cache | None, scale: float) -> Pace:
     whole = grpo.prompts_per_step * usual.prompt + grpo.sequences * usual.rest
     tokens = whole if grpo.packed else grpo.sequences * usual.longest
-    learning = tokens * GRPO_TOKEN * scale * (RECOMPUTED if grpo.checkpointing else 1)
+    each = COMPILED_TOKEN if grpo.compiled else GRPO_TOKEN
+    learning = tokens * each * scale * (RECOMPUTED if grpo.checkpointing else 1)
     playing = _playing(grpo, usual, cache, scale) if cache and cache.usual_fits else None
     return Pace(playing, learning, grpo.steps)
 
 
+def sampling(grpo: Grpo) -> Sampling:
+    """How fast the sampler of a recipe is."""
+    return VLLM if grpo.use_vllm else SLOTS
+
+
 def _playing(grpo: Grpo, usual: Usual, cache: Cache, scale: float) -> float:
     """Seconds of generation in a step: its forward passes, and the conversations in them."""
+    pace = sampling(grpo)
     at_once = min(cache.usual_fits, grpo.sequences)
     passes = max(TAIL * usual.own, grpo.sequences * usual.own / at_once)
-    seconds = passes * PASS + grpo.sequences * usual.own * CONVERSATION * scale
+    seconds = passes * pace.one_pass + grpo.sequences * usual.own * pace.conversation * scale
     return seconds / grpo.iterations
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from provegym.train.cost import CONVERSATION, GB, PASS, START, TAIL, Card, Cost
+from provegym.train.cost import GB, START, TAIL, Card, Cost, sampling
 from provegym.train.recipe import Grpo, Recipe, Sft
 from provegym.train.run import duration
 
@@ -16,7 +16,7 @@ def rows(recipe: Recipe, cost: Cost, card: Card) -> Lines:
     """The rows of the table on memory, generation and time."""
     lines = [("GPU", _card(card)), ("memory of the trainer", _trainer(recipe, cost))]
     if recipe.grpo and cost.cache:
-        lines.append(("KV cache of vLLM", _cache(recipe, recipe.grpo, cost)))
+        lines.append(("KV cache", _cache(recipe, recipe.grpo, cost)))
         if cost.playing is not None:
             lines.append(("what limits a step", limit(recipe.grpo, cost, cost.playing)))
     return [*lines, ("time", _time(recipe, cost))]
@@ -63,8 +63,10 @@ def _lowerable(recipe: Recipe, cost: Cost, card: Card) -> Iterator[str]:
     """
     if batch := _lower_batch(recipe):
         yield batch
-    if recipe.grpo and cost.cache and cost.memory - cost.cache.memory < card.memory:
-        yield f"grpo.vllm_memory (now {recipe.grpo.vllm_memory:g})"
+    grpo = recipe.grpo
+    fits = cost.cache is not None and cost.memory - cost.cache.memory < card.memory
+    if grpo and grpo.use_vllm and fits:
+        yield f"grpo.vllm_memory (now {grpo.vllm_memory:g})"
 
 
 def _lower_batch(recipe: Recipe) -> str:
@@ -106,14 +108,15 @@ def limit(grpo: Grpo, cost: Cost, playing: float) -> str:
             f"memory for the KV cache: {room:,} of {count:,} conversations of a usual length fit at"
             " once, and the others wait; raise grpo.vllm_memory"
         )
-    busy = count * CONVERSATION * cost.scale
-    if busy < PASS:
+    pace = sampling(grpo)
+    one, busy = pace.one_pass, count * pace.conversation * cost.scale
+    if busy < one:
         return (
-            f"the number of conversations: a forward pass of vLLM takes {1000 * PASS:.0f} ms for"
-            f" one of them and {1000 * (PASS + busy):.0f} ms for {count:,}, so a larger step"
+            f"the number of conversations: a forward pass of vLLM takes {1000 * one:.0f} ms for"
+            f" one of them and {1000 * (one + busy):.0f} ms for {count:,}, so a larger step"
             f" (grpo.prompts_per_step) uses the GPU better; {room:,} of a usual length fit"
         )
-    if busy < TAIL * PASS:
+    if busy < TAIL * one:
         return (
             "the longest rollout: it is sampled token by token while few others are left; lower"
             " limits.completion or limits.reply"
@@ -151,6 +154,12 @@ def _trainer(recipe: Recipe, cost: Cost) -> str:
 def _cache(recipe: Recipe, grpo: Grpo, cost: Cost) -> str:
     cache, limits = cost.cache, recipe.limits
     assert cache is not None
+    if not grpo.use_vllm:
+        return (
+            f"{size(cache.memory)}, and {size(cache.weights)} for the weights: all"
+            f" {grpo.sequences:,} conversations have a slot of the longest"
+            f" {limits.prompt + limits.completion:,} tokens"
+        )
     longest = limits.prompt + limits.completion + limits.reply
     return (
         f"{size(cache.memory)}, and {size(cache.weights)} for the weights. {cache.fits:,} of"
@@ -161,7 +170,7 @@ def _cache(recipe: Recipe, grpo: Grpo, cost: Cost) -> str:
 
 def _time(recipe: Recipe, cost: Cost) -> str:
     if cost.step is None or cost.seconds is None:
-        return "not known: only generation by vLLM on a GPU was measured"
+        return "not known: of generation on a GPU, only vLLM and engines were measured"
     parts = ""
     if recipe.grpo and cost.playing is not None:
         joint = "beside" if cost.overlaps else "and then"
