@@ -27,6 +27,7 @@ from itertools import groupby
 from math import ceil
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from provegym import servers
@@ -362,27 +363,35 @@ def _cell(found: Sequence[float]) -> str:
 
 
 def draw(scores: dict[Arm, list[dict[str, Any]]], path: Path) -> None:
-    """State success by the number of drawn worlds, logarithmic; a dot for each seed."""
+    """State success by the number of drawn worlds, logarithmic.
+
+    A dot for each seed; with one seed, its 95 % interval over tasks. Dashed: doing nothing.
+    """
     figure = need("matplotlib.figure").Figure(figsize=(7.0, 4.0), layout="constrained")
     axes = figure.subplots()
-    places = {arm: max(arm.worlds, 5 if arm.aliases else 2) for arm in scores}
+    known = [arm for arm, reports in scores.items() if reports]
+    places = [max(arm.worlds, 5 if arm.aliases else 2) for arm in known]
     for number, group in enumerate(GROUPS):
-        known = [(arm, values(reports, group, "state")) for arm, reports in scores.items()]
-        known = [(arm, found) for arm, found in known if found]
-        for arm, found in known:
-            axes.plot([places[arm]] * len(found), found, ".", color=f"C{number}", alpha=0.5)
-        means = [sum(found) / len(found) for _, found in known]
-        axes.plot([places[arm] for arm, _ in known], means, color=f"C{number}", label=group)
+        color = f"C{number}"
+        means = [fmean(values(scores[arm], group, "state")) for arm in known]
+        axes.plot(places, means, "o-", color=color, label=group)
+        for place, arm in zip(places, known, strict=True):
+            found = values(scores[arm], group, "state")
+            axes.plot([place] * len(found), found, ".", color=color, alpha=0.5)
+            if len(found) == 1:
+                _, low, high, _ = scores[arm][0][group]["scores"]["state"]["model"]
+                axes.plot([place, place], [low, high], color=color, alpha=0.5)
+    floors = [scores[known[0]][0][group]["scores"]["state"]["noop"][0] for group in GROUPS]
+    axes.axhline(fmean(floors), color="gray", linestyle="--", linewidth=1, label="doing nothing")
     axes.set_xscale("log")
-    labels = [str(arm.worlds) if arm.worlds else arm.name for arm in scores]
-    axes.set_xticks(list(places.values()), labels)
+    axes.set_xticks(places, [str(arm.worlds) if arm.worlds else arm.name for arm in known])
     axes.minorticks_off()
-    axes.set_xlabel("drawn worlds in training, beside sixteen servers")
+    axes.set_xlabel("drawn worlds in training, beside sixteen servers, at equal tokens")
     axes.set_title("state success on held-out tasks", loc="left")
-    axes.set_ylim(0, 1)
+    axes.set_ylim(0, 0.7)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, ncols=2, loc="upper left")
     save_figure(figure, path)
 
 

@@ -14,7 +14,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 from provegym.models import slot_passes as module
-from provegym.models.slots import Slots
+from provegym.models.slots import Slots, room_for
 from provegym.models.source import Sampled
 
 WORDS, END = 60, 3
@@ -190,3 +190,13 @@ def test_a_sliding_window_is_refused() -> None:
     )
     with pytest.raises(ValueError, match=r"no sliding_window"):
         make(MistralForCausalLM(config))
+
+
+def test_the_room_for_slots_is_a_share_of_the_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build()
+    _, layers, _, _, heads, width = slot_shape = module.cache_shape(model.config, 1, 100)
+    one = 2 * layers * 100 * heads * width * 4
+    assert slot_shape == (2, layers, 1, 100, heads, width)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (10 * one, 20 * one))
+    assert room_for(model, 99) == 8
+    assert room_for(model, 999) == 0

@@ -307,7 +307,7 @@ def _local(player: HeldoutPlayer, batch: int | None, seed: int) -> "Play":
     from provegym.models.local import load, load_tokenizer
     from provegym.models.optional import need
     from provegym.models.sampler import Sampler
-    from provegym.models.slots import Slots, takes
+    from provegym.models.slots import Slots, room_for, takes
     from provegym.models.vllm import Vllm
     from provegym.players.local import Local
 
@@ -325,23 +325,22 @@ def _local(player: HeldoutPlayer, batch: int | None, seed: int) -> "Play":
     device = "cuda" if torch.cuda.is_available() else "cpu"
     weights, tokenizer = load(model, adapter, device)
     codec = Codec(tokenizer, limits.prompt)
-    if not takes(weights):
-        batch = batch or FEW_TOGETHER
-        sampler = Sampler(weights, tokenizer, player.temperature, seed)
-        return Local(name, sampler.generate, codec, limits, batch)
-    if adapter:
-        weights = weights.merge_and_unload()
-    batch = batch or TOGETHER
-    slots = Slots(
-        weights.to(torch.bfloat16),
-        tokenizer,
-        player.temperature,
-        slots=batch,
-        longest=longest,
-        reply=limits.reply,
-        seed=seed,
-    )
-    return Local(name, slots, codec, limits, batch)
+    if takes(weights):
+        weights = (weights.merge_and_unload() if adapter else weights).to(torch.bfloat16)
+        if (room := room_for(weights, longest)) >= FEW_TOGETHER:
+            batch = batch or TOGETHER
+            slots = Slots(
+                weights,
+                tokenizer,
+                player.temperature,
+                slots=min(batch, room),
+                longest=longest,
+                reply=limits.reply,
+                seed=seed,
+            )
+            return Local(name, slots, codec, limits, batch)
+    sampler = Sampler(weights, tokenizer, player.temperature, seed)
+    return Local(name, sampler.generate, codec, limits, batch or FEW_TOGETHER)
 
 
 def _print_scores(report: dict[str, Any]) -> None:

@@ -71,7 +71,7 @@ class Passes:
         if compiled:
             for layer in model.get_decoder().layers:
                 layer.compile(dynamic=True)
-        shape = _shape(model.config, slots, longest)
+        shape = cache_shape(model.config, slots, longest)
         self.cache = torch.zeros(shape, dtype=model.dtype, device=self.device)
         self.parts = parts_of(self.cache, model.config.num_attention_heads)
         self.pool = torch.cuda.graph_pool_handle() if self.on_gpu else None
@@ -198,7 +198,7 @@ def objection(config: Any) -> str:
     return f"slots have no {', '.join(missing)}" if missing else ""
 
 
-def _shape(config: Any, slots: int, longest: int) -> tuple[int, ...]:
+def cache_shape(config: Any, slots: int, longest: int) -> tuple[int, ...]:
     """The shape of the KV cache: keys and values, layers, slots, tokens, heads, width."""
     heads = config.num_attention_heads
     width = config.to_dict().get("head_dim") or config.hidden_size // heads

@@ -7,16 +7,19 @@ conversation keeps its slot, so only its new messages are read, and equal prompt
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, NamedTuple
 
 from provegym.models.optional import need
 from provegym.models.sampler import end_tokens
-from provegym.models.slot_passes import Passes, Unread, objection
+from provegym.models.slot_passes import Passes, Unread, cache_shape, objection
 from provegym.models.source import Sampled, Source
 from provegym.models.varlen import Bounds
 
 # Tokens that are sampled for every conversation before the finished ones are looked for.
 STEPS = 4
+# The share of the free memory that slots may take; passes need some, too.
+SHARE = 0.8
 
 
 class Request(NamedTuple):
@@ -227,6 +230,13 @@ class Slots(Source):
 def takes(model: Any) -> bool:
     """Whether slots are the best way to sample a model: on a GPU, if its attention is plain."""
     return model.device.type == "cuda" and not objection(model.config)
+
+
+def room_for(model: Any, longest: int) -> int:
+    """How many slots for contexts of so many tokens fit into the free memory of the GPU."""
+    free, _ = need("torch").cuda.mem_get_info(model.device)
+    one: int = prod(cache_shape(model.config, 1, longest + 1)) * model.dtype.itemsize
+    return int(SHARE * free) // one
 
 
 def _shared(first: Sequence[int], second: Sequence[int]) -> int:

@@ -87,9 +87,8 @@ class Engines:
     def load(self, weights: Mapping[str, Any]) -> None:
         """Write the weights that the next rollouts are sampled with."""
         self.version += 1
-        # Rounded first: half as many bytes leave the GPU.
         small = {
-            name: value.detach().to(need("torch").bfloat16).cpu().contiguous()
+            name: value.detach().to("cpu", need("torch").bfloat16).contiguous()
             for name, value in weights.items()
         }
         need("safetensors.torch").save_file(small, self._file(self.version))
