@@ -235,3 +235,17 @@ def test_a_model_that_another_process_made_meanwhile_is_taken(
     assert local.embedded() == folder
     assert (folder / "config.json").read_text() == "theirs"
     assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_narrow_rounds_weights_and_leaves_rotary_frequencies(pair: tuple[Any, Any]) -> None:
+    import torch
+
+    from train.tiny import build_model
+
+    model = build_model(pair[1], seed=1)
+    before = model.model.rotary_emb.inv_freq.clone()
+    assert local.narrow(model) is model
+    assert {weights.dtype for weights in model.parameters()} == {torch.bfloat16}
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+    assert torch.equal(model.model.rotary_emb.inv_freq, before)
+    assert model.dtype == torch.bfloat16

@@ -13,6 +13,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from provegym.models import decode_attention, slot_passes
 from provegym.models.decode_attention import Parts, decode, parts_of
+from provegym.models.local import narrow
 from provegym.models.slots import Slots
 from provegym.models.varlen import Bounds, attention
 
@@ -34,7 +35,7 @@ def build() -> Any:
         initializer_range=0.05,
         eos_token_id=END,
     )
-    return LlamaForCausalLM(config).eval().to("cuda", torch.bfloat16)
+    return narrow(LlamaForCausalLM(config).eval().to("cuda"))
 
 
 # torch.compile imports parts of torch that warn.

@@ -304,7 +304,7 @@ def _fitting(examples: "list[Example]", play: "Play") -> "list[Example]":
 def _local(player: HeldoutPlayer, batch: int | None, seed: int) -> "Play":
     """A model of this machine; a resumed run gets another seed, so that samples differ."""
     from provegym.models.codec import Codec
-    from provegym.models.local import load, load_tokenizer
+    from provegym.models.local import load, load_tokenizer, narrow
     from provegym.models.optional import need
     from provegym.models.sampler import Sampler
     from provegym.models.slots import Slots, room_for, takes
@@ -326,7 +326,7 @@ def _local(player: HeldoutPlayer, batch: int | None, seed: int) -> "Play":
     weights, tokenizer = load(model, adapter, device)
     codec = Codec(tokenizer, limits.prompt)
     if takes(weights):
-        weights = (weights.merge_and_unload() if adapter else weights).to(torch.bfloat16)
+        weights = narrow(weights.merge_and_unload() if adapter else weights)
         if (room := room_for(weights, longest)) >= FEW_TOGETHER:
             batch = batch or TOGETHER
             slots = Slots(

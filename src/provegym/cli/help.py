@@ -15,7 +15,7 @@ GROUPS = {
     ),
     "Make examples": ("synth", "samples", "verify", "export", "import", "decontaminate"),
     "Play and reward": ("rollout", "score", "audit", "compare"),
-    "Train and evaluate": ("recipes", "train", "extract", "eval"),
+    "Train and evaluate": ("recipes", "train", "compress", "eval"),
     "Look at it": ("view", "report"),
 }
 OTHERS = "Other commands"

@@ -1,4 +1,4 @@
-"""The commands `train`, `recipes` and `extract`: SFT or GRPO by a recipe, with TRL or verl."""
+"""The commands `train`, `recipes` and `compress`: SFT or GRPO by a recipe, with TRL or verl."""
 
 import shlex
 from collections.abc import Iterator
@@ -131,31 +131,28 @@ def show_recipes(
     say_next("train", "tiny", "--dry-run")
 
 
-@app.command("extract")
-def extract_adapter(
+@app.command("compress")
+def compress_model(
     model: Annotated[
         Path, typer.Argument(help="The folder of a model whose weights were all trained.")
     ],
-    out: Annotated[Path, typer.Option(help="The folder of the adapter, a new one.")],
+    out: Annotated[Path, typer.Option(help="The folder of the compressed model, a new one.")],
     base: Annotated[str, typer.Option(help="What it was trained from.")] = "embedded",
-    megabytes: Annotated[float, typer.Option(help="The most that the files may have.")] = 40,
     as_json: Json = False,
 ) -> None:
-    """Extract a small LoRA adapter from a model whose weights were all trained."""
-    from provegym.models.extract import MEGABYTE, extract
+    """Compress a fine-tuned model to what training changed, an eighth of its size."""
+    from provegym.models.compress import compress
 
     with stdout_kept(as_json):
-        found = extract(model, base, out, megabytes)
+        found = compress(model, base, out)
     if as_json:
         print_json({"folder": str(out), **msgspec.structs.asdict(found)})
         return
     say(
-        f"{out}: {found.bytes / MEGABYTE:.1f} MB, ranks {found.lowest_rank} to"
-        f" {found.highest_rank} in {found.matrices} matrices, which keep {found.kept:.1%} of their"
-        " squared difference"
+        f"{out}: {found.bytes / 1e6:.1f} MB for {found.weights:,} weights; {found.lost:.1%} of the"
+        " squared change was lost"
     )
-    say(f"left as in the base: other weights, {found.left_out:.1%} of all squared difference")
-    say_next("eval", "heldout", "--model", base, "--adapter", out)
+    say_next("eval", "heldout", "--model", out)
 
 
 def _train_with_trl(recipe: "Recipe", folder: Path, resume: bool, as_json: bool) -> None:

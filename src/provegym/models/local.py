@@ -7,12 +7,14 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import file_digest
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from provegym.files import cache_folder
+from provegym.models import change
 from provegym.models.optional import NotInstalled, need
 from provegym.terminal import say
 
@@ -39,6 +41,40 @@ def embedded() -> Path:
             with suppress(OSError):  # another process was faster
                 fresh.rename(folder)
     return folder
+
+
+def source(name: str | Path) -> str:
+    """Where transformers and vLLM find a model: a folder, or a hub id.
+
+    A compressed model (provegym.models.change) is unpacked into the user's cache first.
+    """
+    if str(name) == "embedded":
+        return str(embedded())
+    return str(_unpacked(Path(name)) if (Path(name) / change.FILE).is_file() else name)
+
+
+def _unpacked(folder: Path) -> Path:
+    """The whole model of a compressed one, in bfloat16."""
+    file = folder / change.FILE
+    try:
+        with file.open("rb") as content:
+            mark = file_digest(content, "sha256").hexdigest()[:16]
+        whole = cache_folder() / "unpacked" / mark
+        if (whole / "config.json").exists():
+            return whole
+        base = change.base_of(file)
+        model, tokenizer = load(base, None, "cpu")
+        change.apply(file, dict(model.named_parameters()))
+    except (OSError, change.OtherModel, need("safetensors").SafetensorError) as problem:
+        raise NoModel(f"cannot unpack the compressed model {folder}: {problem}") from None
+    whole.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=whole.parent) as scratch:
+        fresh = Path(scratch) / mark
+        narrow(model).save_pretrained(fresh)
+        tokenizer.save_pretrained(fresh)
+        with suppress(OSError):  # another process was faster
+            fresh.rename(whole)
+    return whole
 
 
 def shipped() -> Path:
@@ -76,11 +112,11 @@ def _convert(file: Path, folder: Path) -> None:
     """Write quantised GGUF weights as bfloat16, with a tokenizer that has the right eos token."""
     torch, transformers = need("torch"), need("transformers")
     need("gguf")
-    source = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
-    tokenizer = transformers.AutoTokenizer.from_pretrained(**source)
+    gguf = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
+    tokenizer = transformers.AutoTokenizer.from_pretrained(**gguf)
     # The GGUF file names the wrong eos token: the one that starts a turn.
     tokenizer.eos_token, tokenizer.pad_token = END, PAD
-    read = transformers.AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
+    read = transformers.AutoModelForCausalLM.from_pretrained(**gguf, dtype=torch.float32)
     # A model read from GGUF cannot be saved, so its weights are copied into a new model.
     config = transformers.LlamaConfig(
         **{name: value for name, value in read.config.to_dict().items() if name in _SHAPE}
@@ -104,8 +140,7 @@ _SHAPE = {
 
 def configuration(name: str) -> dict[str, Any]:
     """The configuration of a model that is on this machine."""
-    source = str(embedded() if name == "embedded" else name)
-    found = need("transformers").AutoConfig.from_pretrained(source, local_files_only=True)
+    found = need("transformers").AutoConfig.from_pretrained(source(name), local_files_only=True)
     return dict(found.to_dict())
 
 
@@ -120,17 +155,27 @@ def load(
     """
     kind, auto = need("torch").__dict__[dtype], need("transformers").AutoModelForCausalLM
     folder = adapter_folder(adapter) if adapter else None
-    source = _source(name)
-    if Path(source).exists():  # a download shows its progress; reading from disk takes seconds
+    place = source(name)
+    if Path(place).exists():  # a download shows its progress; reading from disk takes seconds
         need("transformers").utils.logging.disable_progress_bar()
     with _loading(name):
-        model = auto.from_pretrained(source, dtype=kind).to(device)
+        model = auto.from_pretrained(place, dtype=kind).to(device)
     if folder:
         with _loading(folder):
             model = need("peft").PeftModel.from_pretrained(model, folder, is_trainable=True)
         # Checkpoints record the base model as it was loaded here, which may be a local folder.
-        model.active_peft_config.base_model_name_or_path = _source(name)
+        model.active_peft_config.base_model_name_or_path = source(name)
     return model, load_tokenizer(name)
+
+
+def narrow(model: Any) -> Any:
+    """Round the weights of a model to bfloat16, in place; return it.
+
+    Buffers stay as they are: rounded rotary frequencies would turn distant tokens the wrong way.
+    """
+    for weights in model.parameters():
+        weights.data = weights.data.to(need("torch").bfloat16)
+    return model
 
 
 def load_tokenizer(name: str | Path, here: bool = False) -> Any:
@@ -140,7 +185,7 @@ def load_tokenizer(name: str | Path, here: bool = False) -> Any:
     """
     auto = need("transformers").AutoTokenizer
     with _loading(name):
-        tokenizer = auto.from_pretrained(_source(name), local_files_only=here)
+        tokenizer = auto.from_pretrained(source(name), local_files_only=here)
     show_tools(tokenizer)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -166,7 +211,7 @@ def _loading(name: str | Path) -> Iterator[None]:
 
     The model hub's own lines about each retry are not shown; one line here says what is sought.
     """
-    if not Path(_source(name)).exists():
+    if not Path(source(name)).exists():
         say(f"{name} is no folder here; it is sought on the model hub", file=sys.stderr)
     retries = logging.getLogger("huggingface_hub.utils._http")
     level = retries.level
@@ -177,7 +222,3 @@ def _loading(name: str | Path) -> Iterator[None]:
         raise NoModel(f"cannot load {name}: {str(problem).partition(chr(10))[0]}") from None
     finally:
         retries.setLevel(level)
-
-
-def _source(name: str | Path) -> str:
-    return str(embedded() if str(name) == "embedded" else name)

@@ -15,7 +15,7 @@ import msgspec
 
 from provegym.models.codec import harmless, reader
 from provegym.models.endpoint import EndpointError
-from provegym.models.local import embedded, load, load_tokenizer
+from provegym.models.local import load, load_tokenizer, source
 from provegym.models.optional import need
 from provegym.models.prefix_cache import PrefixCacheSampler
 from provegym.models.source import Rounds, Source
@@ -157,7 +157,7 @@ def _longest(config: Any) -> int:
 def _vllm(weights: Weights) -> ServedModel:
     from provegym.models.vllm import Vllm
 
-    folder = str(embedded() if weights.model == "embedded" else weights.model)
+    folder = source(weights.model)
     longest = _longest(need("transformers").AutoConfig.from_pretrained(folder))
     engine = Vllm(weights.model, longest, weights.temperature)
     if weights.adapter:

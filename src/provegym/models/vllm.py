@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from provegym.models.local import configuration, embedded, load
+from provegym.models.local import configuration, load, source
 from provegym.models.optional import need
 from provegym.models.sizes import ModelSizes
 from provegym.models.source import Sampled, Source
@@ -89,7 +89,7 @@ class Vllm:
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
         self.name = name
         self.engine: Any = need("vllm").LLM(
-            model=str(embedded() if name == "embedded" else name),
+            model=source(name),
             dtype="bfloat16",
             max_model_len=longest,
             gpu_memory_utilization=memory,

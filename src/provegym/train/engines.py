@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from provegym import servers
 from provegym.models.codec import Codec
-from provegym.models.local import load, load_tokenizer
+from provegym.models.local import load, load_tokenizer, narrow
 from provegym.models.optional import need
 from provegym.models.slots import Slots
 from provegym.models.source import Source, Timed
@@ -207,7 +207,7 @@ class _Engine:
         torch = need("torch")
         on_gpu = torch.cuda.is_available()
         model, _ = load(recipe.model.name, None, "cuda" if on_gpu else "cpu")
-        self.model = model.to(torch.bfloat16 if on_gpu else torch.float32)
+        self.model = narrow(model) if on_gpu else model
         self.slots = Slots(
             self.model,
             self.tokenizer,

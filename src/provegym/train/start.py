@@ -161,8 +161,7 @@ def _check_adapter(recipe: Recipe) -> None:
 def held_lora(model: Model) -> Lora | None:
     """The settings of the adapter that a model starts from; None if there is no LoRA adapter.
 
-    Where ranks differ from layer to layer, as in an extracted adapter, `r` is the one it names:
-    their mean.
+    Where ranks differ from layer to layer, `r` is the one that it names.
     """
     config = adapter_place(model.adapter) / "adapter_config.json"
     if not model.adapter or not config.exists():

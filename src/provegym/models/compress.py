@@ -1,0 +1,68 @@
+"""Compresses a fully fine-tuned model to what training changed, an eighth of its size.
+
+The folder that comes out is used like any folder of a model (provegym.models.local).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from provegym.errors import UserError
+from provegym.files import atomic_folder, locked_file, make_folder
+from provegym.models import change
+from provegym.models.local import NoModel, load
+
+
+class CannotCompress(UserError):
+    """A model and a base that do not fit together, or a folder that is taken."""
+
+
+class Compressed(msgspec.Struct, frozen=True):
+    """A compressed model: its bytes, its weights, and the share of the squared change it lost."""
+
+    bytes: int
+    weights: int
+    lost: float
+
+
+def compress(full: Path, base: str, out: Path) -> Compressed:
+    """Write the change from `base` to the fine-tuned model `full`."""
+    if (full / "adapter_config.json").exists():
+        raise NoModel(f"{full} is an adapter, which is small already; name the folder of a model")
+    if not (full / "config.json").exists():
+        raise NoModel(f"{full} is no model folder: it has no config.json")
+    make_folder(out.resolve().parent)
+    with locked_file(out):
+        if out.exists():
+            raise CannotCompress(f"{out} exists already; name another --out")
+        new, old = _weights(full), _weights(base)
+        _check_same(full, base, new, old)
+        with atomic_folder(out) as part:
+            try:
+                lost = change.write(part / change.FILE, new, old, base)
+            except change.OtherModel as problem:
+                raise CannotCompress(f"{full} cannot be compressed: {problem}") from None
+    size = (out / change.FILE).stat().st_size
+    return Compressed(size, sum(value.numel() for value in new.values()), lost)
+
+
+def _weights(name: str | Path) -> dict[str, Any]:
+    """The weights of a model in 32 bits; weights that are tied are there once."""
+    model, _ = load(name, None, "cpu")
+    return {key: value.detach() for key, value in model.named_parameters()}
+
+
+def _check_same(full: Path, base: str, new: Mapping[str, Any], old: Mapping[str, Any]) -> None:
+    """Refuse a model that was not trained from the base, as far as shapes tell."""
+    for name in sorted({*new, *old}):
+        ours, theirs = (
+            f"{tuple(weights[name].shape)}" if name in weights else "missing"
+            for weights in (new, old)
+        )
+        if ours != theirs:
+            raise CannotCompress(
+                f"{full} was not trained from {base}: {name} is {ours}, and {theirs} in the base;"
+                " name its base with --base"
+            )
