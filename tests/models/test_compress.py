@@ -10,6 +10,8 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from transformers import LlamaForCausalLM
 
 from command import run
@@ -169,7 +171,7 @@ def test_a_model_that_is_not_a_number_is_refused(
     model = LlamaForCausalLM.from_pretrained(base)
     next(model.parameters()).data[0, 0] = float("nan")
     broken = save(model, tokenizer, tmp_path / "broken")
-    with pytest.raises(CannotCompress, match="a weight is not a number"):
+    with pytest.raises(CannotCompress, match="too large, or not a number"):
         compress(broken, str(base), tmp_path / "small")
     assert not (tmp_path / "small").exists()
 
@@ -186,14 +188,70 @@ def test_a_damaged_or_foreign_file_is_refused(base: Path, full: Path, tmp_path: 
         local.load(out, None, "cpu")
 
 
-def test_a_base_of_another_shape_is_refused(
-    base: Path, full: Path, tokenizer: Any, tmp_path: Path
+@pytest.mark.parametrize("seed", [1, 2])
+def test_another_model_in_the_place_of_the_base_is_refused(
+    seed: int, base: Path, full: Path, tokenizer: Any, tmp_path: Path
 ) -> None:
     out = tmp_path / "small"
     compress(full, str(base), out)
-    save(build_model(tokenizer, seed=1, width=64), tokenizer, base)
-    with pytest.raises(NoModel, match=r"cannot unpack the compressed model .* another size"):
+    save(build_model(tokenizer, seed=seed, width=64 if seed == 1 else 32), tokenizer, base)
+    with pytest.raises(NoModel, match="has other weights here than when it was made"):
         local.load(out, None, "cpu")
+    save(build_model(tokenizer, seed=1, width=32), tokenizer, base)
+    assert local.load(out, None, "cpu")
+
+
+def test_a_change_must_have_what_its_base_has(base: Path, full: Path, tmp_path: Path) -> None:
+    out = tmp_path / "small"
+    compress(full, str(base), out)
+    weights = lambda: dict(LlamaForCausalLM.from_pretrained(base).named_parameters())  # noqa: E731
+    kept = load_file(out / change.FILE)
+    with safe_open(out / change.FILE, "pt") as file:
+        told = file.metadata()
+    name = min(each for each in kept if each.endswith(change.LEVELS))
+    wrong = {
+        "it has no": {key: value for key, value in kept.items() if key != name},
+        "another size": {**kept, name: kept[name][:, None].contiguous()},
+        "its base has no": {**kept, "more": torch.ones(2)},
+    }
+    for words, tensors in wrong.items():
+        save_file(tensors, tmp_path / "wrong", metadata=told)
+        with pytest.raises(change.OtherModel, match=words):
+            change.apply(tmp_path / "wrong", weights())
+
+
+def test_other_settings_and_words_are_refused(
+    base: Path, full: Path, tokenizer: Any, tmp_path: Path
+) -> None:
+    model = LlamaForCausalLM.from_pretrained(full)
+    model.config.rms_norm_eps = 0.01
+    with pytest.raises(CannotCompress, match="has another rms_norm_eps than"):
+        compress(save(model, tokenizer, tmp_path / "norm"), str(base), tmp_path / "small")
+    other = build_tokenizer([pay_example()], size=400)
+    other.chat_template = "{{ tools }} other"
+    model = LlamaForCausalLM.from_pretrained(full)
+    with pytest.raises(CannotCompress, match="has another chat template than"):
+        compress(save(model, other, tmp_path / "words"), str(base), tmp_path / "small")
+
+
+def test_models_with_missing_or_cut_weights_are_refused(
+    base: Path, full: Path, tmp_path: Path
+) -> None:
+    file = full / "model.safetensors"
+    whole, content = load_file(file), file.read_bytes()
+    name = "model.layers.0.mlp.up_proj.weight"
+    save_file({k: v for k, v in whole.items() if k != name}, file, metadata={"format": "pt"})
+    with pytest.raises(NoModel, match=f"its weights lack {name}"):
+        compress(full, str(base), tmp_path / "small")
+    file.write_bytes(content[: len(content) // 2])
+    with pytest.raises(NoModel, match="cannot load"):
+        compress(full, str(base), tmp_path / "small")
+
+
+def test_a_compressed_model_cannot_be_compressed(base: Path, full: Path, tmp_path: Path) -> None:
+    compress(full, str(base), tmp_path / "small")
+    with pytest.raises(NoModel, match="is compressed already"):
+        compress(tmp_path / "small", str(base), tmp_path / "smaller")
 
 
 def test_the_command(base: Path, full: Path, tmp_path: Path) -> None:

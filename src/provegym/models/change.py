@@ -1,11 +1,14 @@
-"""What training changed in a model, in 1.6 bits for each weight: it rose, it fell, or it stayed.
+"""What training changed in a model, in two bits for each weight: it rose, it fell, or it stayed.
 
-The change of a weight matrix is cut into groups of 64 neighbours. A group has one level, and each
-of its weights rose by it, fell by it, or stayed; five such signs fit into a byte. Level and signs
-are chosen so that the squared error is small. Vectors, such as the gains of norms, are kept whole.
+The change of a weight matrix, row after row, is cut into groups of 64. A group has one level in 16
+bits, and each of its weights rose by it, fell by it, or stayed. Five such signs are the digits of a
+byte in base 3, the lowest first: 0 fell, 1 stayed, 2 rose. Level and signs are chosen so that the
+squared error is small. Vectors, such as the gains of norms, are kept whole.
 """
 
+import json
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +18,8 @@ FILE, FORMAT = "change.safetensors", "provegym change 1"
 GROUP, ROUNDS = 64, 8
 POWERS = (1, 3, 9, 27, 81)
 SIGNS, LEVELS = ":signs", ":levels"
+# Weights of so many dimensions are kept as signs and levels.
+MATRIX = 2
 
 
 class OtherModel(ValueError):
@@ -48,13 +53,25 @@ def sign(change: Any) -> Signed:
 def unsign(signed: Signed, like: Any) -> Any:
     """The change that signs and levels stand for, in the shape of a weight matrix."""
     torch = need("torch")
+    signs, levels = signed
     groups = -(-like.numel() // GROUP)
-    if (len(signed.levels), len(signed.signs)) != (groups, -(-groups * GROUP // len(POWERS))):
+    wanted = [(-(-groups * GROUP // len(POWERS)),), (groups,)]
+    if [tuple(each.shape) for each in signed] != wanted or signs.dtype != torch.uint8:
         raise OtherModel("a matrix has another size")
     places = torch.tensor(POWERS, dtype=torch.uint8)
-    digits = (signed.signs[:, None] // places % 3).flatten()[: groups * GROUP].float() - 1
-    change = digits.reshape(groups, GROUP) * signed.levels.float()[:, None]
+    digits = (signs[:, None] // places % 3).flatten()[: groups * GROUP].float() - 1
+    change = digits.reshape(groups, GROUP) * levels.float()[:, None]
     return change.flatten()[: like.numel()].reshape(like.shape)
+
+
+def fingerprint(weights: Mapping[str, Any]) -> str:
+    """A hash of the weights of a model, rounded to 16 bits."""
+    torch, mark = need("torch"), sha256()
+    for name in sorted(weights):
+        narrow = weights[name].detach().bfloat16().contiguous()
+        mark.update(f"{name} {tuple(narrow.shape)} ".encode())
+        mark.update(narrow.view(torch.uint8).numpy().tobytes() if narrow.ndim else b"")
+    return mark.hexdigest()[:32]
 
 
 def write(path: Path, new: Mapping[str, Any], old: Mapping[str, Any], base: str) -> float:
@@ -64,40 +81,53 @@ def write(path: Path, new: Mapping[str, Any], old: Mapping[str, Any], base: str)
     whole = lost = 0.0
     for name in sorted(new):
         change = new[name].float() - old[name].float()
-        if change.ndim < 2:
+        if change.ndim < MATRIX:
             kept[name] = change.contiguous()
             continue
-        signed = sign(change)
-        kept[name + SIGNS], kept[name + LEVELS] = signed
-        whole += change.square().sum().item()
-        lost += (change - unsign(signed, change)).square().sum().item()
+        kept[name + SIGNS], kept[name + LEVELS] = signed = sign(change)
+        whole += change.double().square().sum().item()
+        lost += (change - unsign(signed, change)).double().square().sum().item()
     if not all(bool(torch.isfinite(each.float()).all()) for each in kept.values()):
-        raise OtherModel("a weight is not a number")
+        raise OtherModel("a weight is too large, or not a number")
     # One entry: safetensors writes several in any order.
-    need("safetensors.torch").save_file(kept, path, metadata={FORMAT: base})
+    told = {FORMAT: json.dumps({"base": base, "fingerprint": fingerprint(old)})}
+    path.write_bytes(need("safetensors.torch").save(kept, metadata=told))
     return lost / whole if whole else 0.0
 
 
 def base_of(path: Path) -> str:
     """The name of the model that was changed."""
+    return str(_told(path)["base"])
+
+
+def _told(path: Path) -> dict[str, Any]:
     with need("safetensors").safe_open(path, "pt") as file:
         told = file.metadata() or {}
     if FORMAT not in told:
         raise OtherModel(f"its format is not {FORMAT!r}")
-    return str(told[FORMAT])
+    found: dict[str, Any] = json.loads(told[FORMAT])
+    return found
 
 
 def apply(path: Path, weights: Mapping[str, Any]) -> None:
     """Add a change to the weights of the model that was changed, in place."""
+    told = _told(path)
+    if told["fingerprint"] != fingerprint(weights):
+        raise OtherModel(f"its base, {told['base']}, has other weights here than when it was made")
     kept = need("safetensors.torch").load_file(path)
-    names = {name.removesuffix(SIGNS).removesuffix(LEVELS) for name in kept}
-    if odd := sorted(names ^ set(weights)):
-        raise OtherModel(f"one of them has no {odd[0]}")
     for name, value in weights.items():
-        if name in kept:
-            if kept[name].shape != value.shape:
+        if value.ndim < MATRIX:
+            change = _taken(kept, name)
+            if change.shape != value.shape:
                 raise OtherModel(f"{name} has another size")
-            value.data += kept[name].to(value.dtype)
         else:
-            signed = Signed(kept[name + SIGNS], kept[name + LEVELS])
-            value.data += unsign(signed, value).to(value.dtype)
+            change = unsign(Signed(_taken(kept, name + SIGNS), _taken(kept, name + LEVELS)), value)
+        value.data += change.to(value.dtype)
+    if kept:
+        raise OtherModel(f"its base has no {min(kept)}")
+
+
+def _taken(kept: dict[str, Any], name: str) -> Any:
+    if name not in kept:
+        raise OtherModel(f"it has no {name}")
+    return kept.pop(name)

@@ -14,6 +14,15 @@ from provegym.files import atomic_folder, locked_file, make_folder
 from provegym.models import change
 from provegym.models.local import NoModel, load
 
+IDLE = {
+    "_name_or_path",
+    "architectures",
+    "dtype",
+    "torch_dtype",
+    "transformers_version",
+    "use_cache",
+}
+
 
 class CannotCompress(UserError):
     """A model and a base that do not fit together, or a folder that is taken."""
@@ -31,14 +40,22 @@ def compress(full: Path, base: str, out: Path) -> Compressed:
     """Write the change from `base` to the fine-tuned model `full`."""
     if (full / "adapter_config.json").exists():
         raise NoModel(f"{full} is an adapter, which is small already; name the folder of a model")
+    if (full / change.FILE).exists():
+        raise NoModel(f"{full} is compressed already")
     if not (full / "config.json").exists():
         raise NoModel(f"{full} is no model folder: it has no config.json")
     make_folder(out.resolve().parent)
     with locked_file(out):
         if out.exists():
             raise CannotCompress(f"{out} exists already; name another --out")
-        new, old = _weights(full), _weights(base)
+        (new_model, new_words), (old_model, old_words) = (
+            load(full, None, "cpu"),
+            load(base, None, "cpu"),
+        )
+        new, old = _weights(new_model), _weights(old_model)
         _check_same(full, base, new, old)
+        _check_alike(full, base, _settings(new_model), _settings(old_model))
+        _check_alike(full, base, _words(new_words), _words(old_words))
         with atomic_folder(out) as part:
             try:
                 lost = change.write(part / change.FILE, new, old, base)
@@ -48,10 +65,32 @@ def compress(full: Path, base: str, out: Path) -> Compressed:
     return Compressed(size, sum(value.numel() for value in new.values()), lost)
 
 
-def _weights(name: str | Path) -> dict[str, Any]:
-    """The weights of a model in 32 bits; weights that are tied are there once."""
-    model, _ = load(name, None, "cpu")
+def _weights(model: Any) -> dict[str, Any]:
+    """The weights of a model; those that are tied are there once."""
     return {key: value.detach() for key, value in model.named_parameters()}
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    found = model.config.to_dict()
+    return {key: value for key, value in found.items() if key not in IDLE}
+
+
+def _words(tokenizer: Any) -> dict[str, Any]:
+    return {
+        "chat template": tokenizer.chat_template,
+        "end token": tokenizer.eos_token,
+        "vocabulary": tokenizer.get_vocab(),
+    }
+
+
+def _check_alike(full: Path, base: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    """Refuse a model with other settings: what is compressed takes them from its base."""
+    for name in sorted({*ours, *theirs}):
+        if ours.get(name) != theirs.get(name):
+            raise CannotCompress(
+                f"{full} has another {name} than {base}, and a compressed model takes it from its"
+                " base; give both the same, or name another --base"
+            )
 
 
 def _check_same(full: Path, base: str, new: Mapping[str, Any], old: Mapping[str, Any]) -> None:

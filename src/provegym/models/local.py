@@ -65,15 +65,17 @@ def _unpacked(folder: Path) -> Path:
         base = change.base_of(file)
         model, tokenizer = load(base, None, "cpu")
         change.apply(file, dict(model.named_parameters()))
-    except (OSError, change.OtherModel, need("safetensors").SafetensorError) as problem:
-        raise NoModel(f"cannot unpack the compressed model {folder}: {problem}") from None
-    whole.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=whole.parent) as scratch:
-        fresh = Path(scratch) / mark
-        narrow(model).save_pretrained(fresh)
-        tokenizer.save_pretrained(fresh)
-        with suppress(OSError):  # another process was faster
-            fresh.rename(whole)
+        whole.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=whole.parent) as scratch:
+            fresh = Path(scratch) / mark
+            narrow(model).save_pretrained(fresh)
+            tokenizer.save_pretrained(fresh)
+            with suppress(OSError):  # another process was faster
+                fresh.rename(whole)
+    except (OSError, ValueError, need("safetensors").SafetensorError) as problem:
+        raise NoModel(
+            f"cannot unpack the compressed model {folder} into {cache_folder()}: {problem}"
+        ) from None
     return whole
 
 
@@ -159,7 +161,10 @@ def load(
     if Path(place).exists():  # a download shows its progress; reading from disk takes seconds
         need("transformers").utils.logging.disable_progress_bar()
     with _loading(name):
-        model = auto.from_pretrained(place, dtype=kind).to(device)
+        model, told = auto.from_pretrained(place, dtype=kind, output_loading_info=True)
+        if lacks := told["missing_keys"]:  # transformers would draw them at random
+            raise OSError(f"its weights lack {min(lacks)}")
+        model = model.to(device)
     if folder:
         with _loading(folder):
             model = need("peft").PeftModel.from_pretrained(model, folder, is_trainable=True)
@@ -218,7 +223,7 @@ def _loading(name: str | Path) -> Iterator[None]:
     retries.setLevel(logging.ERROR)
     try:
         yield
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, need("safetensors").SafetensorError) as problem:
         raise NoModel(f"cannot load {name}: {str(problem).partition(chr(10))[0]}") from None
     finally:
         retries.setLevel(level)
