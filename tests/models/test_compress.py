@@ -224,6 +224,8 @@ def test_other_settings_and_words_are_refused(
     base: Path, full: Path, tokenizer: Any, tmp_path: Path
 ) -> None:
     model = LlamaForCausalLM.from_pretrained(full)
+    model.config.pad_token_id = 7
+    assert compress(save(model, tokenizer, tmp_path / "ids"), str(base), tmp_path / "fine")
     model.config.rms_norm_eps = 0.01
     with pytest.raises(CannotCompress, match="has another rms_norm_eps than"):
         compress(save(model, tokenizer, tmp_path / "norm"), str(base), tmp_path / "small")

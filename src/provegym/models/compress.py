@@ -14,13 +14,10 @@ from provegym.files import atomic_folder, locked_file, make_folder
 from provegym.models import change
 from provegym.models.local import NoModel, load
 
+# Settings that do not change what a model computes. Trainers write the token ids anew.
 IDLE = {
-    "_name_or_path",
-    "architectures",
-    "dtype",
-    "torch_dtype",
-    "transformers_version",
-    "use_cache",
+    *("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"),
+    *("use_cache", "pad_token_id", "bos_token_id", "eos_token_id"),
 }
 
 
@@ -48,10 +45,8 @@ def compress(full: Path, base: str, out: Path) -> Compressed:
     with locked_file(out):
         if out.exists():
             raise CannotCompress(f"{out} exists already; name another --out")
-        (new_model, new_words), (old_model, old_words) = (
-            load(full, None, "cpu"),
-            load(base, None, "cpu"),
-        )
+        new_model, new_words = load(full, None, "cpu")
+        old_model, old_words = load(base, None, "cpu")
         new, old = _weights(new_model), _weights(old_model)
         _check_same(full, base, new, old)
         _check_alike(full, base, _settings(new_model), _settings(old_model))
@@ -71,11 +66,13 @@ def _weights(model: Any) -> dict[str, Any]:
 
 
 def _settings(model: Any) -> dict[str, Any]:
+    """What a model's configuration says about how it computes."""
     found = model.config.to_dict()
     return {key: value for key, value in found.items() if key not in IDLE}
 
 
 def _words(tokenizer: Any) -> dict[str, Any]:
+    """What of a tokenizer changes the tokens of a conversation."""
     return {
         "chat template": tokenizer.chat_template,
         "end token": tokenizer.eos_token,

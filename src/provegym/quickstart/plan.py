@@ -6,7 +6,7 @@ from pathlib import Path
 
 from provegym.models.optional import need
 from provegym.players.local import Limits
-from provegym.train.recipe import Data, Grpo, Model, Recipe
+from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe
 
 PLAY, LEARN = Limits(1024, 1280, reply=96), Limits(1024, 640, reply=96)
 # Tasks with one user turn, and tasks that end after the first reply.
@@ -75,7 +75,7 @@ def device() -> str:
 def recipe(plan: Plan, corpus: Path, adapter: Path) -> Recipe:
     """The recipe of a few GRPO steps; no KL term, because it would take a third longer."""
     return Recipe(
-        model=Model(adapter=str(adapter)),
+        model=Model(adapter=str(adapter), lora=Lora()),
         data=Data(corpus=str(corpus), limit=plan.tools, gold=plan.learn.completion),
         grpo=Grpo(
             steps=plan.steps,

@@ -149,8 +149,6 @@ def _check_adapter(recipe: Recipe) -> None:
     other = [
         f"{name} is {ours[name]}, not {theirs[name]}" for name in ours if ours[name] != theirs[name]
     ]
-    if _read_config(adapter_place(recipe.model.adapter) / "adapter_config.json").rank_pattern:
-        other.append("its ranks differ from layer to layer")
     if other:
         raise TrainError(
             f"model.lora differs from the adapter {recipe.model.adapter} ({'; '.join(other)});"
@@ -159,10 +157,7 @@ def _check_adapter(recipe: Recipe) -> None:
 
 
 def held_lora(model: Model) -> Lora | None:
-    """The settings of the adapter that a model starts from; None if there is no LoRA adapter.
-
-    Where ranks differ from layer to layer, `r` is the one that it names.
-    """
+    """The settings of the adapter that a model starts from; None if there is no LoRA adapter."""
     config = adapter_place(model.adapter) / "adapter_config.json"
     if not model.adapter or not config.exists():
         return None
@@ -182,7 +177,6 @@ class _AdapterConfig(msgspec.Struct):
     lora_alpha: int = 0
     lora_dropout: float = 0.0
     target_modules: str | tuple[str, ...] = ()
-    rank_pattern: dict[str, int] | None = None
 
 
 def _read_config(config: Path) -> _AdapterConfig:
