@@ -77,13 +77,14 @@ def domains() -> dict[str, Json]:
     found: dict[str, Json] = {}
     for file in sorted(files(__package__).joinpath("domains").iterdir(), key=lambda f: f.name):
         if file.name.endswith(".toml"):
-            found |= tomllib.loads(file.read_text("utf-8"))
+            for name, words in tomllib.loads(file.read_text("utf-8")).items():
+                found[name] = found.get(name, {}) | words
     return found
 
 
 @cache
 def patterns() -> dict[str, Json]:
-    """All patterns by name: what each needs, its verbs, options and kin."""
+    """All patterns by name: its nouns (the main one first), what it needs, verbs, options, kin."""
     return _table("index.toml")
 
 
@@ -157,7 +158,7 @@ def _context(chance: Random, words: Json, chosen: list[str]) -> Json:
         for many, ways in made_up.items()
         if many in flat
     }
-    nouns = _nouns(flat, style.pop("delivery"))
+    nouns = _nouns(flat, chosen, style.pop("delivery"))
     return {
         **flat,
         **nouns,
@@ -177,9 +178,10 @@ def _new(chance: Random, names: list[str], ways: list[str]) -> list[str]:
     return [chance.choice(ways).format(name) for name in chosen]
 
 
-def _nouns(flat: Json, delivery: str) -> Json:
+def _nouns(flat: Json, chosen: list[str], delivery: str) -> Json:
     """The nouns of a world, each with a prefix of its own."""
-    roles = [r for r in ("party", "staff", "place", *ROLES) if r in flat]
+    own = [role for name in chosen for role in patterns()[name]["nouns"]]
+    roles = [role for role in (*PEOPLE, "place", *own) if role in flat]
     taken: set[str] = set()
     found: Json = {}
     others = {flat[role] for role in roles}
@@ -189,12 +191,6 @@ def _nouns(flat: Json, delivery: str) -> Json:
     if "unit" in flat:
         found["unit"] = Noun(flat["unit"], "")
     return found
-
-
-ROLES = (
-    *("offer", "booking", "account", "entry", "job", "supply", "asset", "loan", "shift"),
-    *("article", "topic", "post", "desk", "ticket", "round", "parcel"),
-)
 
 
 def _prefix(word: str, taken: set[str]) -> str:
@@ -236,19 +232,5 @@ def _joined(words: list[dict[str, Json]]) -> dict[str, Json]:
 
 def _listed(context: Json, chosen: list[str]) -> str:
     """What a world is about, in a few words."""
-    mains = [context[MAIN[name]].many for name in chosen]
+    mains = [context[patterns()[name]["nouns"][0]].many for name in chosen]
     return f"{', '.join(mains[:-1])} and {mains[-1]}"
-
-
-MAIN = {
-    "booking": "offer",
-    "ledger": "account",
-    "workflow": "job",
-    "stock": "supply",
-    "lending": "asset",
-    "rota": "shift",
-    "catalogue": "article",
-    "thread": "topic",
-    "queue": "desk",
-    "route": "round",
-}
