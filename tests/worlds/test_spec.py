@@ -100,6 +100,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("operations/list_tags/arguments/checked/tests", [], "filters by a field or has tests"),
     ("operations/list_tags/arguments/checked/default", GONE, "with default = false"),
     ("operations/list_tags/arguments/fragile/test", "least", "least and most are for"),
+    ("operations/list_tags/arguments/fragile/test", "on", "is for the day of a time"),
+    ("operations/list_tags/arguments/checked/required", True, "`required` is for a filter"),
+    (f"{LEND}/arguments/days/required", True, "`required` is for a filter"),
     ("operations/tag_item/arguments/first_check/make", {"days": [9, 2]}, "first to a last day"),
     ("operations/tag_item/arguments/first_check/make", {"days": [9]}, "[first, last]"),
     # Reads

@@ -162,6 +162,26 @@ def test_a_flag_of_a_search_switches_a_condition_on(library: AnyServer) -> None:
     assert counts == sorted(counts, reverse=True)
 
 
+def test_a_filter_can_be_required_and_take_a_day() -> None:
+    day = {"name": "day", "about": "The day it is due.", "filter": "due_at", "test": "on"}
+    arguments = "operations/list_loans/arguments"
+    server = server_of((f"{arguments}/member_id/required", True), (f"{arguments}/+", day))
+    assert server.tools["list_loans"].input_schema["required"] == ["member_id"]
+    session, state = opened(server)
+    loans = list(state.loans)
+    assert len(loans) > 3
+    for loan in loans:
+        wanted = {"member_id": loan.member_id, "day": loan.due_at.date().isoformat()}
+        found = session.call("list_loans", wanted).value["items"]
+        same = [
+            each.id
+            for each in loans
+            if (each.member_id, each.due_at.date()) == (loan.member_id, loan.due_at.date())
+        ]
+        assert sorted(each["id"] for each in found) == sorted(same)
+    assert not session.call("list_loans", {}).ok
+
+
 def test_a_report_counts_and_sums(library: AnyServer) -> None:
     session, state = opened(library)
     branch = next(iter(state.branches))

@@ -50,6 +50,13 @@ def _argument(operation: Operation, argument: Argument, shapes: Shapes) -> None:
     require_name(argument.name, where)
     if len(argument.about.strip()) < 5:
         raise SpecError(f"{where}: `about` is one line that says what it is")
+    if argument.required and (
+        not argument.filter or argument.optional or argument.default is not None
+    ):
+        raise SpecError(
+            f"{where}: `required` is for a filter without a default; other arguments are"
+            " required unless they are optional"
+        )
     is_search = operation.kind == "search"
     if argument.filter and (not is_search or argument.tests):
         raise SpecError(f"{where}: only a search filters, by a field or by tests")
@@ -86,6 +93,10 @@ def _filter(operation: Operation, argument: Argument, type_: Type, shapes: Shape
         raise SpecError(f"{where}: {argument.filter} does not hold the id of a {argument.of}")
     if held.values and not {*type_.values} <= {*held.values}:
         raise SpecError(f"{where}: {argument.filter} is one of {', '.join(held.values)}")
+    if argument.test == "on":
+        if held.kind != "time" or argument.kind not in ("", "date"):
+            raise SpecError(f"{where}: the test on is for the day of a time")
+        return
     if argument.kind not in ("", "enum", "name", "text", held.kind):
         raise SpecError(f"{where}: {argument.filter} is not a {argument.kind}")
     if argument.test and held.kind not in ("number", "money", "date", "time"):

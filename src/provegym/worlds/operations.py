@@ -14,7 +14,7 @@ from provegym.worlds.conditions import guarded, named_values, table_of
 from provegym.worlds.effects import sequence
 from provegym.worlds.formula import Compiler, Env, Work
 from provegym.worlds.reads import Made, Records, compile_read
-from provegym.worlds.shapes import LONGEST, NOW, TEXT, Shapes, Type
+from provegym.worlds.shapes import DAY, LONGEST, NOW, TEXT, Shapes, Type
 from provegym.worlds.spec import READS, Argument, Operation, SpecError
 
 MOST_AMOUNT, MOST_NUMBER = 1_000_000, 100_000
@@ -52,6 +52,8 @@ def argument_type(argument: Argument, operation: Operation, shapes: Shapes) -> T
     if argument.of:
         shapes.entity(argument.of, where)
         return Type("key", argument.of, optional)
+    if argument.filter and argument.test == "on":
+        return DAY._replace(optional=optional)
     if argument.filter:
         type_ = shapes.type(operation.entity, argument.filter, where)
         return type_._replace(optional=optional, values=argument.values or type_.values)
@@ -63,7 +65,8 @@ def argument_type(argument: Argument, operation: Operation, shapes: Shapes) -> T
 
 def is_required(argument: Argument) -> bool:
     """Whether a call must give an argument."""
-    return not (argument.filter or argument.optional or argument.default is not None)
+    may_miss = argument.filter or argument.optional or argument.default is not None
+    return argument.required or not may_miss
 
 
 def _default(argument: Argument) -> Any:

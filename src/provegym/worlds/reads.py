@@ -77,6 +77,10 @@ def _filter(argument: Argument, operation: Operation, compiler: Compiler) -> Nar
         return _switched(name, holds)
     type_ = compiler.shapes.type(operation.entity, argument.filter, operation.tool)
     held = attrgetter(argument.filter)
+    if argument.test == "on":
+        return lambda rows, state, env: [
+            row for row in rows if (v := held(row)) is not None and v.date() == env[name]
+        ]
     if argument.test == "least":
         return lambda rows, state, env: [
             row for row in rows if (v := held(row)) is not None and v >= env[name]

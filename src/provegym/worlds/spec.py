@@ -142,10 +142,10 @@ class Argument(SpecPart, frozen=True, kw_only=True):
     """An argument of a tool: the id of a record `of` an entity, or a value of some kind.
 
     In a search, `filter` is the field that it filters by; `test` is how: by default a text must
-    contain it, and any other value must be equal to it. A flag of a search has `tests` instead: if
-    it is true, only records are listed for which they hold; `$row` is the record. An argument is
-    required unless it filters, is `optional`, or has a `default`. `make` are values that users make
-    up.
+    contain it, and any other value must be equal to it; `on` is the day of a time. A flag of a
+    search has `tests` instead: if it is true, only records are listed for which they hold; `$row`
+    is the record. An argument is required unless it filters, is `optional`, or has a `default`; a
+    filter can be `required` too. `make` are values that users make up.
     """
 
     name: str
@@ -156,8 +156,9 @@ class Argument(SpecPart, frozen=True, kw_only=True):
     low: float | None = None
     high: float | None = None
     filter: str = ""
-    test: Literal["", "least", "most"] = ""
+    test: Literal["", "least", "most", "on"] = ""
     tests: tuple[Test, ...] = ()
+    required: bool = False
     optional: bool = False
     default: Scalar | None = None
     sensitive: bool = False
