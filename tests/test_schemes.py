@@ -55,7 +55,7 @@ def test_an_arm_catches_up_where_its_mean_of_ten_steps_reaches_the_others_last(
     run_of(tmp_path, "hardened-per-turn-0", [step / 20 for step in range(20)] + [1.0] * 20, 100)
     run_of(tmp_path, "hardened-1", [0.9] * 20, 100)
     run_of(tmp_path, "hardened-per-turn-1", [0.1] * 20, 100)
-    # The last ten steps of seed 0 are paid 0.8625; the other arm's mean of ten reaches that after 24.
+    # The last ten steps of seed 0 are paid 0.8625; the other arm's mean reaches that after 24.
     told = schemes.catch_up(tmp_path)
     assert told.endswith(": 60%, never")
 
