@@ -1,8 +1,9 @@
 """Writes the generated parts of docs/drawn-worlds.md: figures, ten worlds, three whole specs.
 
 `python docs/drawn_worlds.py figures FOLDER small` writes the figures of a folder of admitted worlds
-into the page; `thousand` in the place of `small` writes those of the large run. Without arguments
-the ten worlds and the three specs are written anew. No figure on the page is typed by hand.
+into the page; `thousand` in the place of `small` writes those of the large run. `shapes` compares
+the tools of drawn worlds with those of our servers. Without arguments the ten worlds and the three
+specs are written anew. No figure on the page is typed by hand.
 """
 
 import json
@@ -12,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -20,10 +22,12 @@ from provegym import servers
 from provegym.admission.admit import admit
 from provegym.admission.alike import summary, traits
 from provegym.admission.examples import Maker
+from provegym.corpus.split import HELD_OUT
 from provegym.corpus.transcript import transcript
 from provegym.graph.dependency import Graph, give, take_back
+from provegym.kernel import Tool
 from provegym.trace import Example
-from provegym.worlds.build import install
+from provegym.worlds.build import build, install
 from provegym.worlds.files import WorldFile, new_file, read_world, world_files
 from provegym.worlds.grammar import draw_specs
 from provegym.worlds.spec import READS, WorldSpec
@@ -42,6 +46,9 @@ MEASURED = (
     ("mutants", "mutants"),
     ("noticed", "mutants that the examples notice"),
 )
+# Drawn worlds whose tools are compared with those of our servers.
+COMPARED = 200
+GROUPS = ("training servers", "held-out servers", "drawn worlds")
 Row = tuple[object, ...]
 
 
@@ -69,6 +76,65 @@ def figures(folder: Path) -> str:
             table(("similarity (Jaccard)", "mean of all pairs", "mean to the nearest"), pairs),
         ]
     )
+
+
+def shapes() -> str:
+    """How the tools of drawn worlds compare with those of the servers that are written by hand."""
+    names = servers.names()
+    known = [
+        [servers.load(name) for name in names if name not in HELD_OUT],
+        [servers.load(name) for name in names if name in HELD_OUT],
+        [build(spec) for spec in islice(draw_specs(SEED), COMPARED)],
+    ]
+    head = ("tools of", *(f"{len(some)} {what}" for some, what in zip(known, GROUPS, strict=True)))
+    columns = [shape([tool for each in some for tool in each.tools.values()]) for some in known]
+    return table(
+        head, [(what, *(each.get(what, "0 %") for each in columns)) for what in columns[0]]
+    )
+
+
+def shape(tools: list[Tool]) -> dict[str, str]:
+    """What arguments and descriptions some tools have."""
+    writes = [tool for tool in tools if tool.writes]
+    reads = [tool for tool in tools if not tool.writes]
+    kinds = Counter(kind_of(*each) for tool in writes for each in properties(tool).items())
+    shares = {f"a write's arguments: {kind}": n / kinds.total() for kind, n in kinds.items()}
+    required = [len(tool.input_schema["required"]) for tool in writes]
+    given = [len(properties(tool)) for tool in writes]
+    percent = {
+        "reads that require an argument": fmean(bool(t.input_schema["required"]) for t in reads),
+        **{name: shares[name] for name in sorted(shares)},
+    }
+    return {
+        "required arguments of a write": f"{fmean(required):.2f}",
+        "optional arguments of a write": f"{fmean(given) - fmean(required):.2f}",
+        "words of its description": f"{fmean(len(t.description.split()) for t in tools):.1f}",
+        **{name: f"{100 * value:.0f} %" for name, value in percent.items()},
+    }
+
+
+def properties(tool: Tool) -> dict[str, dict[str, Any]]:
+    """The arguments of a tool and their schemas, without those that page a list."""
+    found: dict[str, dict[str, Any]] = tool.input_schema["properties"]
+    return {name: each for name, each in found.items() if name not in ("limit", "offset")}
+
+
+def kind_of(name: str, schema: dict[str, Any]) -> str:
+    """What kind of value an argument takes."""
+    if "anyOf" in schema:
+        schema = next(each for each in schema["anyOf"] if each.get("type") != "null")
+    types = schema.get("type", "string")
+    kind = (
+        next((each for each in types if each != "null"), "") if isinstance(types, list) else types
+    )
+    if "enum" in schema:
+        return "one of some values"
+    if schema.get("format") in ("date", "date-time"):
+        return "date or time"
+    if kind == "string" and name.endswith("_id"):
+        return "id"
+    words = {"integer": "number", "number": "number", "boolean": "yes or no", "string": "text"}
+    return words.get(kind, "list or object")
 
 
 def figure(world: WorldFile, name: str) -> int:
@@ -225,6 +291,9 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["figures"]:
         folder, place = arguments[1:]
         write(place, figures(Path(folder)))
+        return
+    if arguments == ["shapes"]:
+        write("shapes", shapes())
         return
     worlds = list(admitted(WORLDS))
     write("worlds", "\n\n".join(described(world) for world in worlds))
