@@ -24,8 +24,20 @@ from provegym.worlds.spec import WorldSpec, read
 
 DOCS = Path(__file__).parents[2] / "docs"
 ALL = sorted(domains())
-# Domains that together have every pattern; `make test` looks at these.
-SAMPLE = ALL[::20]
+
+
+def some_domains() -> list[str]:
+    """A few domains that together have every pattern; `make test` looks at these."""
+    chosen = ALL[::20]
+    for name in patterns():
+        if not any(name in domains()[domain] for domain in chosen):
+            chosen.append(next(domain for domain in ALL if name in domains()[domain]))
+    return chosen
+
+
+SAMPLE = some_domains()
+# A world has two or three patterns of its domain.
+MANY = 4
 # A vowel before which "a" stands, and the letters before which "an" stands.
 WRONG_ARTICLE = re.compile(
     r"\ba (?!uni|use|usu|eu|one)[aeiou]|\ban (?!hour|heir|hon)[^aeiou\W]", re.I
@@ -72,10 +84,30 @@ def domain(request: pytest.FixtureRequest) -> str:
 
 def test_there_are_enough_domains_and_patterns() -> None:
     assert len(ALL) >= 150
-    assert len(patterns()) == 10
+    assert len(patterns()) >= 25
     shares = Counter(name for domain in ALL for name in patterns() if name in domains()[domain])
     assert min(shares.values()) >= 40, shares
+    assert min(sum(name in domains()[d] for name in patterns()) for d in ALL) >= MANY
     assert set().union(*(patterns_of(s) for d in SAMPLE for s in specs_of(d))) == set(patterns())
+
+
+def test_options_and_verbs_of_patterns_have_names_of_their_own() -> None:
+    """A world has the options of all its patterns in one table."""
+    for part in ("verbs", "options"):
+        names = Counter(name for each in patterns().values() for name in each[part])
+        assert max(names.values()) == 1, names.most_common(3)
+    words = Counter(name for each in patterns().values() for name in each["nouns"])
+    assert max(words.values()) == 1, words.most_common(3)
+
+
+def test_words_of_patterns_have_names_of_their_own() -> None:
+    """The words of all patterns of a world are in one table: none hides that of another."""
+    keys: dict[str, set[str]] = {}
+    for words in domains().values():
+        for name in patterns().keys() & words.keys():
+            for key in words[name]:
+                keys.setdefault(key, set()).add(name)
+    assert {key: names for key, names in keys.items() if len(names) > 1} == {}
 
 
 def test_the_same_seed_draws_the_same_bytes_in_any_process() -> None:
