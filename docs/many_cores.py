@@ -188,9 +188,10 @@ class Simulated(Workers):
         if task.end > self.now:
             self.waits.append((self.now, task.end))
             self.now = task.end
+        sent = pickle.dumps(task.made) if self.processes > 1 and task.made else b""
         self.mark = process_time()
-        if self.processes > 1 and task.made:
-            pickle.loads(pickle.dumps(task.made))
+        if sent:
+            pickle.loads(sent)
         return task.made
 
     def _run(self, task: Task) -> None:

@@ -1,10 +1,12 @@
 """Candidates of a corpus: where to draw them, and the checks that look at one of them alone."""
 
 from collections.abc import Sequence
+from functools import cache, partial
+from itertools import islice
 from typing import NamedTuple
 
 from provegym import servers
-from provegym.conversation.kinds import Place, Shape, candidate, shape
+from provegym.conversation.kinds import Place, Shape, candidate, shapes
 from provegym.conversation.perturb import alias_seed
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import ALL_WORLDS, TRAIN_WORLDS
@@ -58,15 +60,15 @@ def aim(job: DrawJob) -> Aimed:
     span = ALL_WORLDS - TRAIN_WORLDS if held_out else TRAIN_WORLDS
     world = job.round % span + (TRAIN_WORLDS if held_out else 0)
     others = job.part.others or servers.names()
+    first = Place(job.server, world, job.seed, job.first, others, held_out, job.part.aliases)
+    wants = cache(partial(job.quotas.wants, job.server))
     aims: list[Aim] = []
-    number = job.first
-    while len(aims) < job.candidates and number < job.first + SHAPES:
-        place = Place(job.server, world, job.seed, number, others, held_out, job.part.aliases)
-        wanted = shape(place)
-        number += 1
-        if job.quotas.wants(job.server, wanted):
-            aims.append((place, wanted))
-    return aims, number
+    for number, wanted in enumerate(islice(shapes(first), SHAPES), job.first):
+        if wants(wanted):
+            aims.append((first._replace(number=number), wanted))
+            if len(aims) == job.candidates:
+                return aims, number + 1
+    return aims, job.first + SHAPES
 
 
 def attempt(aim: Aim) -> Made:
