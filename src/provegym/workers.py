@@ -12,12 +12,13 @@ import signal
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from provegym import __version__, servers
 from provegym.errors import UserError
@@ -40,8 +41,14 @@ GO_ON = "fix this and start again: the results written so far are kept"
 A = TypeVar("A")
 B = TypeVar("B")
 Work = Callable[[Sequence[A]], Iterable[B]]
-# Waits for the result of submitted work, and returns it; may be called more than once.
-Promise = Callable[[], B]
+
+
+@dataclass(frozen=True)
+class Promise(Generic[B]):
+    """The result of submitted work: `get` waits for it, and `is_known` says if it is there."""
+
+    get: Callable[[], B]
+    is_known: Callable[[], bool]
 
 
 class ClusterError(UserError):
@@ -62,7 +69,7 @@ class Workers:
 
     def submit(self, work: Callable[[A], B], item: A) -> Promise[B]:
         """Begin one piece of work. This process does it when the result is asked for."""
-        return cache(partial(work, item))
+        return Promise(cache(partial(work, item)), lambda: False)
 
     @property
     def count(self) -> int:
@@ -135,7 +142,8 @@ class Processes(Workers):
 
     def submit(self, work: Callable[[A], B], item: A) -> Promise[B]:
         """Begin one piece of work, after those that were submitted before."""
-        return self.pool.apply_async(work, (item,)).get
+        result = self.pool.apply_async(work, (item,))
+        return Promise(result.get, result.ready)
 
     def close(self) -> None:
         """Stop the processes, and remove their folder."""
@@ -207,7 +215,7 @@ class Cluster(Workers):
         """Begin one piece of work."""
         pickled = self.ray.cloudpickle.dumps((partial(map, work), [item], servers.places()))
         task = self.run.remote(__version__, pickled)
-        return cache(lambda: self._result(task)[0])
+        return Promise(cache(lambda: self._result(task)[0]), partial(self._is_done, task))
 
     def close(self) -> None:
         """Disconnect from the cluster; a cluster that was started here is stopped."""
@@ -221,6 +229,10 @@ class Cluster(Workers):
         self.counted = now
         living = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
         self.cores = [int(resources["CPU"]) for resources in living if "CPU" in resources]
+
+    def _is_done(self, task: Any) -> bool:
+        done, _ = self.ray.wait([task], timeout=0, fetch_local=False)
+        return bool(done)
 
     def _result(self, task: Any) -> Any:
         """The results of a batch, once it is done; its errors are raised here."""

@@ -11,6 +11,7 @@ from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -271,31 +272,39 @@ class Corpus:
         self, jobs: list[DrawJob], aimed: list[Aimed], ahead: Lookahead
     ) -> Iterator[list[list[Aim]]]:
         """The aims of the rounds after this one, if as many candidates are kept as usual."""
-        quotas, first = deepcopy(self.quotas), dict(self.next)
-        for number in range(self.round + 1, self.round + IDLE_ROUNDS - self.idle):
+        quotas, first, idle = deepcopy(self.quotas), dict(self.next), self.idle
+        for number in count(self.round + 1):
             first |= {job.server: after for job, (_, after) in zip(jobs, aimed, strict=True)}
-            ahead.expect(quotas, [aims for aims, _ in aimed])
+            kept = ahead.expect(quotas, [aims for aims, _ in aimed], self._objection)
+            idle = 0 if kept else idle + 1
+            if idle == IDLE_ROUNDS:
+                if quotas.free:
+                    return
+                quotas.free, idle = True, 0
             jobs = self._jobs(quotas, number, first)
             aimed = [aim(job) for job in jobs]
             yield [aims for aims, _ in aimed]
 
     def _take(self, server: str, made: Made, append: Append) -> str:
-        example = made.example
-        if example is None:
+        reason = self._objection(server, made, self.quotas)
+        if not reason and made.example is not None:
+            self.keeper.keep(made.example)
+            self.quotas.take(server, made.shape)
+            append(line(made.example))
+            self.kept += 1
+            self.bar.advance(self.task)
+        return reason
+
+    def _objection(self, server: str, made: Made, quotas: Quotas) -> str:
+        """Why a candidate is not kept, with these quotas; empty if it is."""
+        if made.example is None:
             return made.reason
-        if self.kept == self.part.size or not self.quotas.wants(server, made.shape):
+        if self.kept == self.part.size or not quotas.wants(server, made.shape):
             return "of a kind that was complete"
         of_server = self.quotas.of_server[server]
         if server in self.order.drawn or server in servers.own():
             of_server = max(of_server, OF_WORLD)
-        objection = self.keeper.objection(example, of_server)
-        if not objection:
-            self.keeper.keep(example)
-            self.quotas.take(server, made.shape)
-            append(line(example))
-            self.kept += 1
-            self.bar.advance(self.task)
-        return objection
+        return self.keeper.objection(made.example, of_server)
 
     def _shard(self) -> Path:
         return self.order.out / f"{self.part.name}-{self.kept // SHARD:05d}.jsonl"

@@ -7,7 +7,7 @@ corpus do not depend on what was drawn early.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
@@ -23,6 +23,8 @@ USUALLY_KEPT, MEMORY = 0.8, 16
 
 Aims = Sequence[Aim]
 Begun = tuple[Promise[list[Made]], int]
+# Why a candidate is not kept, with these quotas; empty if it is.
+Objection = Callable[[str, Made, Quotas], str]
 
 
 class Lookahead:
@@ -41,15 +43,31 @@ class Lookahead:
         """Count a candidate that was kept or dropped, in a moving average."""
         self.kept_share[server] += (kept - self.kept_share[server]) / MEMORY
 
-    def expect(self, quotas: Quotas, jobs: Sequence[Aims]) -> None:
-        """Take from quotas what will probably be kept of the candidates of a round."""
+    def expect(self, quotas: Quotas, jobs: Sequence[Aims], objection: Objection) -> bool:
+        """Take from quotas what will probably be kept of the candidates of a round, if anything.
+
+        Of a candidate that is drawn already it is known whether there is an objection to it.
+        """
+        kept = False
         for aims in jobs:
-            kept = 0.5
+            sum_of_shares = 0.5
             for place, shape in aims:
-                kept += self.kept_share[place.server]
-                if kept >= 1:
-                    kept -= 1
-                    quotas.take(place.server, shape)
+                made = self._known(place)
+                if made is None:
+                    sum_of_shares += self.kept_share[place.server]
+                    if sum_of_shares < 1:
+                        continue
+                    sum_of_shares -= 1
+                elif objection(place.server, made, quotas):
+                    continue
+                quotas.take(place.server, shape)
+                kept = True
+        return kept
+
+    def _known(self, place: Place) -> Made | None:
+        """A candidate that is drawn already."""
+        promise, at = self.begun[place]
+        return promise.get()[at] if promise.is_known() else None
 
     def begin(self, jobs: Sequence[Aims], coming: Iterator[Sequence[Aims]]) -> None:
         """Begin the candidates of a round; while workers may become idle, of coming rounds too."""
@@ -86,7 +104,7 @@ class Lookahead:
 
     def made(self, aims: Aims) -> list[Made]:
         """The candidates of a job, once they are drawn."""
-        return [promise()[at] for promise, at in (self.begun[place] for place, _ in aims)]
+        return [promise.get()[at] for promise, at in (self.begun[place] for place, _ in aims)]
 
 
 def worlds(places: Iterable[Place]) -> set[int]:
