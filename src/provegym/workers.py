@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.context import BaseContext
+from multiprocessing.pool import AsyncResult
 from pathlib import Path
 from time import monotonic
 from typing import Any, Generic, TypeVar
@@ -45,10 +46,10 @@ Work = Callable[[Sequence[A]], Iterable[B]]
 
 @dataclass(frozen=True)
 class Promise(Generic[B]):
-    """The result of submitted work: `get` waits for it, and `is_known` says if it is there."""
+    """The result of submitted work: `get` returns it; `wait` waits some seconds for it to be known."""
 
     get: Callable[[], B]
-    is_known: Callable[[], bool]
+    wait: Callable[[float], bool]
 
 
 class ClusterError(UserError):
@@ -69,7 +70,7 @@ class Workers:
 
     def submit(self, work: Callable[[A], B], item: A) -> Promise[B]:
         """Begin one piece of work. This process does it when the result is asked for."""
-        return Promise(cache(partial(work, item)), lambda: False)
+        return Promise(cache(partial(work, item)), lambda seconds: True)
 
     @property
     def count(self) -> int:
@@ -143,13 +144,19 @@ class Processes(Workers):
     def submit(self, work: Callable[[A], B], item: A) -> Promise[B]:
         """Begin one piece of work, after those that were submitted before."""
         result = self.pool.apply_async(work, (item,))
-        return Promise(result.get, result.ready)
+        return Promise(result.get, partial(_is_known, result))
 
     def close(self) -> None:
         """Stop the processes, and remove their folder."""
         self.pool.terminate()
         self.pool.join()
         self.temporary.close()
+
+
+def _is_known(result: "AsyncResult[Any]", seconds: float) -> bool:
+    """Wait some seconds for a result of a pool. An error is raised by who gets the result."""
+    result.wait(seconds)
+    return result.ready()
 
 
 def local(count: int, preload: str = "", recycle: int | None = None) -> Workers:
@@ -230,8 +237,8 @@ class Cluster(Workers):
         living = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
         self.cores = [int(resources["CPU"]) for resources in living if "CPU" in resources]
 
-    def _is_done(self, task: Any) -> bool:
-        done, _ = self.ray.wait([task], timeout=0, fetch_local=False)
+    def _is_done(self, task: Any, seconds: float) -> bool:
+        done, _ = self.ray.wait([task], timeout=seconds, fetch_local=False)
         return bool(done)
 
     def _result(self, task: Any) -> Any:

@@ -54,7 +54,7 @@ def draw(job: DrawJob) -> Drawn:
     return attempt_all(aims), number
 
 
-def aim(job: DrawJob) -> Aimed:
+def aim(job: DrawJob, most: int = SHAPES) -> Aimed:
     """Find the next places whose shapes are wanted, and the number of the next candidate."""
     held_out = job.part.name == "heldout"
     span = ALL_WORLDS - TRAIN_WORLDS if held_out else TRAIN_WORLDS
@@ -63,12 +63,12 @@ def aim(job: DrawJob) -> Aimed:
     first = Place(job.server, world, job.seed, job.first, others, held_out, job.part.aliases)
     wants = cache(partial(job.quotas.wants, job.server))
     aims: list[Aim] = []
-    for number, wanted in enumerate(islice(shapes(first), SHAPES), job.first):
+    for number, wanted in enumerate(islice(shapes(first), most), job.first):
         if wants(wanted):
             aims.append((first._replace(number=number), wanted))
             if len(aims) == job.candidates:
                 return aims, number + 1
-    return aims, job.first + SHAPES
+    return aims, job.first + most
 
 
 def attempt(aim: Aim) -> Made:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 
@@ -38,6 +38,8 @@ LEAST, MOST = 2, 16
 # one world per WIDE examples.
 WIDE = 20_000
 IDLE_ROUNDS = 25
+# A job of a coming round looks at fewer shapes: if wanted ones are rare, its plan may be wrong.
+FORESEEN = 500
 # Worlds that are data and servers of one's own may have few tools and give few examples; these are
 # as different as among so many.
 OF_WORLD = 20
@@ -264,26 +266,34 @@ class Corpus:
     def _draw(self, jobs: list[DrawJob], ahead: Lookahead) -> Iterator[Drawn]:
         """Run the jobs of a round, and begin those of coming rounds, so that no worker waits."""
         aimed = [aim(job) for job in jobs]
-        ahead.begin([aims for aims, _ in aimed], self._coming(jobs, aimed, ahead))
-        for aims, number in aimed:
-            yield ahead.made(aims), number
+        ahead.begin([aims for aims, _ in aimed])
+        first = {**self.next, **{job.server: after for job, (_, after) in zip(jobs, aimed, strict=True)}}
+        for at, (aims, number) in enumerate(aimed):
+            left = [aims for aims, _ in aimed[at:]]
+            yield ahead.made(aims, partial(self._coming, left, first, ahead)), number
 
     def _coming(
-        self, jobs: list[DrawJob], aimed: list[Aimed], ahead: Lookahead
+        self, jobs: list[list[Aim]], first: Mapping[str, int], ahead: Lookahead
     ) -> Iterator[list[list[Aim]]]:
-        """The aims of the rounds after this one, if as many candidates are kept as usual."""
-        quotas, first, idle = deepcopy(self.quotas), dict(self.next), self.idle
+        """The aims of the rounds after this one, if as many candidates are kept as usual.
+
+        `jobs` is what is left of this round, and `first` the number of each server's next candidate.
+        """
+        quotas, idle = deepcopy(self.quotas), self.idle
         for number in count(self.round + 1):
-            first |= {job.server: after for job, (_, after) in zip(jobs, aimed, strict=True)}
-            kept = ahead.expect(quotas, [aims for aims, _ in aimed], self._objection)
+            kept = ahead.expect(quotas, jobs, self._objection)
             idle = 0 if kept else idle + 1
             if idle == IDLE_ROUNDS:
                 if quotas.free:
                     return
                 quotas.free, idle = True, 0
-            jobs = self._jobs(quotas, number, first)
-            aimed = [aim(job) for job in jobs]
-            yield [aims for aims, _ in aimed]
+            planned = self._jobs(quotas, number, first)
+            aimed = [aim(job, FORESEEN) for job in planned]
+            jobs = [aims for aims, _ in aimed]
+            if not any(jobs):
+                return
+            yield jobs
+            first = {**first, **{job.server: after for job, (_, after) in zip(planned, aimed, strict=True)}}
 
     def _take(self, server: str, made: Made, append: Append) -> str:
         reason = self._objection(server, made, self.quotas)

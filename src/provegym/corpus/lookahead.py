@@ -20,9 +20,17 @@ from provegym.workers import Promise, Workers
 
 # The share of candidates that are kept, before any is known, and the length of a moving average.
 USUALLY_KEPT, MEMORY = 0.8, 16
+# Tasks that are begun and not done, for each worker: with fewer more are begun, up to the most.
+LEAST, MOST = 1.25, 1.5
+# Tasks of a round for each worker, at least if it has so many candidates.
+TASKS = 4
+# So many seconds are waited for a result until it is looked whether workers will soon be idle.
+TICK = 0.005
 
 Aims = Sequence[Aim]
 Begun = tuple[Promise[list[Made]], int]
+# The jobs of coming rounds, as they are planned now.
+Coming = Callable[[], Iterator[Sequence[Aims]]]
 # Why a candidate is not kept, with these quotas; empty if it is.
 Objection = Callable[[str, Made, Quotas], str]
 
@@ -37,6 +45,9 @@ class Lookahead:
         self.workers = workers
         self.attempt = partial(attempt_on_shared, workers.folder) if workers.folder else attempt_all
         self.begun: dict[Place, Begun] = {}
+        self.running: list[Promise[list[Made]]] = []
+        self.worlds: set[int] = set()
+        self.has_news = True
         self.kept_share: dict[str, float] = defaultdict(lambda: USUALLY_KEPT)
 
     def note(self, server: str, kept: bool) -> None:
@@ -67,44 +78,77 @@ class Lookahead:
     def _known(self, place: Place) -> Made | None:
         """A candidate that is drawn already."""
         promise, at = self.begun[place]
-        return promise.get()[at] if promise.is_known() else None
+        return promise.get()[at] if promise.wait(0) else None
 
-    def begin(self, jobs: Sequence[Aims], coming: Iterator[Sequence[Aims]]) -> None:
-        """Begin the candidates of a round; while workers may become idle, of coming rounds too."""
-        earlier, self.begun = self.begun, {}
-        self._submit(jobs, earlier)
-        ahead = 0
-        while self.workers.count > 1 and ahead < self.workers.count:
-            jobs = next(coming, ())
-            if not jobs:
-                break
-            self._submit(jobs, earlier)
-            ahead += len(jobs)
+    def begin(self, jobs: Sequence[Aims]) -> None:
+        """Begin the candidates of a round, and forget those of worlds that are not asked for now.
+
+        Worlds of coming rounds are kept: their rounds may ask for them.
+        """
+        now = worlds(aims[0][0] for aims in jobs if aims)
+        for world in self.worlds - now:
+            self._forget(world)
+        self.worlds = now
+        for _ in self._submit(jobs):
+            pass
+        self.has_news = True
+
+    def made(self, aims: Aims, coming: Coming) -> list[Made]:
+        """The candidates of a job, once they are drawn; `coming` plans the rounds after this one.
+
+        While they are waited for, candidates of coming rounds are begun, so that no worker waits.
+        """
+        begun = [self.begun[place] for place, _ in aims]
+        for promise, _ in begun:
+            self._look_ahead(coming)
+            while not promise.wait(TICK):
+                self._look_ahead(coming)
+        return [promise.get()[at] for promise, at in begun]
+
+    def _look_ahead(self, coming: Coming) -> None:
+        """If workers will soon be idle, begin candidates that will probably be asked for."""
+        if self.workers.count == 1:
+            return
+        running = [promise for promise in self.running if not promise.wait(0)]
+        self.has_news |= len(running) < len(self.running)
+        self.running = running
+        if not self.has_news or len(running) >= LEAST * self.workers.count:
+            return
+        self.has_news = False
+        for jobs in coming():
+            for _ in self._submit(jobs):
+                if len(self.running) >= MOST * self.workers.count:
+                    return
+
+    def _forget(self, world: int) -> None:
+        self.begun = {place: begun for place, begun in self.begun.items() if place.world != world}
         if self.workers.folder:
-            for world in worlds(earlier) - worlds(self.begun):
-                rmtree(folder_of(self.workers.folder, world), ignore_errors=True)
+            rmtree(folder_of(self.workers.folder, world), ignore_errors=True)
 
-    def _submit(self, jobs: Sequence[Aims], earlier: Mapping[Place, Begun]) -> None:
-        """Begin the candidates of a round that were not begun earlier."""
-        fresh = [[aim for aim in aims if aim[0] not in earlier] for aims in jobs]
+    def _submit(self, jobs: Sequence[Aims]) -> Iterator[None]:
+        """Begin the candidates of a round that are not begun yet, task by task."""
+        fresh = [[aim for aim in aims if aim[0] not in self.begun] for aims in jobs]
         if self.workers.folder:
-            self._draw_worlds(self.workers.folder, fresh, worlds(earlier))
-        for aims, new in zip(jobs, fresh, strict=True):
-            self.begun |= {place: earlier[place] for place, _ in aims if place in earlier}
-            if new:
-                promise = self.workers.submit(self.attempt, new)
-                self.begun |= {place: (promise, at) for at, (place, _) in enumerate(new)}
+            self._draw_worlds(self.workers.folder, fresh)
+        for aims in fresh:
+            for task in self._tasks(aims, sum(map(len, jobs))):
+                promise = self.workers.submit(self.attempt, task)
+                self.running.append(promise)
+                self.begun |= {place: (promise, at) for at, (place, _) in enumerate(task)}
+                yield
 
-    def _draw_worlds(self, folder: Path, jobs: Sequence[Aims], known: Set[int]) -> None:
+    def _tasks(self, aims: Aims, of_round: int) -> Iterator[Aims]:
+        """Cut a job into tasks. It is one task if its worlds would be drawn again for each."""
+        size = max(1, of_round // (TASKS * self.workers.count)) if self.workers.folder else len(aims)
+        return (aims[at : at + size] for at in range(0, len(aims), size or 1))
+
+    def _draw_worlds(self, folder: Path, jobs: Sequence[Aims]) -> None:
         """Draw the worlds of a new round first: its jobs need each other's, for distractors."""
         places = [aims[0][0] for aims in jobs if aims]
+        known = worlds(self.begun)
         for place in places if len(places) > 1 else ():
             if place.world not in known:
                 self.workers.submit(partial(draw_shared, folder), place)
-
-    def made(self, aims: Aims) -> list[Made]:
-        """The candidates of a job, once they are drawn."""
-        return [promise.get()[at] for promise, at in (self.begun[place] for place, _ in aims)]
 
 
 def worlds(places: Iterable[Place]) -> set[int]:
