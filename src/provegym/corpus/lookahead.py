@@ -47,6 +47,7 @@ class Lookahead:
         self.begun: dict[Place, Begun] = {}
         self.running: list[Promise[list[Made]]] = []
         self.worlds: set[int] = set()
+        self.drawn: set[int] = set()
         self.has_news = True
         self.kept_share: dict[str, float] = defaultdict(lambda: USUALLY_KEPT)
 
@@ -76,7 +77,9 @@ class Lookahead:
         return kept
 
     def _known(self, place: Place) -> Made | None:
-        """A candidate that is drawn already."""
+        """A candidate, if it is drawn already."""
+        if place not in self.begun:
+            return None
         promise, at = self.begun[place]
         return promise.get()[at] if promise.wait(0) else None
 
@@ -115,21 +118,23 @@ class Lookahead:
         if not self.has_news or len(running) >= LEAST * self.workers.count:
             return
         self.has_news = False
-        for jobs in coming():
+        rounds = coming()
+        for jobs in rounds:
             for _ in self._submit(jobs):
                 if len(self.running) >= MOST * self.workers.count:
+                    self._draw_worlds(next(rounds, ()))
                     return
 
     def _forget(self, world: int) -> None:
         self.begun = {place: begun for place, begun in self.begun.items() if place.world != world}
+        self.drawn.discard(world)
         if self.workers.folder:
             rmtree(folder_of(self.workers.folder, world), ignore_errors=True)
 
     def _submit(self, jobs: Sequence[Aims]) -> Iterator[None]:
         """Begin the candidates of a round that are not begun yet, task by task."""
         fresh = [[aim for aim in aims if aim[0] not in self.begun] for aims in jobs]
-        if self.workers.folder:
-            self._draw_worlds(self.workers.folder, fresh)
+        self._draw_worlds(fresh)
         for aims in fresh:
             for task in self._tasks(aims, sum(map(len, jobs))):
                 promise = self.workers.submit(self.attempt, task)
@@ -142,13 +147,14 @@ class Lookahead:
         size = max(1, of_round // (TASKS * self.workers.count)) if self.workers.folder else len(aims)
         return (aims[at : at + size] for at in range(0, len(aims), size or 1))
 
-    def _draw_worlds(self, folder: Path, jobs: Sequence[Aims]) -> None:
-        """Draw the worlds of a new round first: its jobs need each other's, for distractors."""
+    def _draw_worlds(self, jobs: Sequence[Aims]) -> None:
+        """Draw the worlds of a round first: its jobs need each other's, for distractors."""
         places = [aims[0][0] for aims in jobs if aims]
-        known = worlds(self.begun)
-        for place in places if len(places) > 1 else ():
-            if place.world not in known:
-                self.workers.submit(partial(draw_shared, folder), place)
+        if self.workers.folder and len(places) > 1:
+            for place in places:
+                if place.world not in self.drawn:
+                    self.workers.submit(partial(draw_shared, self.workers.folder), place)
+            self.drawn |= worlds(places)
 
 
 def worlds(places: Iterable[Place]) -> set[int]:
