@@ -133,6 +133,7 @@ class Task:
         self.item, self.begun = item, begun
         self.end = 0.0
         self.made: list[Made] = []
+        self.is_read = False
 
 
 class Simulated(Workers):
@@ -201,10 +202,11 @@ class Simulated(Workers):
         if task.end > self.now:
             self.waits.append((self.now, task.end))
             self.now = task.end
-        sent = pickle.dumps(task.made) if self.processes > 1 and task.made else b""
+        sent = pickle.dumps(task.made) if self.processes > 1 and not task.is_read else b""
         self.mark = process_time()
         if sent:
             pickle.loads(sent)
+            task.is_read = True
         return task.made
 
     def _run(self, task: Task) -> None:
