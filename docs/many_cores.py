@@ -71,6 +71,15 @@ class Ledger:
         for server in servers.load_all():
             kept = lru_cache(maxsize=64)(partial(self._draw, server))
             server.world = partial(self._touch, server.name, kept)
+        self.disk = 0.0
+        fsync = os.fsync
+
+        def timed(file: int) -> None:
+            begun, cpu = perf_counter(), process_time()
+            fsync(file)
+            self.disk += perf_counter() - begun - (process_time() - cpu)
+
+        os.fsync = timed
         scene = ground._scene
         ground._scene = partial(self._read_scene, scene)  # type: ignore[assignment]
 
@@ -153,7 +162,7 @@ class Simulated(Workers):
         self.times: dict[str, float] = dict.fromkeys(
             ("candidates", "scenes", "drawing", "writing", "reading", "driver"), 0.0
         )
-        self.waits: list[tuple[float, float]] = []
+        self.disk = ledger.disk = 0.0
 
     @property
     def count(self) -> int:
@@ -187,8 +196,10 @@ class Simulated(Workers):
 
     def _pass(self) -> None:
         took = process_time() - self.mark
-        self.now += took
+        self.now += took + self.ledger.disk
         self.times["driver"] += took
+        self.disk += self.ledger.disk
+        self.ledger.disk = 0.0
 
     def _result(self, task: Task) -> list[Made]:
         self._pass()
@@ -200,7 +211,6 @@ class Simulated(Workers):
             while not task.end:
                 self._run(self.queue.pop(0))
         if task.end > self.now:
-            self.waits.append((self.now, task.end))
             self.now = task.end
         sent = pickle.dumps(task.made) if self.processes > 1 and not task.is_read else b""
         self.mark = process_time()
@@ -246,11 +256,11 @@ class Simulated(Workers):
         cost = self.ledger.world(world)
         if self.folder is None:
             return self._spend("drawing", cost.draw, now)
-        if now >= self.drawn.get(world, now + 1):
-            return self._spend("reading", cost.read, now)
+        if world in self.drawn:
+            return self._spend("reading", cost.read, max(now, self.drawn[world]))
         now = self._spend("drawing", cost.draw, now)
         now = self._spend("writing", cost.write, now)
-        self.drawn[world] = min(now, self.drawn.get(world, now))
+        self.drawn[world] = now
         return now
 
     def _spend(self, what: str, seconds: float, now: float) -> float:
@@ -266,11 +276,20 @@ class Simulated(Workers):
 
 
 class Start(NamedTuple):
-    """CPU seconds before the first task: of this process, the fork server and each worker."""
+    """CPU seconds before the first task: importing, reading graphs, the fork server, a worker.
 
-    own: float
+    The fork server imports while this process reads the graphs.
+    """
+
+    imports: float
+    graphs: float
     server: float
     worker: float
+
+    @property
+    def own(self) -> float:
+        """Of this process alone."""
+        return self.imports + self.graphs
 
 
 def cpu_of(process: int | str) -> float:
@@ -294,11 +313,13 @@ def first_seconds() -> None:
     from provegym.cli import app, synthesis  # noqa: F401
 
     with TemporaryDirectory() as folder, closing(Processes(2, PRELOAD)) as pool:
+        imports = process_time()
         Corpus(Order(100, 0, Path(folder)))._prove(Progress(disable=True))
+        graphs = process_time() - imports
         for _ in range(8):
             pool.submit(_wait, 0.1).get()
         workers = [cpu_of(each) for each in ids(pool)]
-        print(process_time(), cpu_of(parent_of(ids(pool)[0])), sum(workers) / len(workers))
+        print(imports, graphs, cpu_of(parent_of(ids(pool)[0])), sum(workers) / len(workers))
 
 
 def _wait(seconds: float) -> None:
@@ -320,7 +341,9 @@ def simulate(ledger: Ledger, size: int, count: int, begun: Start) -> Simulated:
     """Make a corpus with simulated workers."""
     for known in (kinds._shapes, kinds._ranks):
         known.clear()
-    first = begun.own + (begun.server + begun.worker if count > 1 else 0)
+    first = begun.own
+    if count > 1:
+        first = begun.imports + max(begun.graphs, begun.server) + begun.worker
     with TemporaryDirectory() as folder:
         corpus = Corpus(Order(size, 0, Path(folder)))
         bar = Progress(disable=True)
@@ -381,7 +404,7 @@ def main() -> None:
             spent = cpu(workers, begun)
             alone = alone or workers.now
             print(
-                f"{size} {count}: {workers.now:.2f} s, {alone / workers.now:.2f} x, CPU {spent:.2f} {spent / alone:.3f}; asked {workers.made}, made {workers.candidates}, rounds {workers.corpus.round} tasks {workers.tasks}",
+                f"{size} {count}: {workers.now:.2f} s, {alone / workers.now:.2f} x, CPU {spent:.2f} {spent / alone:.3f}; asked {workers.made}, made {workers.candidates}, rounds {workers.corpus.round} tasks {workers.tasks} disk {workers.disk:.2f}",
                 {k: round(v, 2) for k, v in workers.times.items()}, flush=True
             )
         ledger.save()

@@ -108,7 +108,7 @@ def _way_out(path: Path) -> str:
 def recording(path: Path) -> Iterator[Append]:
     """Like `appending`, and with checksums: yields a function that appends a line."""
     with sentence(path):
-        end = mend(path)
+        begun = end = mend(path)
         file, sums = path.open("ab"), sums_file(path).open("ab")
 
     def append(line: bytes) -> None:
@@ -122,9 +122,10 @@ def recording(path: Path) -> Iterator[Append]:
 
     try:
         yield append
-        with sentence(path):
-            os.fsync(file.fileno())
-            os.fsync(sums.fileno())
+        if end > begun:
+            with sentence(path):
+                os.fsync(file.fileno())
+                os.fsync(sums.fileno())
     finally:
         close(file)
         close(sums)

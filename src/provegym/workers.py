@@ -10,13 +10,14 @@ import os
 import pickle
 import signal
 import socket
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from multiprocessing import get_all_start_methods, get_context
+from functools import cache, cached_property, partial
+from multiprocessing import forkserver, get_all_start_methods, get_context
 from multiprocessing.context import BaseContext
-from multiprocessing.pool import AsyncResult
+from multiprocessing.pool import AsyncResult, Pool
 from pathlib import Path
 from time import monotonic
 from typing import Any, Generic, TypeVar
@@ -29,6 +30,8 @@ INSTALL = "in a clone of ProveGym, run pip install '.[ray]'"
 OLDEST = (2, 60)
 # The first module that the fork server imports.
 OWN_GROUP = "provegym.worker_group"
+# What the main module imports, if this process is a command.
+COMMANDS = "provegym.cli"
 # Backpressure: the number of batches per core that are given to Ray and not yet returned.
 AHEAD = 4
 TRIES = 3
@@ -101,18 +104,16 @@ def _prepare(places: servers.Places) -> None:
 
 
 def _fork_server(preload: str) -> BaseContext:
-    """Start the fork server and wait until it has imported a module; on Windows, spawn.
+    """Start the fork server, which imports a module meanwhile; on Windows, spawn.
 
-    If Ctrl-C came while a pool waits for these imports, a worker would be forked after the end of
-    the pool, and print a traceback.
+    A new process imports the main module of this one. What that imports is imported before, once.
     """
     if "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context = get_context("forkserver")
-    context.set_forkserver_preload([OWN_GROUP, preload] if preload else [OWN_GROUP])
-    first = context.Process(target=os.getpid)
-    first.start()
-    first.join()
+    main = [COMMANDS] if COMMANDS in sys.modules else []
+    context.set_forkserver_preload([OWN_GROUP, *filter(None, [preload]), *main])
+    forkserver.ensure_running()
     return context
 
 
@@ -125,11 +126,22 @@ class Processes(Workers):
     """
 
     def __init__(self, count: int, preload: str = "", recycle: int | None = None) -> None:
-        context = _fork_server(preload)
+        self.context = _fork_server(preload)
         self.temporary = SweptFolder("workers")
         self.folder = self.temporary.path
-        self.pool = context.Pool(count, _prepare, (servers.places(),), recycle)
-        self.processes = count
+        self.processes, self.recycle = count, recycle
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The pool, begun when it is first needed: until then the fork server imports.
+
+        It is begun when the fork server has done so. If Ctrl-C came while a pool waits for these
+        imports, a worker would be forked after the end of the pool, and print a traceback.
+        """
+        first = self.context.Process(target=os.getpid)
+        first.start()
+        first.join()
+        return self.context.Pool(self.processes, _prepare, (servers.places(),), self.recycle)
 
     @property
     def count(self) -> int:
@@ -148,8 +160,9 @@ class Processes(Workers):
 
     def close(self) -> None:
         """Stop the processes, and remove their folder."""
-        self.pool.terminate()
-        self.pool.join()
+        if "pool" in vars(self):
+            self.pool.terminate()
+            self.pool.join()
         self.temporary.close()
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
+from time import monotonic
 
 import msgspec
 from rich.progress import Progress
@@ -38,6 +39,8 @@ LEAST, MOST = 2, 16
 # one world per WIDE examples.
 WIDE = 20_000
 IDLE_ROUNDS = 25
+# After a round that gave no example, a checkpoint is written only if the last is older than this.
+SECONDS = 1.0
 # A job of a coming round looks at fewer shapes: if wanted ones are rare, its plan may be wrong.
 FORESEEN = 500
 # Worlds that are data and servers of one's own may have few tools and give few examples; these are
@@ -130,6 +133,7 @@ class Corpus:
         self.state = order.out / "progress.json"
         self.keeper = Deduplicator()
         self.at = self.kept = 0
+        self.saved = 0.0
         self.part = order.parts[0]
         self.funnel: dict[str, Counter[str]] = {part.name: Counter() for part in order.parts}
 
@@ -238,7 +242,8 @@ class Corpus:
                 self.bar.update(self.task, description=f"examples{ahead.workers.where}")
         self.round += 1
         self.idle = 0 if self.kept > before else self.idle + 1
-        self._save()
+        if not self.idle or monotonic() > self.saved + SECONDS:
+            self._save()
 
     def _jobs(self, quotas: Quotas, number: int, first: Mapping[str, int]) -> list[DrawJob]:
         """The jobs of a round. `first` is the number of each server's first candidate.
@@ -335,6 +340,7 @@ class Corpus:
             self.quotas.free,
         )
         write_atomically(self.state, msgspec.json.encode(saved))
+        self.saved = monotonic()
 
     def _resume(self) -> None:
         """Resume from the checkpoint. Examples written after it are cut off and drawn again."""
