@@ -405,7 +405,8 @@ def main() -> None:
             alone = alone or workers.now
             print(
                 f"{size} {count}: {workers.now:.2f} s, {alone / workers.now:.2f} x, CPU {spent:.2f} {spent / alone:.3f}; asked {workers.made}, made {workers.candidates}, rounds {workers.corpus.round} tasks {workers.tasks} disk {workers.disk:.2f}",
-                {k: round(v, 2) for k, v in workers.times.items()}, flush=True
+                {k: round(v, 2) for k, v in workers.times.items()},
+                flush=True,
             )
         ledger.save()
 

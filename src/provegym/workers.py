@@ -49,7 +49,7 @@ Work = Callable[[Sequence[A]], Iterable[B]]
 
 @dataclass(frozen=True)
 class Promise(Generic[B]):
-    """The result of submitted work: `get` returns it; `wait` waits some seconds for it to be known."""
+    """The result of submitted work: `get` returns it, and `wait` says if it is there in time."""
 
     get: Callable[[], B]
     wait: Callable[[float], bool]
@@ -138,9 +138,10 @@ class Processes(Workers):
         It is begun when the fork server has done so. If Ctrl-C came while a pool waits for these
         imports, a worker would be forked after the end of the pool, and print a traceback.
         """
-        first = self.context.Process(target=os.getpid)
-        first.start()
-        first.join()
+        if "forkserver" in get_all_start_methods():
+            first = get_context("forkserver").Process(target=os.getpid)
+            first.start()
+            first.join()
         return self.context.Pool(self.processes, _prepare, (servers.places(),), self.recycle)
 
     @property
@@ -167,7 +168,7 @@ class Processes(Workers):
 
 
 def _is_known(result: "AsyncResult[Any]", seconds: float) -> bool:
-    """Wait some seconds for a result of a pool. An error is raised by who gets the result."""
+    """Wait some seconds for a result of a pool."""
     result.wait(seconds)
     return result.ready()
 

@@ -47,7 +47,7 @@ class Eager(Workers):
             self.least_unused.append(len(self.unused))
             return done
 
-        return result
+        return Promise(result, lambda seconds: seconds > 0 or number not in self.unused)
 
 
 def make(out: Path, workers: Workers | None = None) -> Corpus:
@@ -89,9 +89,14 @@ def test_each_worker_has_a_task_while_a_round_is_merged(
 def test_this_process_draws_only_what_is_asked_for() -> None:
     done: list[int] = []
     first, second = (HERE.submit(lambda n: done.append(n) or n, n) for n in (1, 2))  # type: ignore[func-returns-value]
-    assert (second(), second()) == (2, 2)
+    assert (second.get(), second.get()) == (2, 2)
     assert done == [2]
-    assert first() == 1
+    assert first.get() == 1
+
+
+def no_objection(server: str, made: Made, quotas: Quotas) -> str:
+    """Everything is kept."""
+    return ""
 
 
 def test_quotas_are_expected_to_fill_as_they_did_before() -> None:
@@ -99,11 +104,11 @@ def test_quotas_are_expected_to_fill_as_they_did_before() -> None:
     shape = Shape("multi_turn", (), "complete")
     aims: list[Aim] = [(Place("maps", 0, 0, number, ()), shape) for number in range(10)]
     for kept, taken in ((True, 10), (False, 0)):
-        ahead, quotas = Lookahead(HERE), Quotas(part)
+        ahead, quotas = Lookahead(Eager(2)), Quotas(part)
         for _ in range(200):
             ahead.note("maps", kept)
         before = quotas.owed("maps")
-        ahead.expect(quotas, [aims])
+        assert ahead.expect(quotas, [aims], no_objection) is kept
         assert before - quotas.owed("maps") == taken
 
 
@@ -144,12 +149,12 @@ def test_worlds_of_a_new_round_are_drawn_first_and_then_removed(
     shape = Shape("multi_turn", (), "complete")
     jobs = [[(Place(name, 3, 0, 0, ()), shape)] for name in SERVERS]
     ahead = Lookahead(Eager(2, tmp_path))
-    ahead.begin(jobs, iter(()))
+    ahead.begin(jobs)
     assert order == [*(aims[0][0] for aims in jobs), *jobs]
-    ahead.begin(jobs, iter(()))
+    ahead.begin(jobs)
     assert len(order) == 6, "nothing is begun twice"
     (tmp_path / "3").mkdir()
-    ahead.begin([[(Place("maps", 4, 0, 0, ()), shape)]], iter(()))
+    ahead.begin([[(Place("maps", 4, 0, 0, ()), shape)]])
     assert list(tmp_path.iterdir()) == []
     assert len(order) == 7, "a job alone draws its world itself"
 

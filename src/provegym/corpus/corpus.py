@@ -20,7 +20,7 @@ from rich.progress import Progress
 
 from provegym import servers
 from provegym.conversation.kinds import SHARES, Shape
-from provegym.corpus.candidates import PER_ROUND, SHAPES, Aim, Aimed, DrawJob, Drawn, Made, aim
+from provegym.corpus.candidates import PER_ROUND, SHAPES, Aim, DrawJob, Drawn, Made, aim
 from provegym.corpus.lookahead import Lookahead
 from provegym.corpus.near_copies import Deduplicator
 from provegym.corpus.quotas import CorpusPart, Quotas
@@ -272,7 +272,10 @@ class Corpus:
         """Run the jobs of a round, and begin those of coming rounds, so that no worker waits."""
         aimed = [aim(job) for job in jobs]
         ahead.begin([aims for aims, _ in aimed])
-        first = {**self.next, **{job.server: after for job, (_, after) in zip(jobs, aimed, strict=True)}}
+        first = {
+            **self.next,
+            **{job.server: after for job, (_, after) in zip(jobs, aimed, strict=True)},
+        }
         for at, (aims, number) in enumerate(aimed):
             left = [aims for aims, _ in aimed[at:]]
             yield ahead.made(aims, partial(self._coming, left, first, ahead)), number
@@ -282,7 +285,7 @@ class Corpus:
     ) -> Iterator[list[list[Aim]]]:
         """The aims of the rounds after this one, if as many candidates are kept as usual.
 
-        `jobs` is what is left of this round, and `first` the number of each server's next candidate.
+        `jobs` is what is left of this round; `first` has the number of each server's next one.
         """
         quotas, idle = deepcopy(self.quotas), self.idle
         for number in count(self.round + 1):
@@ -298,7 +301,10 @@ class Corpus:
             if not any(jobs):
                 return
             yield jobs
-            first = {**first, **{job.server: after for job, (_, after) in zip(planned, aimed, strict=True)}}
+            first = {
+                **first,
+                **{job.server: after for job, (_, after) in zip(planned, aimed, strict=True)},
+            }
 
     def _take(self, server: str, made: Made, append: Append) -> str:
         reason = self._objection(server, made, self.quotas)

@@ -7,9 +7,8 @@ corpus do not depend on what was drawn early.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from shutil import rmtree
 
 from provegym.conversation.kinds import Place
@@ -24,6 +23,8 @@ USUALLY_KEPT, MEMORY = 0.8, 16
 LEAST, MOST = 1.25, 1.5
 # Tasks of a round for each worker, at least if it has so many candidates.
 TASKS = 4
+# Coming rounds are planned anew after the results of this part of a round.
+PLANS = 4
 # So many seconds are waited for a result until it is looked whether workers will soon be idle.
 TICK = 0.005
 
@@ -94,7 +95,8 @@ class Lookahead:
         self.worlds = now
         for _ in self._submit(jobs):
             pass
-        self.has_news = True
+        self.lasts = sum(map(len, jobs)) // PLANS
+        self.news = self.lasts
 
     def made(self, aims: Aims, coming: Coming) -> list[Made]:
         """The candidates of a job, once they are drawn; `coming` plans the rounds after this one.
@@ -113,17 +115,25 @@ class Lookahead:
         if self.workers.count == 1:
             return
         running = [promise for promise in self.running if not promise.wait(0)]
-        self.has_news |= len(running) < len(self.running)
+        self.news += len(self.running) - len(running)
         self.running = running
-        if not self.has_news or len(running) >= LEAST * self.workers.count:
+        if len(running) >= LEAST * self.workers.count:
             return
-        self.has_news = False
-        rounds = coming()
-        for jobs in rounds:
-            for _ in self._submit(jobs):
-                if len(self.running) >= MOST * self.workers.count:
-                    self._draw_worlds(next(rounds, ()))
-                    return
+        if self.news >= self.lasts:
+            self.plan, self.news = self._submit_rounds(coming()), 0
+        for _ in self.plan:
+            if len(self.running) >= MOST * self.workers.count:
+                return
+
+    def _submit_rounds(self, rounds: Iterator[Sequence[Aims]]) -> Iterator[None]:
+        """Begin the candidates of coming rounds, task by task. Worlds are drawn a round before."""
+        jobs = next(rounds, ())
+        while jobs:
+            after = next(rounds, ())
+            self._draw_worlds(jobs)
+            self._draw_worlds(after)
+            yield from self._submit(jobs)
+            jobs = after
 
     def _forget(self, world: int) -> None:
         self.begun = {place: begun for place, begun in self.begun.items() if place.world != world}
@@ -144,7 +154,9 @@ class Lookahead:
 
     def _tasks(self, aims: Aims, of_round: int) -> Iterator[Aims]:
         """Cut a job into tasks. It is one task if its worlds would be drawn again for each."""
-        size = max(1, of_round // (TASKS * self.workers.count)) if self.workers.folder else len(aims)
+        size = (
+            max(1, of_round // (TASKS * self.workers.count)) if self.workers.folder else len(aims)
+        )
         return (aims[at : at + size] for at in range(0, len(aims), size or 1))
 
     def _draw_worlds(self, jobs: Sequence[Aims]) -> None:
