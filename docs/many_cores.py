@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from rich.progress import Progress
 
+import provegym.corpus.preload  # noqa: F401  # so that no candidate pays for it
 from provegym import servers
 from provegym.conversation import ground, kinds
 from provegym.conversation.kinds import Place
@@ -41,11 +42,11 @@ QUIET = Progress(disable=True)
 
 
 class Cost(NamedTuple):
-    """A candidate, the CPU seconds it takes, those of reading its world, and the worlds it uses."""
+    """A candidate, the CPU seconds it takes besides, the scenes that it reads, and its worlds."""
 
     made: Made
     seconds: float
-    scene: float
+    scenes: tuple[World, ...]
     worlds: tuple[World, ...]
 
 
@@ -89,31 +90,29 @@ class Ledger:
         self.worlds: dict[World, WorldCost] = {}
         self.scenes: dict[World, float] = {}
         if file.exists():
-            costs, worlds = pickle.loads(file.read_bytes())
+            costs, worlds, self.scenes = pickle.loads(file.read_bytes())
             self.costs = {place: Cost(*cost) for place, cost in costs.items()}
             self.worlds = {world: WorldCost(*cost) for world, cost in worlds.items()}
-        for place, cost in self.costs.items():
-            self._note_scene(place, cost)
         self.used: dict[World, None] = {}
-        self.drawing = self.scene = self.disk = 0.0
+        self.read: dict[World, None] = {}
+        self.shared = self.disk = 0.0
         self._watch()
 
     def save(self) -> None:
         """Write what was measured."""
         costs = {place: tuple(cost) for place, cost in self.costs.items()}
         worlds = {world: tuple(cost) for world, cost in self.worlds.items()}
-        self.file.write_bytes(pickle.dumps((costs, worlds)))
+        self.file.write_bytes(pickle.dumps((costs, worlds, self.scenes)))
 
     def cost(self, aim: Aim) -> Cost:
         """What a candidate takes."""
         place = aim[0]
         if place not in self.costs:
-            self.used, self.drawing, self.scene = {}, 0.0, 0.0
+            self.used, self.read, self.shared = {}, {}, 0.0
             begun = process_time()
             made = attempt(aim)
-            seconds = process_time() - begun - self.drawing - self.scene
-            self.costs[place] = Cost(made, seconds, self.scene, tuple(self.used))
-            self._note_scene(place, self.costs[place])
+            seconds = process_time() - begun - self.shared
+            self.costs[place] = Cost(made, seconds, tuple(self.read), tuple(self.used))
         return self.costs[place]
 
     def world(self, world: World) -> WorldCost:
@@ -121,10 +120,6 @@ class Ledger:
         if world not in self.worlds:
             self._draw(servers.load(world[0]), world[1])
         return self.worlds[world]
-
-    def _note_scene(self, place: Place, cost: Cost) -> None:
-        if cost.scene:
-            self.scenes[place.server, place.world] = cost.scene
 
     def _watch(self) -> None:
         """Measure what draws a world, reads a scene, or waits for the disk."""
@@ -151,13 +146,16 @@ class Ledger:
             write = process_time() - drawn
             cost = WorldCost(drawn - begun, write, read if is_shared else drawn - begun + write)
             self.worlds[server.name, number] = cost
-        self.drawing += process_time() - begun
+        self.shared += process_time() - begun
         return world
 
     def _read_scene(self, scene: Callable[..., Any], server: Any, world: int) -> Any:
-        begun, drawing = process_time(), self.drawing
+        begun, shared = process_time(), self.shared
         read = scene(server, world)
-        self.scene += process_time() - begun - (self.drawing - drawing)
+        took = process_time() - begun - (self.shared - shared)
+        self.read[server.name, world] = None
+        self.scenes[server.name, world] = max(took, self.scenes.get((server.name, world), 0.0))
+        self.shared += took
         return read
 
     def _wait_for_disk(self, fsync: Callable[[int], None], file: int) -> None:
@@ -257,10 +255,10 @@ class Simulated(Workers):
             cost = self.ledger.cost(aim)
             for world in cost.worlds:
                 now = self._use(world, number, now)
-            own = aim[0].server, aim[0].world
-            if own not in self.scenes[number]:
-                self.scenes[number].add(own)
-                now = self._spend(self.ledger.scenes.get(own, 0.0), now)
+            for scene in cost.scenes:
+                if scene not in self.scenes[number]:
+                    self.scenes[number].add(scene)
+                    now = self._spend(self.ledger.scenes[scene], now)
             now = self._spend(cost.seconds, now)
             task.made.append(cost.made)
         self.candidates += len(task.aims)
