@@ -27,13 +27,13 @@ from typing import Any, NamedTuple
 
 from rich.progress import Progress
 
-import provegym.corpus.preload  # noqa: F401  # so that no candidate pays for it
 from provegym import servers
 from provegym.conversation import ground, kinds
 from provegym.conversation.kinds import Place
 from provegym.corpus.candidates import Aim, Made, attempt
 from provegym.corpus.corpus import PRELOAD, Corpus, Order
 from provegym.corpus.shared_worlds import _json, draw_shared
+from provegym.graph.dependency import lasting
 from provegym.kernel.server import WORLDS_KEPT
 from provegym.workers import Processes, Promise, Workers
 
@@ -124,6 +124,7 @@ class Ledger:
     def _watch(self) -> None:
         """Measure what draws a world, reads a scene, or waits for the disk."""
         for server in servers.load_all():
+            lasting(server)  # as before a fork, so that no candidate pays for it
             kept = lru_cache(maxsize=WORLDS_KEPT)(partial(self._draw, server))
             server.world = partial(self._use, server.name, kept)  # type: ignore[assignment]
         ground._scene = partial(self._read_scene, ground._scene)  # type: ignore[assignment]

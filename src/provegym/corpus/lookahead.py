@@ -9,6 +9,7 @@ corpus do not depend on what was drawn early.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from math import ceil
 from shutil import rmtree
 
 from provegym.conversation.kinds import Place
@@ -39,7 +40,9 @@ Objection = Callable[[str, Made, Quotas], str]
 class Lookahead:
     """Candidates that workers have begun to draw, by place.
 
-    The candidates of a job are one task.
+    The candidates of a job are a few tasks, which take about as long as others. Coming rounds are
+    planned when workers will soon be idle, with all that is known then: of a candidate that is
+    drawn, whether it will be kept, and of another one the share of its server that is kept.
     """
 
     def __init__(self, workers: Workers) -> None:
@@ -49,7 +52,8 @@ class Lookahead:
         self.running: list[Promise[list[Made]]] = []
         self.worlds: set[int] = set()
         self.drawn: set[int] = set()
-        self.has_news = True
+        self.plan: Iterator[None] = iter(())
+        self.news = self.lasts = 0
         self.kept_share: dict[str, float] = defaultdict(lambda: USUALLY_KEPT)
 
     def note(self, server: str, kept: bool) -> None:
@@ -152,12 +156,13 @@ class Lookahead:
                 self.begun |= {place: (promise, at) for at, (place, _) in enumerate(task)}
                 yield
 
-    def _tasks(self, aims: Aims, of_round: int) -> Iterator[Aims]:
+    def _tasks(self, aims: Aims, of_round: int) -> list[Aims]:
         """Cut a job into tasks. It is one task if its worlds would be drawn again for each."""
-        size = (
-            max(1, of_round // (TASKS * self.workers.count)) if self.workers.folder else len(aims)
-        )
-        return (aims[at : at + size] for at in range(0, len(aims), size or 1))
+        if not aims or not self.workers.folder:
+            return [aims] if aims else []
+        most = max(1.0, of_round / (TASKS * self.workers.count))
+        size = ceil(len(aims) / ceil(len(aims) / most))
+        return [aims[at : at + size] for at in range(0, len(aims), size)]
 
     def _draw_worlds(self, jobs: Sequence[Aims]) -> None:
         """Draw the worlds of a round first: its jobs need each other's, for distractors."""
