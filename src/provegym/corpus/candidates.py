@@ -71,6 +71,11 @@ def aim(job: DrawJob, most: int = SHAPES) -> Aimed:
     return aims, job.first + most
 
 
+def numbers_after(jobs: Sequence[DrawJob], aimed: Sequence[Aimed]) -> dict[str, int]:
+    """The number of the next candidate of each server, after the jobs of a round."""
+    return {job.server: number for job, (_, number) in zip(jobs, aimed, strict=True)}
+
+
 def attempt(aim: Aim) -> Made:
     """Make one candidate and check it."""
     place, wanted = aim

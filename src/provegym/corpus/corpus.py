@@ -19,11 +19,20 @@ import msgspec
 from rich.progress import Progress
 
 from provegym import servers
-from provegym.conversation.kinds import SHARES, Shape
-from provegym.corpus.candidates import PER_ROUND, SHAPES, Aim, DrawJob, Drawn, Made, aim
+from provegym.conversation.kinds import SHARES
+from provegym.corpus.candidates import (
+    PER_ROUND,
+    SHAPES,
+    Aim,
+    DrawJob,
+    Drawn,
+    Made,
+    aim,
+    numbers_after,
+)
 from provegym.corpus.lookahead import Lookahead
 from provegym.corpus.near_copies import Deduplicator
-from provegym.corpus.quotas import CorpusPart, Quotas
+from provegym.corpus.quotas import CorpusPart, Quotas, shape_of
 from provegym.corpus.split import HELD_OUT, split_worlds
 from provegym.files import Append, describe, locked, write_atomically
 from provegym.graph.dependency import admitted, cached
@@ -272,16 +281,13 @@ class Corpus:
         """Run the jobs of a round, and begin those of coming rounds, so that no worker waits."""
         aimed = [aim(job) for job in jobs]
         ahead.begin([aims for aims, _ in aimed])
-        first = {
-            **self.next,
-            **{job.server: after for job, (_, after) in zip(jobs, aimed, strict=True)},
-        }
+        first = self.next | numbers_after(jobs, aimed)
         for at, (aims, number) in enumerate(aimed):
             left = [aims for aims, _ in aimed[at:]]
             yield ahead.made(aims, partial(self._coming, left, first, ahead)), number
 
     def _coming(
-        self, jobs: list[list[Aim]], first: Mapping[str, int], ahead: Lookahead
+        self, jobs: list[list[Aim]], first: dict[str, int], ahead: Lookahead
     ) -> Iterator[list[list[Aim]]]:
         """The aims of the rounds after this one, if as many candidates are kept as usual.
 
@@ -301,10 +307,7 @@ class Corpus:
             if not any(jobs):
                 return
             yield jobs
-            first = {
-                **first,
-                **{job.server: after for job, (_, after) in zip(planned, aimed, strict=True)},
-            }
+            first = first | numbers_after(planned, aimed)
 
     def _take(self, server: str, made: Made, append: Append) -> str:
         reason = self._objection(server, made, self.quotas)
@@ -390,13 +393,6 @@ class Corpus:
     def _kept(self) -> Iterator[Example]:
         for shard in sorted(self.order.out.glob(f"{self.part.name}-*.jsonl")):
             yield from read(shard, Example)
-
-
-def shape_of(example: Example) -> Shape:
-    """The shape an example was drawn for."""
-    levels = example.provenance.levels
-    level = next((level for level in levels if level in ("complete", "missing", "minimal")), "")
-    return Shape(example.kind, example.knobs, level if example.kind == "multi_turn" else "")
 
 
 def _cut(folder: Path, name: str, size: int) -> None:
