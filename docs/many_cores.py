@@ -155,7 +155,7 @@ class Ledger:
         read = scene(server, world)
         took = process_time() - begun - (self.shared - shared)
         self.read[server.name, world] = None
-        self.scenes[server.name, world] = max(took, self.scenes.get((server.name, world), 0.0))
+        self.scenes.setdefault((server.name, world), took)  # later it comes from a cache
         self.shared += took
         return read
 

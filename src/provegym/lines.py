@@ -178,6 +178,16 @@ def cut_to(path: Path, size: int) -> None:
         mend(path)
 
 
+def cut_all_to(folder: Path, name: str, size: int) -> None:
+    """Truncate the shards of a part to `size` bytes in all, with their checksums."""
+    for shard in sorted(folder.glob(f"{name}-*.jsonl")):
+        kept = min(size, shard.stat().st_size)
+        cut_to(shard, kept)
+        size -= kept
+    if size:
+        raise BadFile(f"{folder}: {size} bytes of {name} are gone; remove the folder to start anew")
+
+
 def write_lines(path: Path, lines: Iterable[bytes]) -> int:
     """Write a file of lines atomically, with checksums; returns the number of lines.
 

@@ -11,7 +11,6 @@ from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import count
 from pathlib import Path
 from time import monotonic
 
@@ -36,7 +35,7 @@ from provegym.corpus.quotas import CorpusPart, Quotas, shape_of
 from provegym.corpus.split import HELD_OUT, split_worlds
 from provegym.files import Append, describe, locked, write_atomically
 from provegym.graph.dependency import admitted, cached
-from provegym.lines import cut_to, recording
+from provegym.lines import cut_all_to, recording
 from provegym.trace import BadFile, Example, line, read
 from provegym.workers import Workers, local
 from provegym.worlds.files import admitted as admitted_worlds
@@ -50,8 +49,9 @@ WIDE = 20_000
 IDLE_ROUNDS = 25
 # After a round that gave no example, a checkpoint is written only if the last is older than this.
 SECONDS = 1.0
-# A job of a coming round looks at fewer shapes: if wanted ones are rare, its plan may be wrong.
-FORESEEN = 500
+# So many coming rounds are planned. Their jobs look at few shapes: if wanted ones are rare, the
+# plan may be wrong.
+ROUNDS_AHEAD, FORESEEN = 8, 500
 # Worlds that are data and servers of one's own may have few tools and give few examples; these are
 # as different as among so many.
 OF_WORLD = 20
@@ -294,7 +294,7 @@ class Corpus:
         `jobs` is what is left of this round; `first` has the number of each server's next one.
         """
         quotas, idle = deepcopy(self.quotas), self.idle
-        for number in count(self.round + 1):
+        for number in range(self.round + 1, self.round + 1 + ROUNDS_AHEAD):
             kept = ahead.expect(quotas, jobs, self._objection)
             idle = 0 if kept else idle + 1
             if idle == IDLE_ROUNDS:
@@ -377,7 +377,7 @@ class Corpus:
             self._begin()
             self.keeper.next_part()
             if self.at == saved.part:
-                _cut(self.order.out, self.part.name, saved.bytes)
+                cut_all_to(self.order.out, self.part.name, saved.bytes)
             for example in self._kept():
                 self.keeper.keep(example)
                 self.quotas.take(example.server, shape_of(example))
@@ -393,13 +393,3 @@ class Corpus:
     def _kept(self) -> Iterator[Example]:
         for shard in sorted(self.order.out.glob(f"{self.part.name}-*.jsonl")):
             yield from read(shard, Example)
-
-
-def _cut(folder: Path, name: str, size: int) -> None:
-    """Truncate the shards of a part to `size` bytes in all."""
-    for shard in sorted(folder.glob(f"{name}-*.jsonl")):
-        kept = min(size, shard.stat().st_size)
-        cut_to(shard, kept)
-        size -= kept
-    if size:
-        raise BadFile(f"{folder}: {size} bytes of {name} are gone; remove the folder to start anew")
