@@ -108,7 +108,7 @@ def _way_out(path: Path) -> str:
 def recording(path: Path) -> Iterator[Append]:
     """Like `appending`, and with checksums: yields a function that appends a line."""
     with sentence(path):
-        end = mend(path)
+        begun = end = mend(path)
         file, sums = path.open("ab"), sums_file(path).open("ab")
 
     def append(line: bytes) -> None:
@@ -122,9 +122,10 @@ def recording(path: Path) -> Iterator[Append]:
 
     try:
         yield append
-        with sentence(path):
-            os.fsync(file.fileno())
-            os.fsync(sums.fileno())
+        if end > begun:
+            with sentence(path):
+                os.fsync(file.fileno())
+                os.fsync(sums.fileno())
     finally:
         close(file)
         close(sums)
@@ -175,6 +176,16 @@ def cut_to(path: Path, size: int) -> None:
         path.touch()
         os.truncate(path, size)
         mend(path)
+
+
+def cut_all_to(folder: Path, name: str, size: int) -> None:
+    """Truncate the shards of a part to `size` bytes in all, with their checksums."""
+    for shard in sorted(folder.glob(f"{name}-*.jsonl")):
+        kept = min(size, shard.stat().st_size)
+        cut_to(shard, kept)
+        size -= kept
+    if size:
+        raise BadFile(f"{folder}: {size} bytes of {name} are gone; remove the folder to start anew")
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> int:

@@ -10,14 +10,17 @@ import os
 import pickle
 import signal
 import socket
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
-from multiprocessing import get_all_start_methods, get_context
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from multiprocessing import forkserver, get_all_start_methods, get_context
 from multiprocessing.context import BaseContext
+from multiprocessing.pool import AsyncResult, Pool
 from pathlib import Path
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from provegym import __version__, servers
 from provegym.errors import UserError
@@ -27,6 +30,8 @@ INSTALL = "in a clone of ProveGym, run pip install '.[ray]'"
 OLDEST = (2, 60)
 # The first module that the fork server imports.
 OWN_GROUP = "provegym.worker_group"
+# What the main module imports, if this process is a command.
+COMMANDS = "provegym.cli"
 # Backpressure: the number of batches per core that are given to Ray and not yet returned.
 AHEAD = 4
 TRIES = 3
@@ -40,8 +45,14 @@ GO_ON = "fix this and start again: the results written so far are kept"
 A = TypeVar("A")
 B = TypeVar("B")
 Work = Callable[[Sequence[A]], Iterable[B]]
-# Waits for the result of submitted work, and returns it; may be called more than once.
-Promise = Callable[[], B]
+
+
+@dataclass(frozen=True)
+class Promise(Generic[B]):
+    """The result of submitted work: `get` returns it, and `wait` says if it is there in time."""
+
+    get: Callable[[], B]
+    wait: Callable[[float], bool]
 
 
 class ClusterError(UserError):
@@ -62,7 +73,7 @@ class Workers:
 
     def submit(self, work: Callable[[A], B], item: A) -> Promise[B]:
         """Begin one piece of work. This process does it when the result is asked for."""
-        return cache(partial(work, item))
+        return Promise(cache(partial(work, item)), lambda seconds: True)
 
     @property
     def count(self) -> int:
@@ -93,18 +104,16 @@ def _prepare(places: servers.Places) -> None:
 
 
 def _fork_server(preload: str) -> BaseContext:
-    """Start the fork server and wait until it has imported a module; on Windows, spawn.
+    """Start the fork server, which imports a module meanwhile; on Windows, spawn.
 
-    If Ctrl-C came while a pool waits for these imports, a worker would be forked after the end of
-    the pool, and print a traceback.
+    A new process imports the main module of this one. What that imports is imported before, once.
     """
     if "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context = get_context("forkserver")
-    context.set_forkserver_preload([OWN_GROUP, preload] if preload else [OWN_GROUP])
-    first = context.Process(target=os.getpid)
-    first.start()
-    first.join()
+    main = [COMMANDS] if COMMANDS in sys.modules else []
+    context.set_forkserver_preload([OWN_GROUP, *filter(None, [preload]), *main])
+    forkserver.ensure_running()
     return context
 
 
@@ -117,11 +126,23 @@ class Processes(Workers):
     """
 
     def __init__(self, count: int, preload: str = "", recycle: int | None = None) -> None:
-        context = _fork_server(preload)
+        self.context = _fork_server(preload)
         self.temporary = SweptFolder("workers")
         self.folder = self.temporary.path
-        self.pool = context.Pool(count, _prepare, (servers.places(),), recycle)
-        self.processes = count
+        self.processes, self.recycle = count, recycle
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The pool, begun when it is first needed: until then the fork server imports.
+
+        It is begun when the fork server has done so. If Ctrl-C came while a pool waits for these
+        imports, a worker would be forked after the end of the pool, and print a traceback.
+        """
+        if "forkserver" in get_all_start_methods():
+            first = get_context("forkserver").Process(target=os.getpid)
+            first.start()
+            first.join()
+        return self.context.Pool(self.processes, _prepare, (servers.places(),), self.recycle)
 
     @property
     def count(self) -> int:
@@ -135,13 +156,21 @@ class Processes(Workers):
 
     def submit(self, work: Callable[[A], B], item: A) -> Promise[B]:
         """Begin one piece of work, after those that were submitted before."""
-        return self.pool.apply_async(work, (item,)).get
+        result = self.pool.apply_async(work, (item,))
+        return Promise(result.get, partial(_is_known, result))
 
     def close(self) -> None:
         """Stop the processes, and remove their folder."""
-        self.pool.terminate()
-        self.pool.join()
+        if "pool" in vars(self):
+            self.pool.terminate()
+            self.pool.join()
         self.temporary.close()
+
+
+def _is_known(result: "AsyncResult[Any]", seconds: float) -> bool:
+    """Wait some seconds for a result of a pool."""
+    result.wait(seconds)
+    return result.ready()
 
 
 def local(count: int, preload: str = "", recycle: int | None = None) -> Workers:
@@ -207,7 +236,7 @@ class Cluster(Workers):
         """Begin one piece of work."""
         pickled = self.ray.cloudpickle.dumps((partial(map, work), [item], servers.places()))
         task = self.run.remote(__version__, pickled)
-        return cache(lambda: self._result(task)[0])
+        return Promise(cache(lambda: self._result(task)[0]), partial(self._is_done, task))
 
     def close(self) -> None:
         """Disconnect from the cluster; a cluster that was started here is stopped."""
@@ -221,6 +250,10 @@ class Cluster(Workers):
         self.counted = now
         living = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
         self.cores = [int(resources["CPU"]) for resources in living if "CPU" in resources]
+
+    def _is_done(self, task: Any, seconds: float) -> bool:
+        done, _ = self.ray.wait([task], timeout=seconds, fetch_local=False)
+        return bool(done)
 
     def _result(self, task: Any) -> Any:
         """The results of a batch, once it is done; its errors are raised here."""

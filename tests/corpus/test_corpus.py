@@ -21,8 +21,8 @@ from provegym.corpus import candidates as drawing
 from provegym.corpus import corpus as making
 from provegym.corpus import near_copies
 from provegym.corpus.candidates import Made
-from provegym.corpus.corpus import Corpus, Order, Saved, shape_of
-from provegym.corpus.quotas import Quotas, share_out
+from provegym.corpus.corpus import Corpus, Order, Saved
+from provegym.corpus.quotas import Quotas, shape_of, share_out
 from provegym.corpus.split import HELD_OUT
 from provegym.files import appending
 from provegym.lines import sums_file

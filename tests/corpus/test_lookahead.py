@@ -7,6 +7,7 @@ from typing import TypeVar
 import pytest
 from rich.progress import Progress
 
+from examples import pay_example
 from provegym import servers
 from provegym.conversation.kinds import Place, Shape
 from provegym.corpus import candidates as drawing
@@ -47,7 +48,7 @@ class Eager(Workers):
             self.least_unused.append(len(self.unused))
             return done
 
-        return result
+        return Promise(result, lambda seconds: seconds > 0 or number not in self.unused)
 
 
 def make(out: Path, workers: Workers | None = None) -> Corpus:
@@ -89,9 +90,14 @@ def test_each_worker_has_a_task_while_a_round_is_merged(
 def test_this_process_draws_only_what_is_asked_for() -> None:
     done: list[int] = []
     first, second = (HERE.submit(lambda n: done.append(n) or n, n) for n in (1, 2))  # type: ignore[func-returns-value]
-    assert (second(), second()) == (2, 2)
+    assert (second.get(), second.get()) == (2, 2)
     assert done == [2]
-    assert first() == 1
+    assert first.get() == 1
+
+
+def no_objection(server: str, made: Made, quotas: Quotas) -> str:
+    """Everything is kept."""
+    return ""
 
 
 def test_quotas_are_expected_to_fill_as_they_did_before() -> None:
@@ -99,11 +105,11 @@ def test_quotas_are_expected_to_fill_as_they_did_before() -> None:
     shape = Shape("multi_turn", (), "complete")
     aims: list[Aim] = [(Place("maps", 0, 0, number, ()), shape) for number in range(10)]
     for kept, taken in ((True, 10), (False, 0)):
-        ahead, quotas = Lookahead(HERE), Quotas(part)
+        ahead, quotas = Lookahead(Eager(2)), Quotas(part)
         for _ in range(200):
             ahead.note("maps", kept)
         before = quotas.owed("maps")
-        ahead.expect(quotas, [aims])
+        assert ahead.expect(quotas, [aims], no_objection) is kept
         assert before - quotas.owed("maps") == taken
 
 
@@ -132,6 +138,63 @@ def test_a_world_is_drawn_once_for_all_processes(
     assert read_or_draw(server, tmp_path / "gone", 7).digest() == first.digest()
 
 
+def test_what_is_known_of_a_candidate_decides_what_is_expected_of_it(tmp_path: Path) -> None:
+    """The share of its server that is kept does not matter, once it is drawn."""
+    shape = Shape("multi_turn", (), "complete")
+    for example in (None, pay_example()):
+        ahead, quotas = Lookahead(Eager(2)), Quotas(CorpusPart("train", 100, SERVERS))
+        ahead.attempt = lambda aims, made=example: [Made(shape, made, "") for _ in aims]  # type: ignore[misc]
+        aims: list[Aim] = [(Place("maps", 0, 0, number, ()), shape) for number in range(10)]
+        ahead.begin([aims])
+        ahead.made(aims, lambda: iter(()))
+        before = quotas.owed("maps")
+        is_bad = lambda server, made, quotas: "" if made.example else "none"  # noqa: E731
+        assert ahead.expect(quotas, [aims], is_bad) is (example is not None)
+        assert before - quotas.owed("maps") == (10 if example else 0)
+
+
+def test_a_job_is_cut_into_tasks_where_worlds_are_shared(tmp_path: Path) -> None:
+    shape = Shape("multi_turn", (), "complete")
+    aims: list[Aim] = [(Place("maps", 0, 0, number, ()), shape) for number in range(8)]
+    for folder, of_round, sizes in [
+        (None, 8, [8]),
+        (tmp_path, 8, [1] * 8),
+        (tmp_path, 32, [4, 4]),
+        (tmp_path, 24, [3, 3, 2]),
+        (tmp_path, 640, [8]),
+    ]:
+        ahead = Lookahead(Eager(2, folder))
+        assert [len(task) for task in ahead._tasks(aims, of_round)] == sizes
+        assert ahead._tasks([], of_round) == []
+
+
+def test_a_world_that_another_process_draws_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = servers.load("payments")
+    (tmp_path / "first").mkdir()
+    drawn = read_or_draw(server, tmp_path / "first", 7)
+    claim, file = tmp_path / "7" / "payments.claim", tmp_path / "7" / "payments"
+    claim.parent.mkdir()
+    claim.touch()
+    waits: list[float] = []
+
+    def other_process(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            file.write_bytes((tmp_path / "first" / "7" / "payments").read_bytes())
+
+    monkeypatch.setattr(shared_worlds, "sleep", other_process)
+    monkeypatch.setattr(server, "_world", None)
+    assert read_or_draw(server, tmp_path, 7).digest() == drawn.digest()
+    assert len(waits) == 3
+    monkeypatch.undo()
+    monkeypatch.setattr(shared_worlds, "sleep", waits.append)
+    file.unlink()
+    assert read_or_draw(server, tmp_path, 7).digest() == drawn.digest(), "a process that died"
+    assert not claim.exists()
+
+
 def test_worlds_of_a_new_round_are_drawn_first_and_then_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,12 +207,12 @@ def test_worlds_of_a_new_round_are_drawn_first_and_then_removed(
     shape = Shape("multi_turn", (), "complete")
     jobs = [[(Place(name, 3, 0, 0, ()), shape)] for name in SERVERS]
     ahead = Lookahead(Eager(2, tmp_path))
-    ahead.begin(jobs, iter(()))
+    ahead.begin(jobs)
     assert order == [*(aims[0][0] for aims in jobs), *jobs]
-    ahead.begin(jobs, iter(()))
+    ahead.begin(jobs)
     assert len(order) == 6, "nothing is begun twice"
     (tmp_path / "3").mkdir()
-    ahead.begin([[(Place("maps", 4, 0, 0, ()), shape)]], iter(()))
+    ahead.begin([[(Place("maps", 4, 0, 0, ()), shape)]])
     assert list(tmp_path.iterdir()) == []
     assert len(order) == 7, "a job alone draws its world itself"
 

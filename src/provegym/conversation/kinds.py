@@ -4,8 +4,9 @@ A candidate is a pure function of seed and number. Its shape (kind, knobs, infor
 drawn first, which is cheap, so that a corpus can skip shapes it has enough of.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import count
 from random import Random
 from typing import NamedTuple
 
@@ -59,6 +60,25 @@ class Place(NamedTuple):
 
 def shape(place: Place) -> Shape:
     """Draw the shape of a candidate, with the paper's shares of kinds, knobs and levels."""
+    return next(shapes(place))
+
+
+_shapes: dict[tuple[str, int, bool], list[Shape]] = {}
+_ranks: dict[tuple[str, int, bool], list[int]] = {}
+_same: dict[Shape, Shape] = {}
+
+
+def shapes(place: Place) -> Iterator[Shape]:
+    """The shapes of this candidate and of those after it, drawn once for each number."""
+    known = _shapes.setdefault((place.server, place.seed, place.held_out), [])
+    for number in count(place.number):
+        while len(known) <= number:
+            drawn = _draw_shape(place._replace(number=len(known)))
+            known.append(_same.setdefault(drawn, drawn))
+        yield known[number]
+
+
+def _draw_shape(place: Place) -> Shape:
     chance = Random(f"shape {place.key}")
     kind = chance.choices(list(SHARES), list(SHARES.values()))[0]
     level = chance.choices(list(LEVELS), list(LEVELS.values()))[0]
@@ -68,17 +88,14 @@ def shape(place: Place) -> Shape:
     return Shape(kind, tuple(knobs), level if kind == "multi_turn" else "")
 
 
-_ranks: dict[tuple[str, int, bool], list[int]] = {}
-
-
 def rank(place: Place) -> int:
     """How many candidates of the same kind come before this one."""
     ranks = _ranks.setdefault((place.server, place.seed, place.held_out), [0])
+    drawn = shapes(place._replace(number=len(ranks) - 1))
     while len(ranks) <= place.number:
-        before = shape(place._replace(number=len(ranks) - 1))
-        ranks.append(ranks[-1] + (before.kind == "multi_turn"))
-    count = ranks[place.number]
-    return count if shape(place).kind == "multi_turn" else place.number - count
+        ranks.append(ranks[-1] + (next(drawn).kind == "multi_turn"))
+    before = ranks[place.number]
+    return before if shape(place).kind == "multi_turn" else place.number - before
 
 
 def chain_of(name: str, index: int) -> Chain:

@@ -1,10 +1,12 @@
 """Candidates of a corpus: where to draw them, and the checks that look at one of them alone."""
 
 from collections.abc import Sequence
+from functools import cache, partial
+from itertools import islice
 from typing import NamedTuple
 
 from provegym import servers
-from provegym.conversation.kinds import Place, Shape, candidate, shape
+from provegym.conversation.kinds import Place, Shape, candidate, shapes
 from provegym.conversation.perturb import alias_seed
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.split import ALL_WORLDS, TRAIN_WORLDS
@@ -52,21 +54,26 @@ def draw(job: DrawJob) -> Drawn:
     return attempt_all(aims), number
 
 
-def aim(job: DrawJob) -> Aimed:
+def aim(job: DrawJob, most: int = SHAPES) -> Aimed:
     """Find the next places whose shapes are wanted, and the number of the next candidate."""
     held_out = job.part.name == "heldout"
     span = ALL_WORLDS - TRAIN_WORLDS if held_out else TRAIN_WORLDS
     world = job.round % span + (TRAIN_WORLDS if held_out else 0)
     others = job.part.others or servers.names()
+    first = Place(job.server, world, job.seed, job.first, others, held_out, job.part.aliases)
+    wants = cache(partial(job.quotas.wants, job.server))
     aims: list[Aim] = []
-    number = job.first
-    while len(aims) < job.candidates and number < job.first + SHAPES:
-        place = Place(job.server, world, job.seed, number, others, held_out, job.part.aliases)
-        wanted = shape(place)
-        number += 1
-        if job.quotas.wants(job.server, wanted):
-            aims.append((place, wanted))
-    return aims, number
+    for number, wanted in enumerate(islice(shapes(first), most), job.first):
+        if wants(wanted):
+            aims.append((first._replace(number=number), wanted))
+            if len(aims) == job.candidates:
+                return aims, number + 1
+    return aims, job.first + most
+
+
+def numbers_after(jobs: Sequence[DrawJob], aimed: Sequence[Aimed]) -> dict[str, int]:
+    """The number of the next candidate of each server, after the jobs of a round."""
+    return {job.server: number for job, (_, number) in zip(jobs, aimed, strict=True)}
 
 
 def attempt(aim: Aim) -> Made:

@@ -10,22 +10,32 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from time import monotonic
 
 import msgspec
 from rich.progress import Progress
 
 from provegym import servers
-from provegym.conversation.kinds import SHARES, Shape
-from provegym.corpus.candidates import PER_ROUND, SHAPES, Aim, Aimed, DrawJob, Drawn, Made, aim
+from provegym.conversation.kinds import SHARES
+from provegym.corpus.candidates import (
+    PER_ROUND,
+    SHAPES,
+    Aim,
+    DrawJob,
+    Drawn,
+    Made,
+    aim,
+    numbers_after,
+)
 from provegym.corpus.lookahead import Lookahead
 from provegym.corpus.near_copies import Deduplicator
-from provegym.corpus.quotas import CorpusPart, Quotas
+from provegym.corpus.quotas import CorpusPart, Quotas, shape_of
 from provegym.corpus.split import HELD_OUT, split_worlds
 from provegym.files import Append, describe, locked, write_atomically
 from provegym.graph.dependency import admitted, cached
-from provegym.lines import cut_to, recording
+from provegym.lines import cut_all_to, recording
 from provegym.trace import BadFile, Example, line, read
 from provegym.workers import Workers, local
 from provegym.worlds.files import admitted as admitted_worlds
@@ -37,6 +47,11 @@ LEAST, MOST = 2, 16
 # one world per WIDE examples.
 WIDE = 20_000
 IDLE_ROUNDS = 25
+# After a round that gave no example, a checkpoint is written only if the last is older than this.
+SECONDS = 1.0
+# So many coming rounds are planned. Their jobs look at few shapes: if wanted ones are rare, the
+# plan may be wrong.
+ROUNDS_AHEAD, FORESEEN = 8, 500
 # Worlds that are data and servers of one's own may have few tools and give few examples; these are
 # as different as among so many.
 OF_WORLD = 20
@@ -127,6 +142,7 @@ class Corpus:
         self.state = order.out / "progress.json"
         self.keeper = Deduplicator()
         self.at = self.kept = 0
+        self.saved = 0.0
         self.part = order.parts[0]
         self.funnel: dict[str, Counter[str]] = {part.name: Counter() for part in order.parts}
 
@@ -235,7 +251,8 @@ class Corpus:
                 self.bar.update(self.task, description=f"examples{ahead.workers.where}")
         self.round += 1
         self.idle = 0 if self.kept > before else self.idle + 1
-        self._save()
+        if not self.idle or monotonic() > self.saved + SECONDS:
+            self._save()
 
     def _jobs(self, quotas: Quotas, number: int, first: Mapping[str, int]) -> list[DrawJob]:
         """The jobs of a round. `first` is the number of each server's first candidate.
@@ -263,39 +280,55 @@ class Corpus:
     def _draw(self, jobs: list[DrawJob], ahead: Lookahead) -> Iterator[Drawn]:
         """Run the jobs of a round, and begin those of coming rounds, so that no worker waits."""
         aimed = [aim(job) for job in jobs]
-        ahead.begin([aims for aims, _ in aimed], self._coming(jobs, aimed, ahead))
-        for aims, number in aimed:
-            yield ahead.made(aims), number
+        ahead.begin([aims for aims, _ in aimed])
+        first = self.next | numbers_after(jobs, aimed)
+        for at, (aims, number) in enumerate(aimed):
+            left = [aims for aims, _ in aimed[at:]]
+            yield ahead.made(aims, partial(self._coming, left, first, ahead)), number
 
     def _coming(
-        self, jobs: list[DrawJob], aimed: list[Aimed], ahead: Lookahead
+        self, jobs: list[list[Aim]], first: dict[str, int], ahead: Lookahead
     ) -> Iterator[list[list[Aim]]]:
-        """The aims of the rounds after this one, if as many candidates are kept as usual."""
-        quotas, first = deepcopy(self.quotas), dict(self.next)
-        for number in range(self.round + 1, self.round + IDLE_ROUNDS - self.idle):
-            first |= {job.server: after for job, (_, after) in zip(jobs, aimed, strict=True)}
-            ahead.expect(quotas, [aims for aims, _ in aimed])
-            jobs = self._jobs(quotas, number, first)
-            aimed = [aim(job) for job in jobs]
-            yield [aims for aims, _ in aimed]
+        """The aims of the rounds after this one, if as many candidates are kept as usual.
+
+        `jobs` is what is left of this round; `first` has the number of each server's next one.
+        """
+        quotas, idle = deepcopy(self.quotas), self.idle
+        for number in range(self.round + 1, self.round + 1 + ROUNDS_AHEAD):
+            kept = ahead.expect(quotas, jobs, self._objection)
+            idle = 0 if kept else idle + 1
+            if idle == IDLE_ROUNDS:
+                if quotas.free:
+                    return
+                quotas.free, idle = True, 0
+            planned = self._jobs(quotas, number, first)
+            aimed = [aim(job, FORESEEN) for job in planned]
+            jobs = [aims for aims, _ in aimed]
+            if not any(jobs):
+                return
+            yield jobs
+            first = first | numbers_after(planned, aimed)
 
     def _take(self, server: str, made: Made, append: Append) -> str:
-        example = made.example
-        if example is None:
+        reason = self._objection(server, made, self.quotas)
+        if not reason and made.example is not None:
+            self.keeper.keep(made.example)
+            self.quotas.take(server, made.shape)
+            append(line(made.example))
+            self.kept += 1
+            self.bar.advance(self.task)
+        return reason
+
+    def _objection(self, server: str, made: Made, quotas: Quotas) -> str:
+        """Why a candidate is not kept, with these quotas; empty if it is."""
+        if made.example is None:
             return made.reason
-        if self.kept == self.part.size or not self.quotas.wants(server, made.shape):
+        if self.kept == self.part.size or not quotas.wants(server, made.shape):
             return "of a kind that was complete"
         of_server = self.quotas.of_server[server]
         if server in self.order.drawn or server in servers.own():
             of_server = max(of_server, OF_WORLD)
-        objection = self.keeper.objection(example, of_server)
-        if not objection:
-            self.keeper.keep(example)
-            self.quotas.take(server, made.shape)
-            append(line(example))
-            self.kept += 1
-            self.bar.advance(self.task)
-        return objection
+        return self.keeper.objection(made.example, of_server)
 
     def _shard(self) -> Path:
         return self.order.out / f"{self.part.name}-{self.kept // SHARD:05d}.jsonl"
@@ -316,6 +349,7 @@ class Corpus:
             self.quotas.free,
         )
         write_atomically(self.state, msgspec.json.encode(saved))
+        self.saved = monotonic()
 
     def _resume(self) -> None:
         """Resume from the checkpoint. Examples written after it are cut off and drawn again."""
@@ -343,7 +377,7 @@ class Corpus:
             self._begin()
             self.keeper.next_part()
             if self.at == saved.part:
-                _cut(self.order.out, self.part.name, saved.bytes)
+                cut_all_to(self.order.out, self.part.name, saved.bytes)
             for example in self._kept():
                 self.keeper.keep(example)
                 self.quotas.take(example.server, shape_of(example))
@@ -359,20 +393,3 @@ class Corpus:
     def _kept(self) -> Iterator[Example]:
         for shard in sorted(self.order.out.glob(f"{self.part.name}-*.jsonl")):
             yield from read(shard, Example)
-
-
-def shape_of(example: Example) -> Shape:
-    """The shape an example was drawn for."""
-    levels = example.provenance.levels
-    level = next((level for level in levels if level in ("complete", "missing", "minimal")), "")
-    return Shape(example.kind, example.knobs, level if example.kind == "multi_turn" else "")
-
-
-def _cut(folder: Path, name: str, size: int) -> None:
-    """Truncate the shards of a part to `size` bytes in all."""
-    for shard in sorted(folder.glob(f"{name}-*.jsonl")):
-        kept = min(size, shard.stat().st_size)
-        cut_to(shard, kept)
-        size -= kept
-    if size:
-        raise BadFile(f"{folder}: {size} bytes of {name} are gone; remove the folder to start anew")

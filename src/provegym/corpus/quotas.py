@@ -12,6 +12,7 @@ from provegym.conversation.draft import LEVELS
 from provegym.conversation.kinds import SHARES, Shape
 from provegym.conversation.perturb import SHARES as KNOB_SHARES
 from provegym.graph.dependency import Graph, admitted, cached
+from provegym.trace import Example
 
 SLACK = 0.002
 LEAST_WEIGHT, MOST_WEIGHT = 0.82, 1.48
@@ -109,6 +110,13 @@ def labels(server: str, shape: Shape) -> Iterator[object]:
             yield knob, knob in shape.knobs
     if shape.level:
         yield "level", shape.level
+
+
+def shape_of(example: Example) -> Shape:
+    """The shape an example was drawn for."""
+    levels = example.provenance.levels
+    level = next((level for level in levels if level in ("complete", "missing", "minimal")), "")
+    return Shape(example.kind, example.knobs, level if example.kind == "multi_turn" else "")
 
 
 def share_out(total: int, shares: Mapping[str, float]) -> dict[str, int]:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from secrets import token_hex
+from time import sleep
 
 from provegym import servers
 from provegym.conversation.kinds import Place
@@ -18,6 +19,9 @@ from provegym.corpus.candidates import Aim, Made, attempt_all
 from provegym.kernel import AnyServer
 from provegym.kernel.server import WORLDS_KEPT
 from provegym.kernel.state import ENCODE, State
+
+# Seconds between two looks for a world that another process draws, and the most of them.
+WAIT, WAITS = 0.002, 500
 
 
 def attempt_on_shared(folder: Path, aims: Sequence[Aim]) -> list[Made]:
@@ -45,21 +49,39 @@ def _share(folder: Path) -> None:
 
 
 def read_or_draw(server: AnyServer, folder: Path, number: int) -> State:
-    """The world of this number: read from the folder, or drawn and written to it."""
+    """The world of this number: read from the folder, or drawn and written to it.
+
+    Only one process draws a world; the others wait until it is there. They draw it themselves if
+    it cannot be shared, or does not come.
+    """
     file = folder_of(folder, number) / server.name
+    claim = file.with_suffix(".claim")
+    for _ in range(WAITS):
+        with suppress(OSError):
+            world: State = pickle.loads(file.read_bytes())
+            return world
+        if not claim.exists():
+            break
+        sleep(WAIT)
     with suppress(OSError):
-        world: State = pickle.loads(file.read_bytes())
-        return world
+        file.parent.mkdir(exist_ok=True)
+        claim.touch()
     drawn: State = server._world(number)
+    with suppress(OSError):
+        _write(drawn, file)
+    with suppress(OSError):
+        claim.unlink()
+    return drawn
+
+
+def _write(drawn: State, file: Path) -> None:
+    """Write a world for others, if what they read is the same."""
     pickled = pickle.dumps(drawn)
     # msgspec leaves out a default by identity, which a copy may lose: then the JSON is longer.
     if _json(pickle.loads(pickled)) == _json(drawn):
-        part = file.with_name(f"{server.name}.{token_hex(4)}")
-        with suppress(OSError):
-            file.parent.mkdir(exist_ok=True)
-            part.write_bytes(pickled)
-            part.replace(file)
-    return drawn
+        part = file.with_name(f"{file.name}.{token_hex(4)}")
+        part.write_bytes(pickled)
+        part.replace(file)
 
 
 def _json(world: State) -> bytes:

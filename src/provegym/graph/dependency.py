@@ -54,13 +54,14 @@ class Dependency(msgspec.Struct, frozen=True, omit_defaults=True):
     pointer: str = ""
 
 
-class Graph(msgspec.Struct, frozen=True):
+class Graph(msgspec.Struct, frozen=True, omit_defaults=True):
     """The dependency graph of one server."""
 
     server: str
     key: str
     tools: tuple[str, ...]
     edges: tuple[Dependency, ...]
+    undoing: tuple[tuple[str, str], ...] | None = None
 
     def pairs(self, kind: str | None = None) -> set[tuple[str, str]]:
         """The pairs of tools that have an edge of some kind."""
@@ -163,7 +164,7 @@ def shipped_file(name: str) -> Traversable:
 
 def rebuild(server: AnyServer) -> Graph:
     """Build the graph of a server, and write it into the server's package."""
-    graph = build(server)
+    graph = with_undoing(server, build(server))
     packed = gzip.compress(msgspec.json.encode(graph), mtime=0)  # equal graphs, equal bytes
     write_atomically(Path(str(shipped_file(server.name))), packed)
     shipped.cache_clear()
@@ -204,9 +205,17 @@ def lasting(server: AnyServer) -> Graph:
 
 def without_undoing(server: AnyServer, graph: Graph) -> Graph:
     """A graph without the pairs of writes of which the second undoes the first."""
-    kept = {(edge.source, edge.target) for edge in graph.edges if not _undoes(server, edge)}
-    edges = tuple(edge for edge in graph.edges if (edge.source, edge.target) in kept)
+    undoing = graph.undoing
+    if undoing is None:
+        undoing = with_undoing(server, graph).undoing or ()
+    edges = tuple(edge for edge in graph.edges if (edge.source, edge.target) not in undoing)
     return msgspec.structs.replace(graph, edges=edges)
+
+
+def with_undoing(server: AnyServer, graph: Graph) -> Graph:
+    """A graph that lists the pairs of writes of which the second undoes the first, each time."""
+    kept = {(edge.source, edge.target) for edge in graph.edges if not _undoes(server, edge)}
+    return msgspec.structs.replace(graph, undoing=tuple(sorted(graph.pairs() - kept)))
 
 
 def _undoes(server: AnyServer, edge: Dependency) -> bool:
