@@ -1,9 +1,10 @@
 """Draws specs from a grammar: the words of a domain, crossed with patterns that combine.
 
-A domain (`domains/*.toml`) has nouns and names of one kind of life or work. A pattern
-(`patterns/*.toml.jinja`) is a template for a part of a spec: booking with capacity, ledger,
-workflow, stock, lending, rota, catalogue, thread, queue, route. A seed chooses the domain, two or
-three of its patterns, their options and the names of tools.
+A domain (`domains/*.toml`) has nouns and names of one kind of life or work; its words for some of
+the patterns stand in files that are named after these. A pattern (`patterns/*.toml.jinja`) is a
+template for a part of a spec: booking with capacity, ledger, workflow, orders with lines, and more
+(`patterns/index.toml`). A seed chooses the domain, two or three of its patterns, their options and
+the names of tools.
 """
 
 import re
@@ -21,6 +22,8 @@ from provegym.worlds.spec import SpecError, WorldSpec, convert
 
 # How often a world has two or three patterns.
 PATTERN_COUNTS = {2: 2, 3: 1}
+# A world with more tools than this has two patterns: admission takes longer than in proportion.
+MOST_TOOLS = 24
 TRIES = 6
 PEOPLE = {"party": (12, 18), "staff": (7, 11)}
 # Words before which "an" stands although no vowel does, and the other way round.
@@ -110,12 +113,15 @@ def draw_spec(domain: str, seed: int, number: int) -> WorldSpec:
     words = domains()[domain]
     known = [name for name in patterns() if name in words]
     count = chance.choices(list(PATTERN_COUNTS), list(PATTERN_COUNTS.values()))[0]
-    chosen = sorted(chance.sample(known, count))
+    order = chance.sample(known, count)
     for _ in range(TRIES):
+        chosen = sorted(order)
         context = _context(chance, words, chosen)
         merged = _merged([_rendered(name, context) for name in ("people", *chosen)])
         tools = [operation["tool"] for operation in merged["operations"]]
-        if len(set(tools)) == len(tools):  # else other verbs are drawn
+        if len(tools) > MOST_TOOLS:
+            order = order[:2]
+        elif len(set(tools)) == len(tools):  # else other verbs are drawn
             break
     kin = sorted({kin for name in chosen for kin in patterns()[name]["kin"]})
     return convert(
