@@ -23,7 +23,7 @@ from provegym.worlds.build import install
 from provegym.worlds.files import Admission, WorldFile, new_file
 from provegym.worlds.spec import SpecError, WorldSpec
 
-METHOD = 3
+METHOD = 4
 LEAST_WRITES = 0.4
 LEAST_RULES = 3
 LEAST_CHAIN = 3

@@ -20,7 +20,7 @@ from provegym.worlds.operations import tool_function
 from provegym.worlds.shapes import Shapes
 from provegym.worlds.spec import Operation, SpecError, WorldSpec
 
-EFFECT_TRIES, REFUSAL_TRIES, SLIP_TRIES = 20, 2, 6
+EFFECT_TRIES, REFUSAL_TRIES, SLIP_TRIES = 20, 2, 4
 
 
 class Mutant(NamedTuple):
@@ -39,7 +39,7 @@ def mutants(spec: WorldSpec, server: AnyServer) -> Iterator[Mutant]:
         entity.name: server.state.tables[shapes.tables[entity.name]].record
         for entity in spec.entities
     }
-    for operation in spec.operations:
+    for operation in (each for each in spec.operations if not each.hidden):
         for part, number, changed in _shorter(operation):
             try:
                 function, _ = tool_function(changed, shapes, records)
