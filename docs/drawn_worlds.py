@@ -223,7 +223,7 @@ def as_toml(spec: WorldSpec) -> str:
             parts.append(f"{comment}{about(name, each)}[[{name}]]\n{body(each)}")
     for name, some in tables.items():
         for key, words in some.items():
-            parts.append(f"[{name}.{key}]\n{body(words)}")
+            parts.append(f"[{name}.{bare(key)}]\n{body(words)}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -257,16 +257,21 @@ def body(each: dict[str, Any]) -> str:
     for name, value in each.items():
         if isinstance(value, list) and (is_table(value) or len(plain(value)) > 100):
             rows = "".join(f"  {plain(row)},\n" for row in value)
-            lines.append(f"{name} = [\n{rows}]")
+            lines.append(f"{bare(name)} = [\n{rows}]")
         else:
-            lines.append(f"{name} = {plain(value)}")
+            lines.append(f"{bare(name)} = {plain(value)}")
     return "\n".join(lines)
+
+
+def bare(key: str) -> str:
+    """A key in TOML; one with a dot is quoted."""
+    return key if re.fullmatch(r"[\w-]+", key) else json.dumps(key)
 
 
 def plain(value: Any) -> str:
     """A value in TOML on one line."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{k} = {plain(v)}" for k, v in value.items()) + " }"
+        return "{ " + ", ".join(f"{bare(k)} = {plain(v)}" for k, v in value.items()) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(plain, value)) + "]"
     return json.dumps(value, ensure_ascii=False)
