@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from multiprocessing import forkserver, get_all_start_methods, get_context
+from multiprocessing import forkserver, get_all_start_methods, get_context, resource_tracker
 from multiprocessing.context import BaseContext
 from multiprocessing.pool import AsyncResult, Pool
 from pathlib import Path
@@ -30,6 +30,7 @@ INSTALL = "in a clone of ProveGym, run pip install '.[ray]'"
 OLDEST = (2, 60)
 # The first module that the fork server imports.
 OWN_GROUP = "provegym.worker_group"
+GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # What the main module imports, if this process is a command.
 COMMANDS = "provegym.cli"
 # Backpressure: the number of batches per core that are given to Ray and not yet returned.
@@ -113,7 +114,13 @@ def _fork_server(preload: str) -> BaseContext:
     context = get_context("forkserver")
     main = [COMMANDS] if COMMANDS in sys.modules else []
     context.set_forkserver_preload([OWN_GROUP, *filter(None, [preload]), *main])
-    forkserver.ensure_running()
+    resource_tracker.ensure_running()  # it would unblock the signals again
+    # The fork server inherits the mask, and unblocks the signals when it has a group of its own.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, GROUP_SIGNALS)
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return context
 
 

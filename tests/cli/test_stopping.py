@@ -154,3 +154,31 @@ def test_in_a_terminal_progress_is_a_bar(
         assert describe(bar.tasks[0]).startswith("rollouts: 1 of 2")
     assert "rollouts" in screen.getvalue()
     assert capsys.readouterr().err == ""
+
+
+STARTS_FORK_SERVER = """
+import os, signal
+from contextlib import closing
+from provegym import workers
+
+signal.signal(signal.SIGINT, lambda *_: None)
+signal.signal(signal.SIGTERM, lambda *_: None)
+with closing(workers.local(2)) as pool:
+    # Python itself needs longer to start than this signal takes.
+    os.killpg(0, int(os.environ["NUMBER"]))
+    print(list(pool.map(list, [1, 2], 1)))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_fork_server_that_is_just_starting_survives_ctrl_c(number: int) -> None:
+    """The parent decides what a signal to its group means, however early it comes."""
+    ended = subprocess.run(
+        [sys.executable, "-c", STARTS_FORK_SERVER],
+        env=os.environ | {"NUMBER": str(int(number))},
+        start_new_session=True,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert (ended.stdout, ended.stderr) == ("[1, 2]\n", "")
