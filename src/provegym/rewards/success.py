@@ -25,6 +25,8 @@ from provegym.toolbox import Toolbox, example_view, plain
 from provegym.trace import Call, Example, Json, Rollout, Step, Verdict, point
 
 PARTS = ("state", "answer", "ended")
+# How a rollout ends that has no reward.
+FAILED = ("policy_error", "server_bug")
 WORD = re.compile(r"[^\W\d_]+")
 FEWEST_WORDS = 2
 # A longer reply is no answer: nobody reads it, and judging it would take seconds.
@@ -88,7 +90,7 @@ def rates(verdicts: Sequence[Verdict]) -> dict[str, float]:
 
 def verdict(judged: Judged) -> Verdict:
     """State, answer and end of a rollout."""
-    if judged.ended in ("policy_error", "server_bug"):
+    if judged.ended in FAILED:
         return Verdict()
     return Verdict(
         state=is_right_state(judged), answer=is_right_answer(judged), ended=has_ended(judged)
