@@ -177,7 +177,7 @@ def _serve(
         pipe.send(True)
         while True:
             pipe.send(engine.play(pipe.recv()))
-    except (EOFError, BrokenPipeError, KeyboardInterrupt):
+    except (EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
         return
     except TrainError as problem:
         pipe.send(str(problem))
