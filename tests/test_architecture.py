@@ -45,9 +45,14 @@ MODULE_LINES, FUNCTION_LINES, POSITIONAL = 400, 50, 5
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 ROOTS = {"Exception", "BaseException", "BaseExceptionGroup"}
 # How many handlers of a file may catch everything: a policy's crash ends its own rollout, a model
-# that fails while sampling is reported to everybody who waits for it, and an engine that fails
-# reports why to the trainer's process.
-CATCH_ALL = {"rollout.py": 1, "models/served.py": 1, "train/engines.py": 1}
+# that fails while sampling is reported to everybody who waits for it, an engine that fails reports
+# why to the trainer's process, and a process that scores rollouts to its engine.
+CATCH_ALL = {
+    "rollout.py": 1,
+    "models/served.py": 1,
+    "train/engines.py": 1,
+    "train/scoring_pool.py": 1,
+}
 # A world must not know the time, the machine or the network it runs on.
 OUTSIDE = {
     *("os", "sys", "time", "uuid", "secrets", "socket", "ssl", "http", "urllib", "requests"),

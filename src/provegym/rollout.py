@@ -245,12 +245,13 @@ async def play(
     *,
     name: str,
     caps: Caps = PAPER_CAPS,
-    scheme: Scheme = PAPER,
+    scheme: Scheme | None = PAPER,
     begun: Begun | None = None,
 ) -> Rollout:
     """Play and score one example; after a policy error or a server bug there is no reward.
 
-    With a beginning, the rollout goes on from there, and is scored as a whole.
+    With a beginning, the rollout goes on from there, and is scored as a whole. Without a scheme it
+    is not scored: the caller does that.
     """
     player = Player(example, caps)
     try:
@@ -262,7 +263,8 @@ async def play(
     except (Bug, BadFile) as problem:  # BadFile: the example's server or a tool of it is not here
         failed = player.rollout(name)
         return msgspec.structs.replace(failed, ended="server_bug", reason=_told(problem))
-    return rescore(msgspec.structs.replace(player.rollout(name), outcome=outcome), scheme)
+    ended = msgspec.structs.replace(player.rollout(name), outcome=outcome)
+    return ended if scheme is None else rescore(ended, scheme)
 
 
 def play_script(example: Example, make: MakePolicy, *, scheme: Scheme = PAPER) -> Rollout:

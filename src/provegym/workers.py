@@ -93,7 +93,7 @@ class Workers:
 HERE = Workers()
 
 
-def _prepare(places: servers.Places) -> None:
+def prepare(places: servers.Places) -> None:
     """Set up a worker process: the parent handles an interrupt, garbage is collected less often.
 
     Candidates make few reference cycles. The default thresholds cost a tenth of the CPU time. The
@@ -104,7 +104,7 @@ def _prepare(places: servers.Places) -> None:
     gc.set_threshold(100_000, 50, 50)
 
 
-def _fork_server(preload: str) -> BaseContext:
+def fork_server(preload: str) -> BaseContext:
     """Start the fork server, which imports a module meanwhile; on Windows, spawn.
 
     A new process imports the main module of this one. What that imports is imported before, once.
@@ -133,7 +133,7 @@ class Processes(Workers):
     """
 
     def __init__(self, count: int, preload: str = "", recycle: int | None = None) -> None:
-        self.context = _fork_server(preload)
+        self.context = fork_server(preload)
         self.temporary = SweptFolder("workers")
         self.folder = self.temporary.path
         self.processes, self.recycle = count, recycle
@@ -149,7 +149,7 @@ class Processes(Workers):
             first = get_context("forkserver").Process(target=os.getpid)
             first.start()
             first.join()
-        return self.context.Pool(self.processes, _prepare, (servers.places(),), self.recycle)
+        return self.context.Pool(self.processes, prepare, (servers.places(),), self.recycle)
 
     @property
     def count(self) -> int:

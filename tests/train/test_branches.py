@@ -3,7 +3,6 @@
 from itertools import islice, product
 from math import exp
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import msgspec
@@ -13,27 +12,20 @@ pytest.importorskip("torch")
 
 from provegym.models.codec import Codec
 from provegym.models.source import Rounds, Sampled
-from provegym.players.local import ForkPoint, Trajectory, opening
+from provegym.players.local import ForkPoint, Trajectory
 from provegym.rollout import play_replies
 from provegym.toolbox import aliased
-from provegym.trace import Example, Json, Reply, Rollout, ToolCall, read
+from provegym.trace import Example, Reply, Rollout, ToolCall, read
 from provegym.train.branches import choose, play, spreads
 from provegym.train.credit import credit
 from provegym.train.recipe import Grpo, Recipe
 from provegym.train.run import TrainError
 from provegym.train.start import check
-from train.tiny import LIMITS, build_tokenizer, gold
+from train.tiny import LIMITS, Doubtful, build_tokenizer, few_tools
 
 DATA = Path(__file__).parents[1] / "data"
 SERVERS = ("banking", "calendar", "filesystem", "shopping")
 SETTINGS = Grpo(rollouts=8, branches=2, forks=2, credit="turn", use_vllm=False)
-OPENS = "<|im_start|>assistant"
-
-
-def few_tools(example: Example) -> Example:
-    """The example with no tools shown but those it takes."""
-    spec = msgspec.structs.replace(example.toolbox, limit=0)
-    return msgspec.structs.replace(example, toolbox=spec)
 
 
 @pytest.fixture(scope="module")
@@ -49,32 +41,6 @@ def examples() -> list[Example]:
 @pytest.fixture(scope="module")
 def codec(examples: list[Example]) -> Codec:
     return Codec(build_tokenizer(examples), LIMITS.prompt)
-
-
-class Doubtful:
-    """Says the right thing most of the time; else it calls a wrong tool or gives up."""
-
-    def __init__(self, codec: Codec, examples: list[Example], seed: int) -> None:
-        self.codec, self.chance = codec, Random(seed)
-        self.right = {tuple(opening(each, codec)): gold(each) for each in examples}
-
-    def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
-        return [self.answer(context) for context in contexts]
-
-    def answer(self, context: list[int]) -> Sampled:
-        right = next(v for k, v in self.right.items() if tuple(context[: len(k)]) == k)
-        told = self.codec.tokenizer.decode(context).count(OPENS) - 1
-        kind = self.chance.random()
-        function = {"name": "look_it_up", "arguments": {"where": told}}
-        if kind < 0.7 and told < len(right):
-            message: Json = right[told]
-        elif kind < 0.85:
-            calls = [{"id": "call_0", "type": "function", "function": function}]
-            message = {"role": "assistant", "content": "", "tool_calls": calls}
-        else:
-            message = {"role": "assistant", "content": f"I give up {self.chance.random()}."}
-        ids = self.codec.say(message)
-        return Sampled(ids, [self.chance.random() - 2 for _ in ids])
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Credit per turn: potentials of real rollouts, and an unbiased gradient."""
 
+import json
 from itertools import product
 from math import exp
 
@@ -8,9 +9,9 @@ import pytest
 from examples import pay_example
 from provegym.players.scripted import SCRIPTS
 from provegym.rewards import BEST, HARDENED, PAPER, Scheme, score
-from provegym.rollout import play_script
+from provegym.rollout import play_replies, play_script
 from provegym.toolbox import aliased
-from provegym.trace import Rollout
+from provegym.trace import Reply, Rollout, ToolCall
 from provegym.train.credit import TurnProver, credit, fit, per_token
 from provegym.verify.complete import complete
 
@@ -64,6 +65,25 @@ def test_equal_beginnings_are_proven_once(oracle: Rollout) -> None:
     count = len(prover.known)
     assert prover.potentials(oracle) == first
     assert len(prover.known) == count == len(set(prover.known))
+
+
+def test_calls_in_one_message_are_not_known_from_calls_in_two(oracle: Rollout) -> None:
+    """A call that needs a value counts only in a later message."""
+    made = [ToolCall(name=each.tool, arguments=json.dumps(each.arguments)) for each in oracle.calls]
+    first, second = ([each for each in oracle.calls if each.turn == turn] for turn in (0, 1))
+    assert (len(first), len(second)) == (3, 1)
+    apart = [Reply(calls=(call,)) for call in made[:3]]
+    for other in ([Reply(calls=tuple(made[:3]))], [Reply(calls=tuple(made[:2])), apart[2]]):
+        rollouts = [
+            play_replies(oracle.example, [*replies, Reply(text="Done.")], name="test")
+            for replies in (apart, other)
+        ]
+        fresh = [TurnProver(oracle.example, PAPER, 0.5).potentials(each) for each in rollouts]
+        both = TurnProver(oracle.example, PAPER, 0.5)
+        assert [both.potentials(each) for each in rollouts] == fresh
+        again = TurnProver(oracle.example, PAPER, 0.5)
+        assert [again.potentials(each) for each in reversed(rollouts)] == fresh[::-1]
+        assert (fresh[0][3] == fresh[1][-2]) == (len(other) == 2)
 
 
 def test_the_advantage_of_the_first_reply_is_the_plain_one() -> None:

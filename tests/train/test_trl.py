@@ -16,7 +16,7 @@ from provegym.models.codec import Codec
 from provegym.models.sampler import Sampler
 from provegym.players.local import Limits, Trajectory, opening, run
 from provegym.trace import Example, Json, read
-from provegym.train import trl
+from provegym.train import engines, trl
 from provegym.train.recipe import Data, Grpo, Lora, Model, Recipe
 from provegym.train.roller import to_columns, vllm
 from provegym.train.run import Run, TrainError
@@ -228,6 +228,48 @@ def test_engines_play_in_processes_of_their_own(
     assert shares[0] > 0.999
     assert (min(shares[1:]) > 0.999) == (lag == 0)
     assert all(0 < share <= 1.0001 for share in shares)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lag", [0, 1])
+def test_an_engine_with_workers_gives_the_same_run(
+    tokenizer: Any, warm: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lag: int
+) -> None:
+    """Weights, rollouts and metrics that tell no time."""
+    build_model(tokenizer).save_pretrained(tmp_path / "tiny")
+    tokenizer.save_pretrained(tmp_path / "tiny")
+    drawn: Json = {
+        "steps": 2,
+        "rollouts": 4,
+        "batch": 8,
+        "lr": 1e-3,
+        "beta": 0.0,
+        "sample_every": 1,
+    }
+    credit: Json = {"credit": "turn", "branches": 2, "packed": True, "loss_type": "cispo"}
+    settings = recipe(**drawn, **credit, engines=1, lag=lag, epsilon_high=2.0)
+    settings = msgspec.structs.replace(settings, model=Model(name=str(tmp_path / "tiny")))
+
+    def outcome(workers: int) -> tuple[Any, Any]:
+        monkeypatch.setattr(engines, "count_workers", lambda cores: workers)
+        model = build_model(tokenizer)
+        model.load_state_dict(warm)
+        folder = tmp_path / f"{workers}"
+        run = Run(folder, settings)
+        trl.train(settings, run, EXAMPLES, model, tokenizer)
+        timeless = [
+            {name: value for name, value in line.items() if "second" not in name}
+            for line in run.history
+        ]
+        rollouts = [path.read_bytes() for path in sorted(folder.glob("rollouts/*.jsonl"))]
+        assert len(timeless) == len(rollouts) == drawn["steps"]
+        return {n: v.clone() for n, v in model.state_dict().items()}, (timeless, rollouts)
+
+    weights, told = outcome(0)
+    for workers in (1, 3):
+        there, same = outcome(workers)
+        assert same == told
+        assert all(torch.equal(weights[name], value) for name, value in there.items())
 
 
 @pytest.mark.parametrize("more", [{}, {"credit": "turn", "branches": 2, "packed": True}])

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
+import msgspec
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -12,10 +14,11 @@ from provegym.corpus.transcript import transcript
 from provegym.models.codec import Codec
 from provegym.models.local import END, PAD, TEMPLATE
 from provegym.models.source import Sampled
-from provegym.players.local import Limits, Trajectory, run
+from provegym.players.local import Limits, Trajectory, opening, run
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json
 
+OPENS = "<|im_start|>assistant"
 LIMITS = Limits(prompt=4096, completion=2048, reply=256)
 
 
@@ -85,9 +88,41 @@ class Script:
         return samples
 
 
+def few_tools(example: Example) -> Example:
+    """The example with no tools shown but those it takes."""
+    spec = msgspec.structs.replace(example.toolbox, limit=0)
+    return msgspec.structs.replace(example, toolbox=spec)
+
+
 def gold(example: Example) -> list[Json]:
     """The replies of an assistant that does everything right."""
     return [each for each in transcript(example).messages if each["role"] == "assistant"]
+
+
+class Doubtful:
+    """Says the right thing most of the time; else it calls a wrong tool or gives up."""
+
+    def __init__(self, codec: Codec, examples: list[Example], seed: int) -> None:
+        self.codec, self.chance = codec, Random(seed)
+        self.right = {tuple(opening(each, codec)): gold(each) for each in examples}
+
+    def generate(self, contexts: list[list[int]], most: int) -> list[Sampled]:
+        return [self.answer(context) for context in contexts]
+
+    def answer(self, context: list[int]) -> Sampled:
+        right = next(v for k, v in self.right.items() if tuple(context[: len(k)]) == k)
+        told = self.codec.tokenizer.decode(context).count(OPENS) - 1
+        kind = self.chance.random()
+        function = {"name": "look_it_up", "arguments": {"where": told}}
+        if kind < 0.7 and told < len(right):
+            message: Json = right[told]
+        elif kind < 0.85:
+            calls = [{"id": "call_0", "type": "function", "function": function}]
+            message = {"role": "assistant", "content": "", "tool_calls": calls}
+        else:
+            message = {"role": "assistant", "content": f"I give up {self.chance.random()}."}
+        ids = self.codec.say(message)
+        return Sampled(ids, [self.chance.random() - 2 for _ in ids])
 
 
 def play(

@@ -162,7 +162,11 @@ class Playing:
     """One rollout as a coroutine that pauses whenever it needs a sampled reply."""
 
     def __init__(
-        self, each: Example | BranchPlan, codec: Codec, limits: Limits, scheme: Scheme = PAPER
+        self,
+        each: Example | BranchPlan,
+        codec: Codec,
+        limits: Limits,
+        scheme: Scheme | None = PAPER,
     ) -> None:
         caps = Caps(limits.user_turns, limits.assistant_turns, limits.calls, limits.completion)
         if isinstance(each, BranchPlan):
@@ -199,21 +203,39 @@ def run(
 
     In the place of an example, a branch goes on from the beginning of a played rollout.
     """
+    done: dict[int, Trajectory] = {}
+    for ended in rounds(examples, source, codec, limits, scheme):
+        done |= ended
+    return [done[at] for at in range(len(examples))]
+
+
+def rounds(
+    examples: Sequence[Example | BranchPlan],
+    source: Source | Generate,
+    codec: Codec,
+    limits: Limits,
+    scheme: Scheme | None,
+) -> Iterator[dict[int, Trajectory]]:
+    """Play as `run` does. Before each wait for the source: the rollouts that ended, by their place.
+
+    Without a scheme they are not scored.
+    """
     source = source if isinstance(source, Source) else Rounds(source)
     plays = [Playing(each, codec, limits, scheme) for each in examples]
-    done: dict[int, Trajectory] = {}
-    given: Mapping[int, Sampled | None] = dict.fromkeys(range(len(plays)))
-    while True:
+    left = len(plays)
+    given: Mapping[int, Sampled | None] = dict.fromkeys(range(left))
+    while left:
+        ended: dict[int, Trajectory] = {}
         for at, sampled in given.items():
-            ended = plays[at].go_on(sampled)
-            if ended is None:
+            trajectory = plays[at].go_on(sampled)
+            if trajectory is None:
                 source.ask(at, *plays[at].question)
             else:
-                done[at] = ended
-        if len(done) == len(plays):
-            break
-        given = source.take()
-    return [done[at] for at in range(len(plays))]
+                ended[at] = trajectory
+        left -= len(ended)
+        yield ended
+        if left:
+            given = source.take()
 
 
 @coroutine

@@ -25,6 +25,8 @@ from provegym.toolbox import Toolbox, example_view, plain
 from provegym.trace import Call, Example, Json, Rollout, Step, Verdict, point
 
 PARTS = ("state", "answer", "ended")
+# How a rollout ends that has no reward.
+FAILED = ("policy_error", "server_bug")
 WORD = re.compile(r"[^\W\d_]+")
 FEWEST_WORDS = 2
 # A longer reply is no answer: nobody reads it, and judging it would take seconds.
@@ -35,7 +37,8 @@ LONGEST_REPLY = 100_000
 class Judged:
     """What success is judged from: one path, the calls that serve its steps, and the replies.
 
-    `stated` has which steps are stated, as far as it was asked, by their identity.
+    `stated` has which steps are stated, by their identity, and `right` which replies are right, by
+    their turn, both as far as it was asked.
     """
 
     example: Example
@@ -46,12 +49,11 @@ class Judged:
     replies: Sequence[str]
     ended: str = "done"
     stated: dict[int, tuple[Step, bool]] = field(default_factory=dict)
+    right: dict[int, bool] = field(default_factory=dict)
 
 
 def judge(rollout: Rollout) -> Verdict:
     """Whether a rollout succeeded: state, answer and end."""
-    if rollout.ended in ("policy_error", "server_bug"):
-        return Verdict()
     rollout = in_plain_words(rollout)
     reward = rollout.reward
     paths = rollout.example.paths
@@ -88,6 +90,8 @@ def rates(verdicts: Sequence[Verdict]) -> dict[str, float]:
 
 def verdict(judged: Judged) -> Verdict:
     """State, answer and end of a rollout."""
+    if judged.ended in FAILED:
+        return Verdict()
     return Verdict(
         state=is_right_state(judged), answer=is_right_answer(judged), ended=has_ended(judged)
     )
@@ -185,6 +189,12 @@ def _is_own(call: Call, step: Step, judged: Judged) -> bool:
 
 def is_right_reply(judged: Judged, turn: int) -> bool:
     """Whether the reply that ends a turn asks, states and claims what it should."""
+    if turn not in judged.right:
+        judged.right[turn] = _is_right_reply(judged, turn)
+    return judged.right[turn]
+
+
+def _is_right_reply(judged: Judged, turn: int) -> bool:
     if not _has_reply(judged, turn):
         return False
     if judged.example.turns[turn].asks is not None and not has_asked(judged, turn):

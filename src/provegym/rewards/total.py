@@ -9,7 +9,14 @@ import msgspec
 from provegym.kernel import Change
 from provegym.rewards.align import align
 from provegym.rewards.components import BETA, COMPONENTS, MOST, WEIGHTS, Case
-from provegym.rewards.success import Judged, has_succeeded, in_plain_words, judge, last_words
+from provegym.rewards.success import (
+    Judged,
+    has_succeeded,
+    in_plain_words,
+    judge,
+    last_words,
+    verdict,
+)
 from provegym.trace import Call, Example, Path, Reward, Rollout, Served
 
 
@@ -64,9 +71,17 @@ def score(
 
     The paper's scheme reads the calls alone. Other schemes also read the rest of the rollout.
     """
+    return _score(example, calls, scheme, rest)[0]
+
+
+def _score(
+    example: Example, calls: Sequence[Call], scheme: Scheme, rest: Finish
+) -> tuple[Reward, Judged]:
+    """The reward, and what it was judged from."""
     if not any(path.steps for path in example.paths):
-        return _score_nothing(example, calls, scheme, rest)
-    best: Reward | None = None
+        judged = Judged(example, (), calls, (), rest.outcome, rest.replies, rest.ended)
+        return _score_nothing(judged, scheme), judged
+    best: tuple[Reward, Judged] | None = None
     for number, path in enumerate(_paths(example, scheme)):
         alignment = align(path.steps, calls)
         judged = Judged(
@@ -75,17 +90,16 @@ def score(
         reward = _score_path(
             Case(path.steps, calls, alignment, judged, scheme.beta), scheme, number
         )
-        if best is None or reward.total > best.total:
-            best = reward
+        if best is None or reward.total > best[0].total:
+            best = reward, judged
     assert best is not None
     return best
 
 
-def _score_nothing(example: Example, calls: Sequence[Call], scheme: Scheme, rest: Finish) -> Reward:
+def _score_nothing(judged: Judged, scheme: Scheme) -> Reward:
     """The reward where no call is right: 1 for none; hardened, 0.34 if a reply is wrong."""
-    if calls or scheme.scheme == "paper":
-        return Reward(total=0.0 if calls else 1.0)
-    judged = Judged(example, (), calls, (), rest.outcome, rest.replies, rest.ended)
+    if judged.calls or scheme.scheme == "paper":
+        return Reward(total=0.0 if judged.calls else 1.0)
     failed = HARDENED_WEIGHTS["progress"]
     return Reward(total=1.0 if has_succeeded(judged) else failed)
 
@@ -99,9 +113,11 @@ def rescore(rollout: Rollout, scheme: Scheme = PAPER) -> Rollout:
     """The rollout with its reward and its verdict, computed from its recorded calls and replies."""
     plain = in_plain_words(rollout)
     rest = Finish(plain.outcome, last_words(plain.messages), plain.ended)
-    reward = score(plain.example, plain.calls, scheme, rest)
+    reward, judged = _score(plain.example, plain.calls, scheme, rest)
     scored = msgspec.structs.replace(rollout, reward=reward)
-    return msgspec.structs.replace(scored, verdict=judge(scored))
+    # A strict reward is judged from steps without evidence; the verdict is not.
+    found = judge(scored) if scheme.strict else verdict(judged)
+    return msgspec.structs.replace(scored, verdict=found)
 
 
 def _paths(example: Example, scheme: Scheme) -> Sequence[Path]:

@@ -17,47 +17,58 @@ from statistics import fmean, pstdev
 
 from provegym.models.codec import Codec
 from provegym.models.source import Source
-from provegym.players.local import BranchPlan, ForkPoint, Trajectory, run
+from provegym.players.local import BranchPlan, ForkPoint, Trajectory, rounds
 from provegym.rollout import Begun
 from provegym.toolbox import Toolbox
 from provegym.trace import Example
-from provegym.train.credit import TurnProver, beginnings, paid_or_none, prove
+from provegym.train.credit import beginnings, paid_or_none
 from provegym.train.recipe import Grpo, Recipe
+from provegym.train.scoring import Scoring
 
 # Sums of equal parts differ by less.
 LEAST = 1e-9
+Played = tuple[list[Trajectory], list[list[float]]]
 
 
 def play(
-    examples: Sequence[Example], source: Source, codec: Codec, recipe: Recipe
-) -> tuple[list[Trajectory], list[list[float]]]:
+    examples: Sequence[Example],
+    source: Source,
+    codec: Codec,
+    recipe: Recipe,
+    scoring: Scoring | None = None,
+) -> Played:
     """Play the rollouts of a batch; return them and the potentials before their replies.
 
     Each example is named as often as the recipe has rollouts: one after another. There are no
     potentials if the whole rollout has one advantage.
     """
     grpo = recipe.grpo or Grpo()
-    size, limits, scheme = grpo.rollouts, recipe.limits, recipe.reward
-    firsts = [each for at, each in enumerate(examples) if at % size < grpo.trunks]
-    trunks = run(firsts, source, codec, limits, scheme)
-    if grpo.credit == "rollout":
-        return trunks, [[] for _ in trunks]
-    provers: dict[str, TurnProver] = {}
-    potentials = prove(trunks, recipe, provers)
+    size = grpo.rollouts
+    scoring = scoring or Scoring(recipe)
+    scoring.begin()
+
+    def played(plans: Sequence[Example | BranchPlan]) -> Played:
+        done: dict[int, Trajectory] = {}
+        for ended in rounds(plans, source, codec, recipe.limits, None):
+            scoring.add(ended)
+            done |= ended
+        ordered = [done[at] for at in range(len(plans))]
+        return ordered, scoring.collect(ordered)
+
+    trunks, potentials = played([e for at, e in enumerate(examples) if at % size < grpo.trunks])
     if not grpo.branches:
         return trunks, potentials
     groups = [slice(at, at + grpo.trunks) for at in range(0, len(trunks), grpo.trunks)]
     wanted = [each for group in groups for each in _branch(trunks[group], potentials[group], grpo)]
-    grown = run(wanted, source, codec, limits, scheme)
-    further = prove(grown, recipe, provers)
+    grown, further = played(wanted)
     many = size - grpo.trunks
-    played: list[Trajectory] = []
+    both: list[Trajectory] = []
     found: list[list[float]] = []
     for number, group in enumerate(groups):
         own = slice(number * many, (number + 1) * many)
-        played += [*trunks[group], *grown[own]]
+        both += [*trunks[group], *grown[own]]
         found += [*potentials[group], *further[own]]
-    return played, found
+    return both, found
 
 
 def _branch(

@@ -22,7 +22,7 @@ import msgspec
 
 from provegym.corpus.transcript import transcript
 from provegym.kernel import Bug, Session
-from provegym.players.local import ForkPoint, Trajectory
+from provegym.players.local import ForkPoint
 from provegym.rewards import Scheme, score
 from provegym.rewards.align import resolve
 from provegym.rewards.success import in_plain_words, last_words
@@ -30,7 +30,6 @@ from provegym.rewards.total import Finish
 from provegym.rollout import Begun
 from provegym.toolbox import Toolbox, plain
 from provegym.trace import Call, Checks, Example, Reward, Rollout
-from provegym.train.recipe import Grpo, Recipe
 
 STOPPED = "turns"
 
@@ -144,26 +143,12 @@ def _play(session: Session, call: Call) -> None:
 
 
 def _mark(begun: Begun) -> bytes:
-    """What tells two beginnings apart: the turn, the calls, and the words that ended turns."""
-    calls = [(call.turn, call.tool, call.arguments) for call in begun.calls]
-    return msgspec.json.encode((begun.turn, calls, last_words(begun.messages)[: begun.turn]))
+    """What tells two beginnings apart: the turn, the calls, and the words that ended turns.
 
-
-def prove(
-    played: Sequence[Trajectory], recipe: Recipe, provers: dict[str, TurnProver]
-) -> list[list[float]]:
-    """The potential before each reply of some rollouts; 0 where a server has a bug.
-
-    `provers` are those of the examples, by their ids; new ones are added.
+    Calls in one message do not count as those in two: a call that needs a value comes later.
     """
-    reach = (recipe.grpo or Grpo()).credit_reach
-    found = []
-    for each in played:
-        key = each.example.id
-        if key not in provers:
-            provers[key] = TurnProver(each.example, recipe.reward, reach)
-        found.append(provers[key].potentials(each.rollout) or [0.0] * len(each.starts))
-    return found
+    calls = [(call.turn, call.message, call.tool, call.arguments) for call in begun.calls]
+    return msgspec.json.encode((begun.turn, calls, last_words(begun.messages)[: begun.turn]))
 
 
 def paid_or_none(rollout: Rollout) -> float | None:

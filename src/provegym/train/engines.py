@@ -27,6 +27,8 @@ from provegym.trace import Example
 from provegym.train.branches import play
 from provegym.train.recipe import Grpo, Recipe
 from provegym.train.run import TrainError
+from provegym.train.scoring import Scoring
+from provegym.train.scoring_pool import ScoringPool, count_workers
 
 MEMORY = Path("/dev/shm")
 PATIENCE = 600.0
@@ -68,9 +70,10 @@ class Engines:
             for number in range(count):
                 here, there = context.Pipe()
                 own = cores[1 + number :: count] if len(cores) > 2 * count else []
-                given = {"count": count, "cores": own, "places": servers.places()}
+                workers = count_workers(len(own))
+                given = {"count": count, "cores": own, "workers": workers}
                 process = context.Process(
-                    target=_serve, args=(there, recipe, examples), kwargs=given
+                    target=_serve, args=(there, recipe, examples, servers.places()), kwargs=given
                 )
                 process.start()
                 there.close()
@@ -158,22 +161,26 @@ def _serve(
     pipe: Any,
     recipe: Recipe,
     examples: Mapping[str, Example],
+    places: servers.Places,
     *,
     count: int,
     cores: Sequence[int],
-    places: servers.Places,
+    workers: int,
 ) -> None:
     """The life of an engine process: say that it is ready, then play what it is sent."""
     try:
         if cores and sys.platform == "linux":
             os.sched_setaffinity(0, cores)
         servers.look_at(places)
-        engine = _Engine(recipe, examples, count)
+        scoring = ScoringPool(recipe, workers) if workers else Scoring(recipe)
+        engine = _Engine(recipe, examples, count, scoring)
         pipe.send(True)
         while True:
             pipe.send(engine.play(pipe.recv()))
-    except (EOFError, KeyboardInterrupt):
+    except (EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
         return
+    except TrainError as problem:
+        pipe.send(str(problem))
     except BaseException:
         pipe.send(traceback.format_exc(limit=-3))
 
@@ -181,9 +188,11 @@ def _serve(
 class _Engine:
     """A sampler with its weights, and the examples that it can play."""
 
-    def __init__(self, recipe: Recipe, examples: Mapping[str, Example], count: int) -> None:
+    def __init__(
+        self, recipe: Recipe, examples: Mapping[str, Example], count: int, scoring: Scoring
+    ) -> None:
         grpo = recipe.grpo or Grpo()
-        self.recipe, self.grpo, self.examples = recipe, grpo, examples
+        self.recipe, self.grpo, self.examples, self.scoring = recipe, grpo, examples, scoring
         self.tokenizer = load_tokenizer(recipe.model.name)
         self.codec = Codec(self.tokenizer, recipe.limits.prompt)
         self.loaded = ""
@@ -226,7 +235,7 @@ class _Engine:
             self.loaded = job.weights
         source = Timed(self._source(job.seed))
         examples = [self.examples[each] for each in job.ids]
-        played, potentials = play(examples, source, self.codec, self.recipe)
+        played, potentials = play(examples, source, self.codec, self.recipe, self.scoring)
         generation = source.seconds + self.codec.seconds - read
         return Batch(played, potentials, perf_counter() - began, generation)
 
