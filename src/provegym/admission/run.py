@@ -48,7 +48,7 @@ def _draw_folder(count: int, seed: int, out: Path, tell: Callable[[], None]) -> 
         if written == count:
             break
         found = traits(spec)
-        if copies.nearest(found)[0] >= NEAR_COPY:
+        if copies.nearest(found)[0] >= NEAR_COPY or copies.same_shape(found):
             refused += 1
             continue
         copies.add(found)
