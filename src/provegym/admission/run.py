@@ -114,7 +114,7 @@ def _distinct(folder: Path) -> tuple[list[Path], Counter[str], list[str]]:
             world = read_world(file)
         except SpecError as problem:
             reasons["the file holds no world"] += 1
-            problems.append(f"{file.name}: {problem}")
+            problems.append(f"{file.name}: {str(problem).removeprefix(f'{file.name}: ')}")
             continue
         first, known = found.setdefault(world.spec.name, (file, world.hash))
         if known == world.hash:
