@@ -67,7 +67,7 @@ def figures(folder: Path) -> str:
     alike = summary([traits(world.spec, world.graph) for world in good])
     pairs: list[Row] = [
         (what, f"{alike[f'{what}, all pairs']:.3f}", f"{alike[f'{what}, nearest']:.3f}")
-        for what in ("tools", "schemas", "graphs")
+        for what in ("tools", "schemas", "shapes", "graphs")
     ]
     return "\n\n".join(
         [

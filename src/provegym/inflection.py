@@ -13,8 +13,9 @@ def _irregular() -> dict[str, dict[str, str]]:
 
 def plural(noun: str) -> str:
     """The plural of a noun, of its first word if it goes on: "pieces of work"."""
-    if irregular := _irregular()["plurals"].get(noun):
-        return irregular
+    for one, many in _irregular()["plurals"].items():
+        if noun == one or noun.endswith(f" {one}"):
+            return f"{noun.removesuffix(one)}{many}"
     first, of, rest = noun.partition(" of ")
     if re.search(r"[^aeiou]y$", first):
         first = f"{first[:-1]}ies"

@@ -9,7 +9,15 @@ import pytest
 
 from admission.boats import boats, without
 from provegym.admission import run
-from provegym.admission.alike import NEAR_COPY, Copies, jaccard, summary, traits, weighted
+from provegym.admission.alike import (
+    NEAR_COPY,
+    SAME_SHAPE,
+    Copies,
+    jaccard,
+    summary,
+    traits,
+    weighted,
+)
 from provegym.worlds.grammar import draw_specs
 from provegym.worlds.spec import WorldSpec
 
@@ -29,6 +37,27 @@ def test_the_nearest_world_is_found_by_its_tools() -> None:
     assert copies.nearest(traits(boats("boats_three"))) == (1.0, "boats_one")
     half = boats("boats_four", lambda data: without(data, "repair_boat"))
     assert copies.nearest(traits(half)) == (1.0, "boats_two")
+
+
+def test_a_world_of_the_same_shape_is_found_under_other_words() -> None:
+    copies = Copies()
+    assert copies.same_shape(traits(boats())) == ""
+    copies.add(traits(boats("boats_one")))
+    other = traits(boats("boats_two"))._replace(tools=frozenset({"unlike"}))
+    assert copies.nearest(other) == (0.0, "")
+    assert copies.same_shape(other) == "boats_one"
+    fewer = boats("boats_four", lambda data: without(data, "repair_boat"))
+    assert weighted(traits(fewer).shape, other.shape) < SAME_SHAPE
+    assert copies.same_shape(traits(fewer)) == ""
+
+
+def test_the_rarest_tools_are_enough_to_find_each_near_shape() -> None:
+    found = [traits(spec) for spec in islice(draw_specs(4), 160)]
+    copies = Copies()
+    for at, each in enumerate(found):
+        near = {one.name for one in found[:at] if weighted(one.shape, each.shape) >= SAME_SHAPE}
+        assert (copies.same_shape(each) in near) if near else copies.same_shape(each) == ""
+        copies.add(each)
 
 
 def test_similarities_of_all_pairs() -> None:

@@ -20,7 +20,7 @@ from provegym.worlds.operations import tool_function
 from provegym.worlds.shapes import Shapes
 from provegym.worlds.spec import Operation, SpecError, WorldSpec
 
-EFFECT_TRIES, REFUSAL_TRIES, SLIP_TRIES = 20, 2, 4
+EFFECT_TRIES, REFUSAL_TRIES, SLIP_TRIES = 20, 1, 3
 
 
 class Mutant(NamedTuple):

@@ -48,7 +48,7 @@ def _draw_folder(count: int, seed: int, out: Path, tell: Callable[[], None]) -> 
         if written == count:
             break
         found = traits(spec)
-        if copies.nearest(found)[0] >= NEAR_COPY:
+        if copies.nearest(found)[0] >= NEAR_COPY or copies.same_shape(found):
             refused += 1
             continue
         copies.add(found)
@@ -114,7 +114,7 @@ def _distinct(folder: Path) -> tuple[list[Path], Counter[str], list[str]]:
             world = read_world(file)
         except SpecError as problem:
             reasons["the file holds no world"] += 1
-            problems.append(f"{file.name}: {problem}")
+            problems.append(f"{file.name}: {str(problem).removeprefix(f'{file.name}: ')}")
             continue
         first, known = found.setdefault(world.spec.name, (file, world.hash))
         if known == world.hash:

@@ -41,7 +41,7 @@ def draw(
     from provegym.admission.run import draw_folder
 
     check_folder(out)
-    with progress_bar() as bar:
+    with stoppable(), progress_bar() as bar:
         task = bar.add_task("worlds", total=count)
         written, copies = draw_folder(count, seed, out, lambda: bar.advance(task))
     near = f"; {copies} near copies were left out" if copies else ""
