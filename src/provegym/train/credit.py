@@ -95,7 +95,7 @@ class TurnProver:
             calls.append(
                 Call(
                     turn=turn,
-                    message=len(calls) + 1,
+                    message=calls[-1].message + 1 if calls else 1,
                     tool=step.tool,
                     arguments=arguments,
                     writes=step.writes,
