@@ -5,8 +5,8 @@ and with the hardened one and credit per turn, each with several seeds. Every mo
 held-out tasks from its last checkpoint at which no run had generated more tokens than any other.
 
 `python docs/schemes.py train FOLDER --start MODEL --corpus CORPUS --seeds 0 1 2` needs a GPU.
-`python docs/schemes.py evaluate FOLDER --seeds 0 1 2` plays held-out tasks with the warm-up and
-with each run; it needs one, too.
+`python docs/schemes.py evaluate FOLDER --start MODEL` plays held-out tasks with the warm-up and
+with each run, and prints the tables; it needs one, too.
 `python docs/schemes.py tables FOLDER` prints tables for docs/results.md.
 
 Every step resumes after a kill. `--minutes` ends the step `train` in time: a run that is stopped
