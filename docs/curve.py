@@ -4,18 +4,18 @@ Five corpora of equal size in tokens: the sixteen training servers alone, with a
 aliases and 30, 300 or 1,000 drawn worlds. The recipe `embedded-full-sft` trains on each, and every
 model plays the same held-out tasks.
 
-`python docs/curve.py corpora FOLDER` makes worlds and corpora: an hour on two cores.
+`python docs/curve.py corpora FOLDER` makes worlds, corpora and tasks: an hour on two cores.
 `python docs/curve.py train FOLDER --seeds 0 1 2` trains: a GPU, as for the next step.
-`python docs/curve.py evaluate FOLDER --seeds 0 1 2` plays the held-out tasks.
+`python docs/curve.py evaluate FOLDER --seeds 0 1 2` plays the held-out tasks, prints the table.
 `python docs/curve.py draw FOLDER` prints the table and draws docs/curve.svg.
 
-Every step resumes after a kill. `--size long` is not a curve but one model, which reads five times
-as much, about 1,000 drawn worlds and the sixteen servers. `--size laptop` is a small curve for a
-CPU: the embedded model with the shipped adapter learns further, in all weights, from 0.26 million
-tokens of three corpora. There, `forced` is a cheaper measure than rollouts: the model reads the
-reference transcripts of the held-out tasks, and its likeliest tokens are compared with each reply
-that has calls. `--size rehearsal` runs in minutes, with a few examples and updates, to find
-mistakes before a GPU is paid for; its figures mean nothing.
+Every step resumes after a kill. A folder is of one size. `--size long` is not a curve but one
+model, which reads five times as much, about 1,000 drawn worlds and the sixteen servers. `--size
+laptop` is a small curve for a CPU: the embedded model with the shipped adapter learns further, in
+all weights, from 0.26 million tokens of three corpora. There, `forced` is a cheaper measure than
+rollouts: the model reads the reference transcripts of the held-out tasks, and its likeliest tokens
+are compared with each reply that has calls. `--size rehearsal` runs in minutes, with a few examples
+and updates, to find mistakes before a GPU is paid for; its figures mean nothing.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from provegym.corpus.exports import shards
 from provegym.corpus.split import split_worlds
 from provegym.evals import heldout
 from provegym.evals.measure import change
-from provegym.files import write_atomically
+from provegym.files import appending, write_atomically
 from provegym.models.codec import Codec
 from provegym.models.local import load, load_tokenizer
 from provegym.models.optional import need
@@ -102,11 +102,15 @@ LONG = Size(
 REHEARSAL = Size(
     drawn=16,
     examples=48,
-    tokens=30_000,
+    tokens=4_000,
     tasks=2,
     arms=arms(2, 4, 8),
-    changes=("sft.epochs=1", "sft.batch=2", "sft.together=4", "sft.compiled=false"),
-    evaluation=("--completion", "200", "--reply", "48"),
+    changes=(
+        *("data.limit=4", "limits.prompt=1024", "sft.max_tokens=1024", "sft.save_every=1"),
+        *("sft.epochs=1", "sft.batch=2", "sft.together=2", "sft.compiled=false"),
+    ),
+    tools=4,
+    evaluation=("--prompt", "1024", "--completion", "200", "--reply", "48"),
 )
 LAPTOP = Size(
     drawn=330,
@@ -129,13 +133,15 @@ SIZES = {"full": FULL, "long": LONG, "laptop": LAPTOP, "rehearsal": REHEARSAL}
 
 def run(*words: object) -> None:
     """Run a command of provegym; stop if it fails."""
-    subprocess.run([sys.executable, "-m", "provegym", *map(str, words)], check=True)
+    command = [sys.executable, "-m", "provegym", *map(str, words)]
+    if subprocess.run(command, check=False).returncode:
+        sys.exit(f"provegym {' '.join(map(str, words[:4]))} ... failed, see above")
 
 
 def make_corpora(folder: Path, size: Size) -> None:
     """Draw and admit worlds, then make a corpus for each arm and cut it to equal tokens."""
     worlds = folder / "worlds"
-    if not worlds.is_dir():
+    if len(list(worlds.glob("*.json"))) < size.drawn:
         run("worlds", "draw", "--count", size.drawn, "--seed", 20, "--out", worlds)
     run("worlds", "admit", worlds)
     known = split_worlds([world.spec.name for world in admitted(worlds)])[0]
@@ -143,6 +149,8 @@ def make_corpora(folder: Path, size: Size) -> None:
     shuffled = Random("curve").sample(known, len(known))
     for arm in size.arms:
         corpus = folder / "corpora" / arm.name
+        if (corpus / "equal.json").exists():
+            continue
         further: list[object] = ["--aliases", arm.aliases]
         if arm.worlds:
             chosen = folder / "chosen" / arm.name
@@ -153,6 +161,16 @@ def make_corpora(folder: Path, size: Size) -> None:
             *("--out", corpus, *further),
         )
         _cut(corpus, size)
+    make_tasks(folder, size)
+
+
+def make_tasks(folder: Path, size: Size) -> Path:
+    """The file of the held-out tasks, made once: a GPU does not wait for it at every model."""
+    file = folder / "tasks.jsonl"
+    if not file.exists():
+        names = heldout.held_out_worlds(folder / "worlds")
+        write(file, heldout.tasks(None, size.tasks, names))
+    return file
 
 
 def _with_held_out(count: int) -> int:
@@ -230,12 +248,16 @@ def _places(
 
 def evaluate(folder: Path, size: Size, places: Iterable[Path]) -> None:
     """Play the held-out tasks with the model of each run."""
+    tasks = make_tasks(folder, size)
     for place in places:
-        run(
-            *("eval", "heldout", "--model", place / "model", "--count", size.tasks),
-            *("--worlds", folder / "worlds", "--tools", size.tools, "--out", place / "heldout"),
-            *size.evaluation,
-        )
+        if not (place / "model" / "config.json").exists():
+            print(f"left out: {place} has no model yet, the step train makes it", flush=True)
+        elif not (place / "heldout" / "report.json").exists():
+            run(
+                *("eval", "heldout", "--model", place / "model", "--data", tasks),
+                *("--count", size.tasks, "--tools", size.tools, "--out", place / "heldout"),
+                *size.evaluation,
+            )
 
 
 def force(folder: Path, size: Size) -> None:
@@ -244,12 +266,11 @@ def force(folder: Path, size: Size) -> None:
     One line for each model and task goes to forced.jsonl: how many of its replies with calls are
     the likeliest tokens all along, and the mean loss of a token in them.
     """
-    names = heldout.held_out_worlds(folder / "worlds")
     recipe = load_recipe(RECIPE, size.changes)
     codec = Codec(load_tokenizer(recipe.model.name), recipe.limits.prompt)
     file = folder / "forced.jsonl"
     known = {(each["model"], each["task"]) for each in _lines(file)}
-    found = [show(task, size.tools) for task in heldout.tasks(None, size.tasks, names)]
+    found = [show(task, size.tools) for task in read(make_tasks(folder, size), Example)]
     models = {"start": _start(folder, size)}
     for place in sorted(folder.glob("runs/*/model")):
         models[place.parent.name] = str(place)
@@ -260,8 +281,8 @@ def force(folder: Path, size: Size) -> None:
                 continue
             told = {"model": name, "group": heldout.group(task), "task": task.id}
             for row in rows([task], codec, 2 * size.tokens):
-                with file.open("a", encoding="utf-8") as out:
-                    out.write(json.dumps({**told, **_forced(model, row, codec)}) + "\n")
+                with appending(file) as append:
+                    append(json.dumps({**told, **_forced(model, row, codec)}).encode() + b"\n")
 
 
 def _forced(model: Any, row: SftRow, codec: Codec) -> dict[str, float]:
@@ -300,7 +321,8 @@ def _replies(row: SftRow) -> list[_Reply]:
 def _lines(file: Path) -> list[dict[str, Any]]:
     if not file.exists():
         return []
-    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    # What a killed process left of a last line is no line.
+    return [json.loads(line) for line in file.read_bytes().split(b"\n")[:-1]]
 
 
 def forced_table(folder: Path, against: str) -> str:
@@ -309,6 +331,8 @@ def forced_table(folder: Path, against: str) -> str:
     for each in _lines(folder / "forced.jsonl"):
         if each["replies"]:
             by_model.setdefault(each["model"], {})[each["task"]] = each
+    if against not in by_model:
+        return f"no comparison with {against}, which was not measured"
     lines = [
         f"| tasks | model | loss of a token | more than {against} | right replies"
         f" | more than {against} |",
@@ -317,6 +341,8 @@ def forced_table(folder: Path, against: str) -> str:
     for group_name in GROUPS:
         for model, found in by_model.items():
             chosen = [each for each in found.values() if each["group"] == group_name]
+            if not chosen:
+                continue
             cells = []
             for measure in (_loss, _share):
                 values = [measure(each) for each in chosen]
@@ -378,9 +404,11 @@ def draw(scores: dict[Arm, list[dict[str, Any]]], path: Path) -> None:
     """
     figure = need("matplotlib.figure").Figure(figsize=(7.0, 4.0), layout="constrained")
     axes = figure.subplots()
-    known = [arm for arm, reports in scores.items() if reports]
+    known = [arm for arm, some in scores.items() if some]
     places = [max(arm.worlds, 5 if arm.aliases else 2) for arm in known]
-    for number, group in enumerate(GROUPS):
+    reports = [each for arm in known for each in scores[arm]]
+    played = [group for group in GROUPS if all(group in each for each in reports)]
+    for number, group in enumerate(played):
         color = f"C{number}"
         means = [fmean(values(scores[arm], group, "state")) for arm in known]
         axes.plot(places, means, "o-", color=color, label=group)
@@ -390,14 +418,14 @@ def draw(scores: dict[Arm, list[dict[str, Any]]], path: Path) -> None:
             if len(found) == 1:
                 _, low, high, _ = scores[arm][0][group]["scores"]["state"]["model"]
                 axes.plot([place, place], [low, high], color=color, alpha=0.5)
-    floors = [scores[known[0]][0][group]["scores"]["state"]["noop"][0] for group in GROUPS]
+    floors = [scores[known[0]][0][group]["scores"]["state"]["noop"][0] for group in played]
     axes.axhline(fmean(floors), color="gray", linestyle="--", linewidth=1, label="doing nothing")
     axes.set_xscale("log")
     axes.set_xticks(places, [str(arm.worlds) if arm.worlds else arm.name for arm in known])
     axes.minorticks_off()
     axes.set_xlabel("drawn worlds in training, beside sixteen servers, at equal tokens")
     axes.set_title("state success on held-out tasks", loc="left")
-    axes.set_ylim(0, 0.7)
+    axes.set_ylim(0, 1)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, ncols=2, loc="upper left")
@@ -414,6 +442,9 @@ def main() -> None:
     parser.add_argument("--size", choices=SIZES, default="full")
     given = parser.parse_args()
     size = SIZES[given.size]
+    if odd := set(given.arms) - {arm.name for arm in size.arms}:
+        sys.exit(f"no arm {min(odd)}; there are {', '.join(arm.name for arm in size.arms)}")
+    keep_size(given.folder, given.size, given.step == "corpora")
     if given.step == "corpora":
         make_corpora(given.folder, size)
     elif given.step == "train":
@@ -421,6 +452,7 @@ def main() -> None:
     elif given.step == "evaluate":
         places = [place for _, _, place in _places(given.folder, size, given.seeds, given.arms)]
         evaluate(given.folder, size, places)
+        print(table(read_scores(given.folder, size)))
     elif given.step == "forced":
         force(given.folder, size)
         for against in ("start", f"{size.arms[0].name}-{given.seeds[0]}"):
@@ -432,6 +464,19 @@ def main() -> None:
         print(table(scores))
         path = given.folder if given.size == "rehearsal" else Path(__file__).parent
         draw(scores, path / ("curve" if given.size == "full" else f"curve-{given.size}"))
+
+
+def keep_size(folder: Path, name: str, begins: bool) -> None:
+    """Refuse a folder of another size, or without the corpora that a step needs."""
+    file = folder / "size.txt"
+    held = file.read_text("utf-8").strip() if file.exists() else ""
+    if held and held != name:
+        sys.exit(f"{folder} was begun with --size {held}; give that, or another folder")
+    if not begins and not (folder / "corpora").is_dir():
+        sys.exit(f"{folder} has no corpora; run the step corpora first")
+    if not held:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, name)
 
 
 if __name__ == "__main__":

@@ -28,12 +28,12 @@ def run_of(folder: Path, name: str, rewards: Sequence[float], tokens: int) -> Pa
     for step in range(10, len(rewards) + 1, 10):
         checkpoint = place / "checkpoints" / f"checkpoint-{step}"
         checkpoint.mkdir(parents=True)
-        (checkpoint / "config.json").write_text("{}")
+        (checkpoint / "trainer_state.json").write_text("{}")
     lines = [
         json.dumps({"reward": paid, "success": paid / 2, "tokens": tokens, "seconds": 4.0})
         for paid in rewards
     ]
-    (place / "metrics.jsonl").write_text("\n".join(lines))
+    (place / "metrics.jsonl").write_text("\n".join([*lines, "{torn"]))
     return place
 
 
@@ -58,6 +58,57 @@ def test_an_arm_catches_up_where_its_mean_of_ten_steps_reaches_the_others_last(
     # The last ten steps of seed 0 are paid 0.8625; the other arm's mean reaches that after 24.
     told = schemes.catch_up(tmp_path)
     assert told.endswith(": 60%, never")
+
+
+def test_a_run_that_stopped_early_is_left_out_and_named(
+    schemes: ModuleType, tmp_path: Path
+) -> None:
+    """Another run has kept no checkpoint of so few tokens."""
+    done = run_of(tmp_path, "hardened-0", [0.5] * 40, 100)
+    run_of(tmp_path, "paper-0", [0.5] * 10, 100)
+    assert schemes.compared(done, schemes.budget(tmp_path)) == 10
+    assert schemes.left_out(tmp_path) == ""
+    for step in (10, 20):
+        (done / f"checkpoints/checkpoint-{step}/trainer_state.json").unlink()
+    assert schemes.budget(tmp_path) == 4_000
+    assert schemes.compared_runs(tmp_path) == [done]
+    assert schemes.left_out(tmp_path).endswith("so early: paper-0")
+    assert "| paper-0 | 10 |" in schemes.training_table(tmp_path)
+
+
+def test_a_checkpoint_that_is_not_complete_is_not_used(schemes: ModuleType, tmp_path: Path) -> None:
+    place = run_of(tmp_path, "paper-0", [0.5] * 20, 100)
+    begun = place / "checkpoints" / "checkpoint-30"
+    begun.mkdir()
+    (begun / "config.json").write_text("{}")
+    assert schemes.saved(place) == [10, 20]
+
+
+def test_runs_are_paired_by_seed(schemes: ModuleType, tmp_path: Path) -> None:
+    for name in ("paper-0", "paper-2", "hardened-2", "hardened-10", "hardened-per-turn-0"):
+        run_of(tmp_path, name, [0.5] * 10, 100)
+    (pair,) = schemes.pairs(tmp_path, "paper", "hardened")
+    assert [each.name for each in pair] == ["paper-2", "hardened-2"]
+    assert [len(some) for some in schemes.runs(tmp_path).values()] == [2, 2, 1]
+
+
+def test_a_run_that_fails_does_not_stop_the_others(
+    schemes: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+
+    def run(*words: object, until: float | None = None) -> bool:
+        started.append(Path(str(words[3])).name)
+        return "reward.scheme=paper" not in words
+
+    monkeypatch.setattr(schemes, "run", run)
+    monkeypatch.setattr("sys.argv", ["schemes.py", "train", str(tmp_path), "--seeds", "0", "1"])
+    with pytest.raises(SystemExit, match="failed, see above: paper-0, paper-1"):
+        schemes.main()
+    assert len(started) == 6
+    monkeypatch.setattr("sys.argv", ["schemes.py", "train", str(tmp_path), "--size=rehearsal"])
+    with pytest.raises(SystemExit, match="begun with --size full"):
+        schemes.main()
 
 
 def test_tables_name_each_run_and_leave_out_what_was_not_measured(

@@ -19,13 +19,16 @@ LOCK = "lock"
 
 
 class SweptFolder:
-    """A temporary folder for one kind of work, such as "foreign"; old ones are swept first."""
+    """A temporary folder for one kind of work, such as "foreign"; old ones are swept first.
 
-    def __init__(self, kind: str) -> None:
+    It is in `place`, or else where temporary folders are.
+    """
+
+    def __init__(self, kind: str, place: Path | None = None) -> None:
         prefix = f"provegym-{kind}-"
-        sweep(prefix)
+        sweep(prefix, place)
         # Another sweep must not find it before it is locked.
-        new = Path(mkdtemp(prefix=NEW))
+        new = Path(mkdtemp(prefix=NEW, dir=place))
         lock = _locked(new / LOCK)
         lock.write(str(os.getpid()).encode())
         lock.flush()
@@ -46,11 +49,11 @@ def _remove(folder: Path, lock: BufferedWriter) -> None:
     lock.close()
 
 
-def sweep(prefix: str) -> None:
+def sweep(prefix: str, place: Path | None = None) -> None:
     """Remove the folders whose process is gone."""
     if sys.platform == "win32":
         return
-    for folder in Path(gettempdir()).glob(f"{prefix}*"):
+    for folder in (place or Path(gettempdir())).glob(f"{prefix}*"):
         try:
             if folder.lstat().st_uid != os.getuid():
                 continue

@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from transformers import LlamaForCausalLM
 
@@ -183,9 +183,30 @@ def test_a_damaged_or_foreign_file_is_refused(base: Path, full: Path, tmp_path: 
     (out / change.FILE).write_bytes(whole[: len(whole) // 2])
     with pytest.raises(NoModel, match="cannot unpack the compressed model"):
         local.load(out, None, "cpu")
-    (out / change.FILE).write_bytes(whole.replace(b"change 1", b"change 9"))
+    (out / change.FILE).write_bytes(whole.replace(b"change 2", b"change 9"))
     with pytest.raises(NoModel, match="its format is not"):
         local.load(out, None, "cpu")
+
+
+def test_every_wrong_bit_is_noticed(base: Path, full: Path, tmp_path: Path) -> None:
+    """In the header, in signs, levels and vectors; one bit of a level would make it 10^36."""
+    out = tmp_path / "small"
+    compress(full, str(base), out)
+    whole = (out / change.FILE).read_bytes()
+    header = int.from_bytes(whole[:8], "little") + 8
+    bits = [*range(64, 8 * header, 97), *range(8 * header, 8 * len(whole), 397)]
+    weights = dict(LlamaForCausalLM.from_pretrained(base).named_parameters())
+    damaged = tmp_path / "damaged"
+    for bit in bits:
+        content = bytearray(whole)
+        content[bit // 8] ^= 1 << bit % 8
+        damaged.write_bytes(content)
+        try:
+            is_other_base = change.base_of(damaged) != str(base)
+            change.apply(damaged, weights)
+        except (change.OtherModel, SafetensorError):
+            continue
+        assert is_other_base, bit
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -207,7 +228,7 @@ def test_a_change_must_have_what_its_base_has(base: Path, full: Path, tmp_path: 
     weights = lambda: dict(LlamaForCausalLM.from_pretrained(base).named_parameters())  # noqa: E731
     kept = load_file(out / change.FILE)
     with safe_open(out / change.FILE, "pt") as file:
-        told = file.metadata()
+        told = msgspec.json.decode(file.metadata()[change.FORMAT], type=change.Told)
     name = min(each for each in kept if each.endswith(change.LEVELS))
     wrong = {
         "it has no": {key: value for key, value in kept.items() if key != name},
@@ -215,7 +236,9 @@ def test_a_change_must_have_what_its_base_has(base: Path, full: Path, tmp_path: 
         "its base has no": {**kept, "more": torch.ones(2)},
     }
     for words, tensors in wrong.items():
-        save_file(tensors, tmp_path / "wrong", metadata=told)
+        fitting = msgspec.structs.replace(told, checksum=change.checksum(tensors))
+        metadata = {change.FORMAT: msgspec.json.encode(fitting).decode()}
+        save_file(tensors, tmp_path / "wrong", metadata=metadata)
         with pytest.raises(change.OtherModel, match=words):
             change.apply(tmp_path / "wrong", weights())
 

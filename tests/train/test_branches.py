@@ -1,7 +1,7 @@
 """Branches: they go on from a fork as if they had been played from the start."""
 
 from itertools import islice, product
-from math import exp
+from math import exp, prod
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 pytest.importorskip("torch")
+
+import torch
 
 from provegym.models.codec import Codec
 from provegym.models.source import Rounds, Sampled
@@ -193,6 +195,57 @@ def test_the_gradient_of_branches_is_that_of_their_reply() -> None:
         value = chance * (1 - chance) * (worth[first, 1] - worth[first, 0])
         assert mean == pytest.approx(2 * value)
     assert count > 10
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.8])
+def test_the_gradient_of_rollouts_from_the_start_is_that_of_the_policy(slope: float) -> None:
+    """All groups of two trunks of two binary replies, and of what is played after them.
+
+    If no trunk goes wrong, two more rollouts are played from the start: how many there are depends
+    on the trunks. The mean gradient of a rollout from the start must be that of its reward.
+    """
+    chances = (0.5, 0.3)  # of saying 1 at the first and at the second reply
+    worth = {(0, 0): 0.0, (0, 1): 1.0, (1, 0): 0.6, (1, 1): 2.0}
+    after = {a: chances[1] * worth[a, 1] + (1 - chances[1]) * worth[a, 0] for a in (0, 1)}
+    start = chances[0] * after[1] + (1 - chances[0]) * after[0]
+
+    def likely(said: tuple[int, int], since: int = 0) -> float:
+        """The probability of the replies from this one on."""
+        return prod(
+            chance if reply else 1 - chance
+            for chance, reply in list(zip(chances, said, strict=True))[since:]
+        )
+
+    def gradient(said: tuple[int, int], advantages: list[float]) -> Any:
+        """Advantages times the derivatives of the log-probabilities by the logits."""
+        return torch.tensor(advantages) * (torch.tensor(said) - torch.tensor(chances))
+
+    found, count = torch.zeros(2), 0.0
+    for trunks in product(worth, worth):
+        due = [[start, after[each[0]]] for each in trunks]
+        fork = next(iter(choose([worth[each] for each in trunks], due, 1)), None)
+        since, begun = (fork.reply, trunks[fork.trunk]) if fork else (0, (0, 0))
+        possible = [each for each in worth if each[:since] == begun[:since]]
+        for grown in product(possible, possible):
+            said = [*trunks, *grown]
+            made = credit(
+                [worth[each] for each in said],
+                [[start, after[each[0]]] for each in said],
+                4,
+                slope,
+                scaled=False,
+                forked=[None, None, fork, fork],
+                trunks=2,
+            )
+            chance = prod([*map(likely, trunks), *(likely(each, since) for each in grown)])
+            for each, advantages in list(zip(said, made.advantages, strict=True))[
+                : 2 if fork else 4
+            ]:
+                found += chance * gradient(each, advantages)
+                count += chance
+    assert 2 < count < 3
+    wanted = sum(likely(each) * gradient(each, [worth[each]] * 2) for each in worth)
+    assert torch.allclose(found / count, wanted, atol=1e-6)
 
 
 def test_a_bug_of_a_server_leaves_rollouts_from_the_start(

@@ -3,17 +3,20 @@
 import json
 from itertools import product
 from math import exp
+from pathlib import Path
 
 import pytest
 
 from examples import pay_example
 from provegym.players.scripted import SCRIPTS
-from provegym.rewards import BEST, HARDENED, PAPER, Scheme, score
+from provegym.rewards import BEST, HARDENED, PAPER, Scheme, paid, score
 from provegym.rollout import play_replies, play_script
 from provegym.toolbox import aliased
-from provegym.trace import Reply, Rollout, ToolCall
+from provegym.trace import Example, Reply, Rollout, ToolCall, read
 from provegym.train.credit import TurnProver, credit, fit, per_token
 from provegym.verify.complete import complete
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +31,21 @@ def test_before_each_right_reply_the_best_reward_can_be_reached(
 ) -> None:
     reach = TurnProver(oracle.example, scheme, 1.0).potentials(oracle)
     assert reach == pytest.approx([scheme.best] * len(reach))
+
+
+@pytest.mark.parametrize("name", ["banking", "maps", "travel_booking"])
+@pytest.mark.parametrize("scheme", [PAPER, HARDENED])
+def test_right_rollouts_of_several_turns_never_lose_what_can_be_reached(
+    name: str, scheme: Scheme
+) -> None:
+    """A lookup after a reply in words: what it found is there for the calls that finish it."""
+    lengths = []
+    for example in read(DATA / f"{name}.jsonl", Example):
+        rollout = play_script(example, SCRIPTS["oracle"], scheme=scheme)
+        reach = TurnProver(example, scheme, 1.0).potentials(rollout)
+        assert reach == pytest.approx([paid(rollout)] * len(reach)), example.id
+        lengths.append(len(example.turns))
+    assert max(lengths) > 1
 
 
 def test_what_is_paid_is_the_reward_of_the_calls_before_a_reply(oracle: Rollout) -> None:

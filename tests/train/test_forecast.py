@@ -94,6 +94,7 @@ def test_the_table_says_what_a_run_takes_and_what_limits_a_step(
     table, notes = told(recipe, examples, tmp_path)
     assert "16 rollouts (8 of them may be branches) = 256 sequences" in table["a step"]
     assert table["generation"].startswith("transformers in 1 engine process, lag 1: they play the")
+    assert table["loss"] == "cispo, KL 0, importance weights of at most 2, lr 2e-05"
     assert "Adam's two moments in 32 bits" in table["memory of the trainer"]
     assert "all 256 conversations have a slot of the longest 4,096 tokens" in table["KV cache"]
     assert table["what limits a step"].startswith("the speed of the GPU")

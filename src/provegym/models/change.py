@@ -4,26 +4,38 @@ The change of a weight matrix, row after row, is cut into groups of 64. A group 
 bits, and each of its weights rose by it, fell by it, or stayed. Five such signs are the digits of a
 byte in base 3, the lowest first: 0 fell, 1 stayed, 2 rose. Level and signs are chosen so that the
 squared error is small. Vectors, such as the gains of norms, are kept whole.
+
+A checksum in the file covers all of that: with one wrong bit, a level can be 10^36.
 """
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from provegym.models.optional import need
 
-FILE, FORMAT = "change.safetensors", "provegym change 1"
+FILE, FORMAT = "change.safetensors", "provegym change 2"
 GROUP, ROUNDS = 64, 8
 POWERS = (1, 3, 9, 27, 81)
 SIGNS, LEVELS = ":signs", ":levels"
+DAMAGED = "the file is damaged; copy or make it again"
 # Weights of so many dimensions are kept as signs and levels.
 MATRIX = 2
 
 
 class OtherModel(ValueError):
     """A change does not belong to a model; the message says how they differ."""
+
+
+class Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a file says: the base's name and hash, and the checksum of what it holds."""
+
+    base: str
+    fingerprint: str
+    checksum: str
 
 
 class Signed(NamedTuple):
@@ -66,11 +78,20 @@ def unsign(signed: Signed, like: Any) -> Any:
 
 def fingerprint(weights: Mapping[str, Any]) -> str:
     """A hash of the weights of a model, rounded to 16 bits."""
+    return _hash((name, weights[name].detach().bfloat16()) for name in sorted(weights))
+
+
+def checksum(kept: Mapping[str, Any]) -> str:
+    """A hash of what a file keeps."""
+    return _hash((name, kept[name]) for name in sorted(kept))
+
+
+def _hash(tensors: Iterable[tuple[str, Any]]) -> str:
+    """A hash of names, types, shapes and bytes."""
     torch, mark = need("torch"), sha256()
-    for name in sorted(weights):
-        narrow = weights[name].detach().bfloat16().contiguous()
-        mark.update(f"{name} {tuple(narrow.shape)} ".encode())
-        mark.update(narrow.view(torch.uint8).numpy().tobytes() if narrow.ndim else b"")
+    for name, value in tensors:
+        mark.update(f"{name} {value.dtype} {tuple(value.shape)} ".encode())
+        mark.update(value.contiguous().flatten().view(torch.uint8).numpy())
     return mark.hexdigest()[:32]
 
 
@@ -90,31 +111,36 @@ def write(path: Path, new: Mapping[str, Any], old: Mapping[str, Any], base: str)
     if not all(bool(torch.isfinite(each.float()).all()) for each in kept.values()):
         raise OtherModel("a weight is too large, or not a number")
     # One entry: safetensors writes several in any order.
-    told = {FORMAT: json.dumps({"base": base, "fingerprint": fingerprint(old)})}
-    path.write_bytes(need("safetensors.torch").save(kept, metadata=told))
+    told = Told(base, fingerprint(old), checksum(kept))
+    metadata = {FORMAT: msgspec.json.encode(told).decode()}
+    path.write_bytes(need("safetensors.torch").save(kept, metadata=metadata))
     return lost / whole if whole else 0.0
 
 
 def base_of(path: Path) -> str:
     """The name of the model that was changed."""
-    return str(_told(path)["base"])
+    return _told(path).base
 
 
-def _told(path: Path) -> dict[str, Any]:
+def _told(path: Path) -> Told:
     with need("safetensors").safe_open(path, "pt") as file:
         told = file.metadata() or {}
     if FORMAT not in told:
         raise OtherModel(f"its format is not {FORMAT!r}")
-    found: dict[str, Any] = json.loads(told[FORMAT])
-    return found
+    try:
+        return msgspec.json.decode(told[FORMAT], type=Told)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise OtherModel(DAMAGED) from None
 
 
 def apply(path: Path, weights: Mapping[str, Any]) -> None:
     """Add a change to the weights of the model that was changed, in place."""
     told = _told(path)
-    if told["fingerprint"] != fingerprint(weights):
-        raise OtherModel(f"its base, {told['base']}, has other weights here than when it was made")
     kept = need("safetensors.torch").load_file(path)
+    if told.checksum != checksum(kept):
+        raise OtherModel(DAMAGED)
+    if told.fingerprint != fingerprint(weights):
+        raise OtherModel(f"its base, {told.base}, has other weights here than when it was made")
     for name, value in weights.items():
         if value.ndim < MATRIX:
             change = _taken(kept, name)

@@ -94,7 +94,7 @@ class TurnProver:
             calls.append(
                 Call(
                     turn=turn,
-                    message=len(calls) + 1,
+                    message=calls[-1].message + 1 if calls else 1,
                     tool=step.tool,
                     arguments=arguments,
                     writes=step.writes,
@@ -173,15 +173,17 @@ def credit(
     *,
     scaled: bool,
     forked: Sequence[ForkPoint | None] = (),
+    trunks: int = 0,
 ) -> Credit:
     """The advantage of every reply; `slope` is λ, as fitted on the batch before.
 
-    Each `group` rollouts are of the same example. A rollout is compared with the others of its
-    group. One that branched off another, as `forked` says, is compared with the other branches from
-    there, and what was due counts from there. With `scaled`, advantages are
-    divided by the standard deviation of the group's rewards, as in GRPO; branches do not count.
+    Each `group` rollouts are of the same example, and the first `trunks` of them (0: all) were
+    played first. Rollouts from the start are compared with the other trunks. One that branched off
+    another, as `forked` says, is compared with the other branches from there, and what was due
+    counts from there. With `scaled`, advantages are divided by the standard deviation of the
+    group's rewards, as in GRPO; branches do not count.
     """
-    tree = _Tree(rewards, forked or [None] * len(rewards), group)
+    tree = _Tree(rewards, forked or [None] * len(rewards), group, trunks or group)
     residuals = [tree.left_out(at) for at in range(len(rewards))]
     gains = [_gains(some, fork) for some, fork in zip(potentials, tree.forked, strict=True)]
     made = [
@@ -227,11 +229,18 @@ class _Tree(NamedTuple):
     rewards: Sequence[float | None]
     forked: Sequence[ForkPoint | None]
     group: int
+    trunks: int
 
     def left_out(self, at: int) -> float:
-        """A reward minus the mean of those it is compared with; 0 if there is none."""
-        own = self.rewards[at]
-        places = [place for place in self._group(at) if self.forked[place] == self.forked[at]]
+        """A reward minus the mean of those it is compared with; 0 if there is none.
+
+        How many rollouts are played after the trunks depends on what the trunks did. If trunks were
+        compared with them, the gradient would be biased.
+        """
+        own, known = self.rewards[at], self._group(at)
+        if self.forked[at] is None:
+            known = known[: self.trunks]
+        places = [place for place in known if self.forked[place] == self.forked[at]]
         others = self._paid(places, but=at)
         return 0.0 if own is None or not others else own - fmean(others)
 

@@ -8,11 +8,12 @@ lag of one step, the engines play the next batch while the trainer learns from t
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import ceil
 from multiprocessing import get_context
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import disk_usage
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from provegym.models.optional import need
 from provegym.models.slots import Slots
 from provegym.models.source import Source, Timed
 from provegym.players.local import Trajectory
+from provegym.temporary import SweptFolder
 from provegym.trace import Example
 from provegym.train.branches import play
 from provegym.train.recipe import Grpo, Recipe
@@ -60,7 +62,7 @@ class Engines:
     def __init__(self, recipe: Recipe, examples: Mapping[str, Example], count: int) -> None:
         self.recipe = recipe
         context = get_context("spawn")
-        self.folder = TemporaryDirectory(dir=MEMORY if MEMORY.exists() else None)
+        self.folder: SweptFolder | None = None
         self.version = 0
         cores = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
         self.pipes: list[Any] = []
@@ -83,7 +85,7 @@ class Engines:
                     self._hear(here)
             for here in self.pipes[1:]:
                 self._hear(here)
-        except TrainError:
+        except BaseException:  # Ctrl-C, too, ends the processes that are starting
             self.close()
             raise
 
@@ -94,11 +96,14 @@ class Engines:
             name: value.detach().to("cpu", need("torch").bfloat16).contiguous()
             for name, value in weights.items()
         }
+        if self.folder is None:
+            self.folder = SweptFolder("weights", _place(small.values()))
         need("safetensors.torch").save_file(small, self._file(self.version))
         self._file(self.version - 2).unlink(missing_ok=True)
 
     def _file(self, version: int) -> Path:
-        return Path(self.folder.name) / f"{version}.safetensors"
+        assert self.folder is not None
+        return self.folder.path / f"{version}.safetensors"
 
     def submit(self, ids: Sequence[str], seed: int) -> None:
         """Start to play one rollout for each id, with the weights that were loaded last."""
@@ -110,7 +115,8 @@ class Engines:
         ]
         for number, (pipe, mine) in enumerate(zip(self.pipes, self.dealt, strict=True)):
             some = [ids[at] for at in mine]
-            pipe.send(EngineJob(some, str(self._file(self.version)), seed * count + number))
+            with _alive():
+                pipe.send(EngineJob(some, str(self._file(self.version)), seed * count + number))
 
     def collect(self) -> Batch:
         """Wait for the rollouts, in the order of the ids."""
@@ -136,14 +142,10 @@ class Engines:
 
     def _hear(self, pipe: Any) -> Any:
         """What an engine says; if it failed or died, an error that says why."""
-        try:
+        with _alive():
             if not pipe.poll(PATIENCE):
                 raise TrainError(f"an engine has not answered for {PATIENCE:.0f} s; start again")
             said = pipe.recv()
-        except EOFError:
-            raise TrainError(
-                "an engine process died; a smaller grpo.vllm_memory, or fewer engines, may help"
-            ) from None
         if isinstance(said, str):
             raise TrainError(f"an engine failed: {said}")
         return said
@@ -154,7 +156,29 @@ class Engines:
             process.terminate()
         for process in self.processes:
             process.join()
-        self.folder.cleanup()
+        if self.folder is not None:
+            self.folder.close()
+
+
+@contextmanager
+def _alive() -> Iterator[None]:
+    """Turn the broken pipe of an engine process that died into a sentence."""
+    try:
+        yield
+    except (EOFError, ConnectionError):
+        raise TrainError(
+            "an engine process died; a smaller grpo.vllm_memory, or fewer engines, may help;"
+            " --resume goes on from the last checkpoint"
+        ) from None
+
+
+def _place(tensors: Iterable[Any]) -> Path | None:
+    """The folder in memory, if it has room for the weights of three steps; else any folder.
+
+    In a container it often has 64 MB.
+    """
+    size = sum(each.nbytes for each in tensors)
+    return MEMORY if MEMORY.exists() and disk_usage(MEMORY).free > 3 * size else None
 
 
 def _serve(

@@ -221,8 +221,15 @@ def _grpo(recipe: Recipe, grpo: Grpo, found: Lengths) -> Lines:
         ("rollouts in all", f"{grpo.generations * grpo.sequences:,}"),
         ("generation", _generation(grpo)),
         ("reward", f"{paid}; β {recipe.reward.beta:g}"),
-        ("loss", f"{grpo.loss_type}, KL {grpo.beta:g}, clip {grpo.epsilon:g}, lr {grpo.lr:g}"),
+        ("loss", f"{grpo.loss_type}, KL {grpo.beta:g}, {_bound(grpo)}, lr {grpo.lr:g}"),
     ]
+
+
+def _bound(grpo: Grpo) -> str:
+    """What bounds the ratio of new and old probabilities."""
+    if grpo.loss_type == "cispo":
+        return f"importance weights of at most {grpo.epsilon_high:g}"
+    return f"clip {grpo.epsilon:g}"
 
 
 def _branches(grpo: Grpo) -> str:

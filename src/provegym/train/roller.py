@@ -106,6 +106,7 @@ class Roller:
             self.run.last_figure("credit_slope"),
             scaled=self.grpo.scale_rewards != "none",
             forked=[each.fork for each in played.trajectories],
+            trunks=self.grpo.trunks,
         )
         self.advantages = [
             per_token(each.starts, some, max(1, len(each.completion)))
