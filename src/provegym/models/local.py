@@ -124,13 +124,19 @@ def configuration(name: str) -> dict[str, Any]:
 
 
 def load(
-    name: str | Path, adapter: Path | None, device: Any, dtype: str = "float32"
+    name: str | Path,
+    adapter: Path | None,
+    device: Any,
+    dtype: str = "float32",
+    *,
+    positions: int = 0,
 ) -> tuple[Any, Any]:
     """Load a model and its tokenizer: "embedded", a folder or a hub id, with an optional adapter.
 
     The adapter is a folder, or "shipped" for the adapter in this package. The default is float32:
     training with vLLM merges and unmerges the adapter at every step, and in bfloat16 each time
-    would add a rounding error to the base weights.
+    would add a rounding error to the base weights. With `positions`, a model that has fewer gets so
+    many.
     """
     kind, auto = need("torch").__dict__[dtype], need("transformers").AutoModelForCausalLM
     folder = adapter_folder(adapter) if adapter else None
@@ -138,7 +144,10 @@ def load(
     if Path(place).exists():  # a download shows its progress; reading from disk takes seconds
         need("transformers").utils.logging.disable_progress_bar()
     with _loading(name):
-        model, told = auto.from_pretrained(place, dtype=kind, output_loading_info=True)
+        config = _stretched(place, positions) if positions else None
+        model, told = auto.from_pretrained(
+            place, config=config, dtype=kind, output_loading_info=True
+        )
         if lacks := told["missing_keys"]:  # transformers would draw them at random
             raise OSError(f"its weights lack {min(lacks)}")
         model = model.to(device)
@@ -148,6 +157,32 @@ def load(
         # Checkpoints record the base model as it was loaded here, which may be a local folder.
         model.active_peft_config.base_model_name_or_path = source(name)
     return model, load_tokenizer(name)
+
+
+def _stretched(place: str, positions: int) -> Any:
+    """The configuration of a model with at least so many positions.
+
+    YaRN, a kind of RoPE scaling, turns slow rotary frequencies more slowly, so that positions
+    beyond those of the pre-training look like known ones.
+    """
+    config = need("transformers").AutoConfig.from_pretrained(place)
+    settings = config.to_dict()
+    known, rope = settings.get("max_position_embeddings", 0), settings.get("rope_parameters") or {}
+    if positions <= known:
+        return config
+    if rope.get("rope_type") != "default":
+        raise ValueError(
+            f"its {known:,} positions cannot become {positions:,}: they are not plain RoPE, or"
+            " scaled already"
+        )
+    config.rope_parameters = {
+        **rope,
+        "rope_type": "yarn",
+        "factor": positions / known,
+        "original_max_position_embeddings": known,
+    }
+    config.max_position_embeddings = positions
+    return config
 
 
 def narrow(model: Any) -> Any:
