@@ -46,10 +46,7 @@ def convert(file: Path, folder: Path) -> None:
     need("gguf")
     gguf = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
     tokenizer = transformers.AutoTokenizer.from_pretrained(**gguf)
-    if END in (tokenizer.chat_template or "") and END in tokenizer.get_vocab():
-        # Transformers takes the token that starts a turn for the end of it in some of these files.
-        tokenizer.eos_token = END
-        tokenizer.pad_token = PAD if PAD in tokenizer.get_vocab() else END
+    _mark_ends(tokenizer, file)
     with _quiet():
         auto = transformers.AutoModelForCausalLM
         read = auto.from_pretrained(**gguf, dtype=torch.bfloat16)
@@ -65,6 +62,23 @@ def convert(file: Path, folder: Path) -> None:
         config.pad_token_id = tokenizer.pad_token_id
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+
+
+def _mark_ends(tokenizer: Any, file: Path) -> None:
+    """Set the tokens that start and end a text or a turn, and that fill a batch.
+
+    They are read from the file, because transformers 5.17 takes the first for the last.
+    """
+    fields = need("gguf").GGUFReader(file).fields
+    start, end = (fields.get(f"tokenizer.ggml.{which}_token_id") for which in ("bos", "eos"))
+    if start:
+        tokenizer.bos_token = tokenizer.convert_ids_to_tokens(int(start.contents()))
+    if end:
+        tokenizer.eos_token = tokenizer.convert_ids_to_tokens(int(end.contents()))
+    known = tokenizer.get_vocab()
+    if END in known and END in (tokenizer.chat_template or ""):
+        tokenizer.eos_token = END
+    tokenizer.pad_token = PAD if PAD in known else tokenizer.eos_token
 
 
 @contextmanager

@@ -131,12 +131,12 @@ def load(
     *,
     positions: int = 0,
 ) -> tuple[Any, Any]:
-    """Load a model and its tokenizer: "embedded", a folder or a hub id, with an optional adapter.
+    """Load a model and its tokenizer: "embedded", a folder, a GGUF file or a hub id.
 
-    The adapter is a folder, or "shipped" for the adapter in this package. The default is float32:
-    training with vLLM merges and unmerges the adapter at every step, and in bfloat16 each time
-    would add a rounding error to the base weights. With `positions`, a model that has fewer gets so
-    many.
+    The optional adapter is a folder, or "shipped" for the adapter in this package. The default is
+    float32: training with vLLM merges and unmerges the adapter at every step, and in bfloat16 each
+    time would add a rounding error to the base weights. With `positions`, a model that has fewer
+    gets so many.
     """
     kind, auto = need("torch").__dict__[dtype], need("transformers").AutoModelForCausalLM
     folder = adapter_folder(adapter) if adapter else None
