@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from provegym.models import local
+from provegym.models import gguf, local
 from provegym.models.optional import NotInstalled, check, need
 from provegym.models.sampler import Sampler
 
@@ -231,7 +231,7 @@ def test_a_model_that_another_process_made_meanwhile_is_taken(
         (folder / "config.json").write_text("theirs")
 
     monkeypatch.setattr(local, "weights", lambda: Path("weights.gguf"))
-    monkeypatch.setattr(local, "_convert", convert)
+    monkeypatch.setattr(gguf, "convert", convert)
     assert local.embedded() == folder
     assert (folder / "config.json").read_text() == "theirs"
     assert list(folder.parent.iterdir()) == [folder]

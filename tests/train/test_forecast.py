@@ -126,6 +126,10 @@ def test_a_model_that_is_not_here_is_estimated_and_said_to_be(
             {"limits": Limits(prompt=9000, completion=9000)},
             "allow 18,000 tokens, and {folder} has 8,192 positions",
         ),
+        (
+            {"limits": Limits(9000, 9000), "model": Model(name="{folder}", positions=10_000)},
+            "{folder} has 10,000 positions; lower one of them, or raise model.positions",
+        ),
         ({"grpo": Grpo(use_vllm=True)}, "vLLM is not installed here"),
         (
             {"data": Data(corpus="given")},

@@ -17,6 +17,7 @@ from provegym.corpus.transcript import transcript
 from provegym.files import CannotWrite
 from provegym.models.codec import Codec
 from provegym.models.dialects import hermes
+from provegym.models.local import load
 from provegym.players.local import Limits, opening
 from provegym.trace import Attempt, Example, Provenance, Step, ToolboxSpec, Turn
 from provegym.trace import Path as Road
@@ -292,6 +293,28 @@ def test_what_is_missing_is_said_before_any_work() -> None:
     ):
         check(Recipe(model=Model(lora=Lora(dropout=0.1)), grpo=Grpo()))
     check(Recipe(model=Model(lora=Lora(dropout=0.1)), sft=Sft()))
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        Recipe(model=Model(positions=9), grpo=Grpo(use_vllm=False)),
+        Recipe(model=Model(positions=9, lora=Lora()), sft=Sft()),
+    ],
+)
+def test_positions_are_stretched_only_where_they_are_saved(recipe: Recipe) -> None:
+    with pytest.raises(TrainError, match=r"^model\.positions is for \[sft\] of all weights"):
+        check(recipe)
+    check(Recipe(model=Model(positions=9), sft=Sft()))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_trained_model_has_the_positions_of_the_recipe(tmp_path: Path) -> None:
+    recipe = msgspec.structs.replace(RECIPE, model=Model(positions=10_000))
+    run = warm_up(tmp_path, recipe=recipe)
+    model, _ = load(run.folder / "model", None, "cpu")
+    assert model.config.max_position_embeddings == 10_000
+    assert model.config.rope_parameters["rope_type"] == "yarn"
 
 
 @pytest.mark.parametrize("changes", [{"save_every": 3}, {"steps": 9}])

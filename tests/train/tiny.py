@@ -12,7 +12,8 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from provegym.corpus.transcript import transcript
 from provegym.models.codec import Codec
-from provegym.models.local import END, PAD, TEMPLATE
+from provegym.models.gguf import END, PAD
+from provegym.models.local import TEMPLATE
 from provegym.models.source import Sampled
 from provegym.players.local import Limits, Trajectory, opening, run
 from provegym.toolbox import Toolbox

@@ -57,7 +57,7 @@ class BenchmarkPlayer(EndpointLimits):
     ] = ""
     model: Annotated[str, typer.Option(help="The model's name at the endpoint.")] = ""
     local: Annotated[
-        str, typer.Option(help="A model on this machine: embedded, a folder, a hub id.")
+        str, typer.Option(help="On this machine: embedded, a folder, a GGUF file, a hub id.")
     ] = ""
     adapter: Annotated[
         Path | None, typer.Option(help="A LoRA adapter on top of it: a folder, or `shipped`.")

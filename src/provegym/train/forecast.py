@@ -18,7 +18,7 @@ from provegym.trace import Example, label
 from provegym.train import cost_lines, sft, trl
 from provegym.train.cost import Card, Cost, Usual, estimate, find_card
 from provegym.train.cost_lines import Lines
-from provegym.train.recipe import Grpo, Recipe, Sft
+from provegym.train.recipe import Grpo, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
 from provegym.train.start import NO_VLLM, held_lora, lacks_vllm, trained_lora
 
@@ -143,10 +143,10 @@ def notes(recipe: Recipe, found: Lengths, whose: str) -> Iterator[str]:
             " would be left out; raise it, or show fewer tools by data.limit"
         )
     longest = limits.prompt + limits.completion
-    if whose == OWN and (positions := _positions(model.name)) and positions < longest:
+    if whose == OWN and (positions := _positions(model)) and positions < longest:
         yield (
             f"limits.prompt and limits.completion allow {longest:,} tokens, and {model.name}"
-            f" has {positions:,} positions; lower one of them"
+            f" has {positions:,} positions; lower one of them, or raise model.positions (SFT)"
         )
     if model.adapter and not adapter_place(model.adapter).exists():
         yield f"there is no {model.adapter} yet; train it first, or leave model.adapter out"
@@ -185,12 +185,13 @@ def find_tokenizer(name: str) -> tuple[Any, str]:
         return load_tokenizer("embedded"), told
 
 
-def _positions(name: str) -> int:
+def _positions(model: Model) -> int:
     """The maximum context length of a model; 0 if its configuration is not here."""
     try:
-        return int(configuration(name).get("max_position_embeddings") or 0)
+        own = int(configuration(model.name).get("max_position_embeddings") or 0)
     except (OSError, ValueError):
         return 0
+    return max(own, model.positions) if own else 0
 
 
 def _too_long(recipe: Recipe, found: Lengths) -> float:

@@ -37,17 +37,19 @@ class Lora(RecipeTable, frozen=True):
 
 
 class Model(RecipeTable, frozen=True):
-    """The policy: "embedded", a folder or a hub id, and the adapter it starts from.
+    """The policy: "embedded", a folder, a GGUF file or a hub id, and the adapter it starts from.
 
     `adapter` is a folder, or "shipped": the adapter that comes with the package.
     `dtype` is the type a GPU computes in, `cpu_dtype` the type a CPU computes in. Trained weights
     are kept in 32 bits. 16 bits are faster only on CPUs that multiply them (AVX512-BF16, AMX).
+    `positions` stretches those of a model that has fewer (YaRN); for SFT of all weights.
     """
 
     name: str = "embedded"
     adapter: str = ""
     dtype: Literal["bfloat16", "float32"] = "bfloat16"
     cpu_dtype: Literal["bfloat16", "float32"] = "float32"
+    positions: Whole = 0
     lora: Lora | None = None
 
     def is_narrow(self, device: str) -> bool:

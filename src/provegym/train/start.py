@@ -71,6 +71,7 @@ def check(recipe: Recipe) -> None:
         _check_grpo(recipe.grpo, recipe.model.lora)
         _check_engines(recipe)
     _check_adapter(recipe)
+    _check_positions(recipe)
 
 
 def check_here(recipe: Recipe) -> None:
@@ -156,6 +157,15 @@ def _check_adapter(recipe: Recipe) -> None:
         )
 
 
+def _check_positions(recipe: Recipe) -> None:
+    """Refuse to stretch the positions of a model that is not saved with its configuration."""
+    if recipe.model.positions and (recipe.grpo or trained_lora(recipe.model)):
+        raise TrainError(
+            "model.positions is for [sft] of all weights, which saves them in the model's folder;"
+            " train that first, then start from runs/NAME/model without model.positions"
+        )
+
+
 def held_lora(model: Model) -> Lora | None:
     """The settings of the adapter that a model starts from; None if there is no LoRA adapter."""
     config = adapter_place(model.adapter) / "adapter_config.json"
@@ -196,7 +206,7 @@ def trained_lora(model: Model) -> Lora | None:
 def policy(settings: Model, device: Any) -> tuple[Any, Any]:
     """The model and tokenizer of a recipe, with its LoRA adapter or a new one."""
     held = adapter(settings)
-    model, tokenizer = load(settings.name, held, device)
+    model, tokenizer = load(settings.name, held, device, positions=settings.positions)
     if held is None and (lora := settings.lora):
         peft = need("peft")
         config = peft.LoraConfig(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from provegym.kernel.session import MAX_RESULT_BYTES
+from provegym.models.local import is_gguf
 from provegym.trace import Json
 from provegym.train.recipe import Grpo, Recipe
 from provegym.train.run import TrainError
@@ -89,10 +90,12 @@ def overrides(recipe: Recipe, place: RunFiles) -> list[str]:
 def has_base(recipe: Recipe) -> bool:
     """Whether verl loads a model that we save, in the place of the recipe's model name.
 
-    verl cannot load the embedded model by name. An adapter is merged into its base, and verl trains
-    a new adapter on top, so that the reference of the KL term includes the adapter, as in TRL.
+    verl cannot load the embedded model by name, nor a GGUF file. An adapter is merged into its
+    base, and verl trains a new adapter on top, so that the reference of the KL term includes the
+    adapter, as in TRL.
     """
-    return recipe.model.name == "embedded" or bool(recipe.model.adapter)
+    name = recipe.model.name
+    return name == "embedded" or is_gguf(name) or bool(recipe.model.adapter)
 
 
 def _unsaid(recipe: Recipe, grpo: Grpo) -> Iterator[tuple[str, Any, str]]:
