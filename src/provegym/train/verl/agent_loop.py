@@ -16,7 +16,6 @@ from verl.experimental.agent_loop.agent_loop import (
     AgentLoopBase,
     AgentLoopMetrics,
     AgentLoopOutput,
-    register,
 )
 
 from provegym.models.codec import Codec
@@ -26,16 +25,14 @@ from provegym.players.local import Limits, Playing, Trajectory
 from provegym.rewards import COMPONENTS, Scheme
 from provegym.trace import Example, Json
 
-NO_SETTINGS: Json = {}
-
-
-@register("provegym")
 class Loop(AgentLoopBase):  # type: ignore[misc]
-    """Plays an example. `limits` and `reward` are tables of the recipe."""
+    """Plays an example. `limits` and `reward` are tables of the recipe.
 
-    def __init__(
-        self, *given: Any, limits: Any = NO_SETTINGS, reward: Any = NO_SETTINGS, **more: Any
-    ) -> None:
+    The agent file registers this class. verl's decorator `register` must not: it would replace the
+    file's entry, limits and reward included, when a worker first imports this module.
+    """
+
+    def __init__(self, *given: Any, limits: Any, reward: Any, **more: Any) -> None:
         super().__init__(*given, **more)
         self.limits = msgspec.convert(_plain(limits), Limits)
         self.scheme = msgspec.convert(_plain(reward), Scheme)
