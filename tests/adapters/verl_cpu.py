@@ -1,13 +1,18 @@
 """verl on a CPU, for tests: a platform without a GPU, and transformers in the place of vLLM.
 
-verl imports this module in each of its processes (VERL_USE_EXTERNAL_MODULES=verl_cpu). Everything
-between the two seams is verl's own: its trainer, its queue, its agent-loop workers, its FSDP engine.
+verl imports this module in each of its processes (VERL_USE_EXTERNAL_MODULES=verl_cpu). All the rest
+is verl's own: its trainer, its queue, its agent-loop workers, its FSDP engine.
+VERL_CPU_SCRIPT may name a JSON file with pairs of a context and a reply: every second rollout of a
+prompt says these replies, so that rewards differ.
 """
 
 import asyncio
+import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import ray
@@ -105,10 +110,14 @@ class Server:
 
         model = AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32)
         for weights in model.parameters():
-            weights.data.zero_()  # as vLLM does here, it samples nothing sensible before the first load
+            weights.data.zero_()  # verl starts vLLM with dummy weights, too
         self.model = model
         self.sampler = Sampler(model, AutoTokenizer.from_pretrained(place), temperature, seed)
         self.steps: int | None = None
+        file = os.environ.get("VERL_CPU_SCRIPT")
+        pairs = json.loads(Path(file).read_text("utf-8")) if file else []
+        self.script = {tuple(context): reply for context, reply in pairs}
+        self.asked: Counter[tuple[int, ...]] = Counter()
 
     def load(self, weights: dict[str, torch.Tensor], steps: int) -> None:
         """The trainer's weights after a step."""
@@ -121,10 +130,16 @@ class Server:
         self, request_id: str, prompt_ids: list[int], sampling_params: dict[str, Any], **_: Any
     ) -> TokenOutput:
         """The reply to a context."""
-        (said,) = self.sampler.generate([list(prompt_ids)], sampling_params["max_tokens"])
+        context = tuple(prompt_ids)
+        self.asked[context] += 1
+        if context in self.script and self.asked[context] % 2:
+            ids, logprobs = self.script[context], [0.0] * len(self.script[context])
+        else:
+            (said,) = self.sampler.generate([list(context)], sampling_params["max_tokens"])
+            ids, logprobs = said.ids, said.logprobs
         return TokenOutput(
-            token_ids=said.ids,
-            log_probs=said.logprobs if sampling_params["logprobs"] else None,
+            token_ids=ids,
+            log_probs=logprobs if sampling_params["logprobs"] else None,
             stop_reason="completed",
             num_preempted=0,
             extra_fields={"global_steps": self.steps},

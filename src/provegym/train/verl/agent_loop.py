@@ -12,11 +12,7 @@ from uuid import uuid4
 
 import msgspec
 from omegaconf import OmegaConf
-from verl.experimental.agent_loop.agent_loop import (
-    AgentLoopBase,
-    AgentLoopMetrics,
-    AgentLoopOutput,
-)
+from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput
 
 from provegym.models.codec import Codec
 from provegym.models.local import show_tools
@@ -24,6 +20,7 @@ from provegym.models.source import Sampled
 from provegym.players.local import Limits, Playing, Trajectory
 from provegym.rewards import COMPONENTS, Scheme
 from provegym.trace import Example, Json
+
 
 class Loop(AgentLoopBase):  # type: ignore[misc]
     """Plays an example. `limits` and `reward` are tables of the recipe.

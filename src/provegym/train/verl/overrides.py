@@ -194,8 +194,8 @@ def _model(recipe: Recipe, place: RunFiles) -> Json:
     settings: Json = {
         f"{MODEL}.path": str(place.base if has_base(recipe) else local),
         f"{MODEL}.enable_gradient_checkpointing": grpo.checkpointing,
-        # Log-probabilities in float32, a chunk of tokens at a time. verl's other way takes them from
-        # bfloat16 logits; without flash-attn it rounds them and goes token by token.
+        # Log-probabilities in float32, a chunk of tokens at a time. Otherwise verl takes them from
+        # bfloat16 logits; without flash-attn it rounds them, and goes token by token.
         f"{MODEL}.use_fused_kernels": True,
         f"{MODEL}.fused_kernel_options.impl_backend": "torch",
         f"{MODEL}.lora_rank": lora.r if lora else 0,
