@@ -25,6 +25,8 @@ from provegym.train.verl.overrides import MODEL, RunFiles, has_base, overrides
 MAIN = ("-m", "verl.trainer.main_ppo")
 SPOKEN = "0.9."
 TOO_NEW = (5, 11)
+# TRL 1.13 removed a class that verl imports if there is a TRL.
+TRL_TOO_NEW = (1, 13)
 # Packages that verl imports when it trains, but does not declare as dependencies.
 NEEDED = {"vllm": "vllm", "transfer_queue": "TransferQueue"}
 # verl packs sequences into one row. Only flash-attn reads such a row without a mask of all pairs.
@@ -65,17 +67,22 @@ def check_installed() -> None:
     if not found.startswith(SPOKEN):
         raise TrainError(f"verl {found} is not supported, only {SPOKEN}x: pip install verl==0.9.1")
     held = version("transformers")
-    if tuple(map(int, held.split(".")[:2])) >= TOO_NEW:
+    if _numbers(held) >= TOO_NEW:
         raise TrainError(
             f"transformers {held} is too new for verl {found}: pip install 'transformers<5.11'"
         )
     for module, package in NEEDED.items():
         if find_spec(module) is None:
             raise TrainError(f"{module} is missing, which verl needs: pip install {package}")
-    if find_spec("trl") and not find_spec("trl.experimental.ppo"):
+    if find_spec("trl") and _numbers(version("trl")) >= TRL_TOO_NEW:
         raise TrainError(
             f"trl {version('trl')} is too new for verl {found}, which needs none: pip uninstall trl"
         )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version."""
+    return tuple(map(int, version.split(".")[:2]))
 
 
 def prepare(recipe: Recipe, place: RunFiles, toml: str, bar: Progress) -> None:
