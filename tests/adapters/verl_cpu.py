@@ -2,14 +2,13 @@
 
 verl imports this module in each of its processes (VERL_USE_EXTERNAL_MODULES=verl_cpu). All the rest
 is verl's own: its trainer, its queue, its agent-loop workers, its FSDP engine.
-VERL_CPU_SCRIPT may name a JSON file with pairs of a context and a reply: every second rollout of a
-prompt says these replies, so that rewards differ.
+VERL_CPU_SCRIPT may name a JSON file with pairs of a context and a reply, of one rollout from its
+opening on: every second rollout says these replies, so that rewards differ.
 """
 
 import asyncio
 import json
 import os
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -117,7 +116,8 @@ class Server:
         file = os.environ.get("VERL_CPU_SCRIPT")
         pairs = json.loads(Path(file).read_text("utf-8")) if file else []
         self.script = {tuple(context): reply for context, reply in pairs}
-        self.asked: Counter[tuple[int, ...]] = Counter()
+        self.opening = next(iter(self.script), ())
+        self.asked = 0
 
     def load(self, weights: dict[str, torch.Tensor], steps: int) -> None:
         """The trainer's weights after a step."""
@@ -131,8 +131,8 @@ class Server:
     ) -> TokenOutput:
         """The reply to a context."""
         context = tuple(prompt_ids)
-        self.asked[context] += 1
-        if context in self.script and self.asked[context] % 2:
+        self.asked += context == self.opening
+        if context in self.script and (context != self.opening or self.asked % 2):
             ids, logprobs = self.script[context], [0.0] * len(self.script[context])
         else:
             (said,) = self.sampler.generate([list(context)], sampling_params["max_tokens"])
