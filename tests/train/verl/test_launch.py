@@ -52,6 +52,11 @@ def here(monkeypatch: pytest.MonkeyPatch, versions: dict[str, str], modules: set
         ({**READY, "transformers": "6.0.0"}, set(), r"transformers 6\.0\.0 is too new for verl"),
         (READY, {"transfer_queue"}, "vllm is missing, which verl needs: pip install vllm"),
         (READY, {"vllm"}, "transfer_queue is missing, .*: pip install TransferQueue"),
+        (
+            {**READY, "trl": "1.16.0"},
+            {"vllm", "transfer_queue", "trl"},
+            r"trl 1\.16\.0 is too new for verl 0\.9\.1, which needs none: pip uninstall trl",
+        ),
     ],
 )
 def test_what_is_missing_is_said(
@@ -66,6 +71,23 @@ def test_what_is_missing_is_said(
 def test_nothing_is_said_where_all_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     here(monkeypatch, READY, {"vllm", "transfer_queue"})
     launch.check_installed()
+    here(monkeypatch, {**READY, "trl": "1.12.0"}, {"vllm", "transfer_queue", "trl"})
+    launch.check_installed()
+
+
+def test_flash_attention_is_used_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    recipe, place = load_recipe(TINY), RunFiles(tmp_path, gpus=1)
+    here(monkeypatch, READY, {"flash_attn"})
+    packed = launch.command(recipe, place)
+    here(monkeypatch, READY, set())
+    padded = launch.command(recipe, place)
+    assert padded[: len(packed)] == packed
+    assert padded[len(packed) :] == [
+        "+actor_rollout_ref.model.override_config.attn_implementation=sdpa",
+        "actor_rollout_ref.model.use_remove_padding=false",
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -136,8 +158,9 @@ def test_verl_is_started_on_what_was_prepared(
     here(monkeypatch, READY, {"vllm", "transfer_queue"})
     started: list[list[str]] = []
 
-    def start(line: list[str], check: bool) -> Any:
+    def start(line: list[str], env: dict[str, str], check: bool) -> Any:
         started.append(line)
+        assert env["TENSORBOARD_DIR"] == str(tmp_path / "run" / "tensorboard")
         assert (tmp_path / "run" / "agent.yaml").exists()
         return type("Ended", (), {"returncode": len(started) - 1})
 

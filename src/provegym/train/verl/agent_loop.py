@@ -12,12 +12,7 @@ from uuid import uuid4
 
 import msgspec
 from omegaconf import OmegaConf
-from verl.experimental.agent_loop.agent_loop import (
-    AgentLoopBase,
-    AgentLoopMetrics,
-    AgentLoopOutput,
-    register,
-)
+from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput
 
 from provegym.models.codec import Codec
 from provegym.models.local import show_tools
@@ -26,16 +21,15 @@ from provegym.players.local import Limits, Playing, Trajectory
 from provegym.rewards import COMPONENTS, Scheme
 from provegym.trace import Example, Json
 
-NO_SETTINGS: Json = {}
 
-
-@register("provegym")
 class Loop(AgentLoopBase):  # type: ignore[misc]
-    """Plays an example. `limits` and `reward` are tables of the recipe."""
+    """Plays an example. `limits` and `reward` are tables of the recipe.
 
-    def __init__(
-        self, *given: Any, limits: Any = NO_SETTINGS, reward: Any = NO_SETTINGS, **more: Any
-    ) -> None:
+    The agent file registers this class. verl's decorator `register` must not: it would replace the
+    file's entry, limits and reward included, when a worker first imports this module.
+    """
+
+    def __init__(self, *given: Any, limits: Any, reward: Any, **more: Any) -> None:
         super().__init__(*given, **more)
         self.limits = msgspec.convert(_plain(limits), Limits)
         self.scheme = msgspec.convert(_plain(reward), Scheme)

@@ -1,5 +1,6 @@
 """The launcher for verl: writes data, agent file and model to the run's folder, starts verl."""
 
+import os
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -19,18 +20,26 @@ from provegym.train.run import TrainError
 from provegym.train.saving import model_folder
 from provegym.train.start import adapter
 from provegym.train.trl import choose
-from provegym.train.verl.overrides import RunFiles, has_base, overrides
+from provegym.train.verl.overrides import MODEL, RunFiles, has_base, overrides
 
 MAIN = ("-m", "verl.trainer.main_ppo")
 SPOKEN = "0.9."
 TOO_NEW = (5, 11)
+# TRL 1.13 removed a class that verl imports if there is a TRL.
+TRL_TOO_NEW = (1, 13)
 # Packages that verl imports when it trains, but does not declare as dependencies.
 NEEDED = {"vllm": "vllm", "transfer_queue": "TransferQueue"}
+# verl packs sequences into one row. Only flash-attn reads such a row without a mask of all pairs.
+WITHOUT_FLASH = (
+    f"+{MODEL}.override_config.attn_implementation=sdpa",
+    f"{MODEL}.use_remove_padding=false",
+)
 
 
 def command(recipe: Recipe, place: RunFiles) -> list[str]:
     """The command line that starts verl, after the Python executable."""
-    return [*MAIN, *overrides(recipe, place)]
+    attention = () if find_spec("flash_attn") else WITHOUT_FLASH
+    return [*MAIN, *overrides(recipe, place), *attention]
 
 
 def start(recipe: Recipe, place: RunFiles, toml: str, bar: Progress) -> None:
@@ -40,7 +49,8 @@ def start(recipe: Recipe, place: RunFiles, toml: str, bar: Progress) -> None:
     with locked(place.folder):
         if not (place.resume and place.agent.exists()):  # it is written last
             prepare(recipe, place, toml, bar)
-        ended = subprocess.run([sys.executable, *line], check=False)
+        logs = {"TENSORBOARD_DIR": str(place.folder / "tensorboard")}
+        ended = subprocess.run([sys.executable, *line], env={**os.environ, **logs}, check=False)
     if ended.returncode:
         raise TrainError(f"verl stopped with status {ended.returncode}; see its output above")
 
@@ -57,13 +67,22 @@ def check_installed() -> None:
     if not found.startswith(SPOKEN):
         raise TrainError(f"verl {found} is not supported, only {SPOKEN}x: pip install verl==0.9.1")
     held = version("transformers")
-    if tuple(map(int, held.split(".")[:2])) >= TOO_NEW:
+    if _numbers(held) >= TOO_NEW:
         raise TrainError(
             f"transformers {held} is too new for verl {found}: pip install 'transformers<5.11'"
         )
     for module, package in NEEDED.items():
         if find_spec(module) is None:
             raise TrainError(f"{module} is missing, which verl needs: pip install {package}")
+    if find_spec("trl") and _numbers(version("trl")) >= TRL_TOO_NEW:
+        raise TrainError(
+            f"trl {version('trl')} is too new for verl {found}, which needs none: pip uninstall trl"
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version."""
+    return tuple(map(int, version.split(".")[:2]))
 
 
 def prepare(recipe: Recipe, place: RunFiles, toml: str, bar: Progress) -> None:

@@ -197,6 +197,10 @@ def _model(recipe: Recipe, place: RunFiles) -> Json:
     settings: Json = {
         f"{MODEL}.path": str(place.base if has_base(recipe) else local),
         f"{MODEL}.enable_gradient_checkpointing": grpo.checkpointing,
+        # Log-probabilities in float32, a chunk of tokens at a time. Otherwise verl takes them from
+        # bfloat16 logits; without flash-attn it rounds them, and goes token by token.
+        f"{MODEL}.use_fused_kernels": True,
+        f"{MODEL}.fused_kernel_options.impl_backend": "torch",
         f"{MODEL}.lora_rank": lora.r if lora else 0,
     }
     if lora:
@@ -256,6 +260,7 @@ def _trainer(grpo: Grpo, place: RunFiles) -> Json:
         "trainer.experiment_name": place.folder.name,
         "trainer.default_local_dir": str(place.folder / "checkpoints"),
         "trainer.resume_mode": "auto" if place.resume else "disable",
+        "hydra.run.dir": str(place.folder / "hydra"),
     }
 
 
