@@ -212,7 +212,7 @@ def make_tasks(folder: Path, size: Size, worlds: str) -> Path:
         names = heldout.held_out_worlds(Path(worlds)) if worlds else ()
         found = heldout.tasks(None, size.tasks, names)
         # A file of tasks is read with the worlds beside it.
-        copy_worlds({each.server for each in found}.intersection(names), folder / servers.BESIDE)
+        copy_worlds({each.server for each in found}, folder / servers.BESIDE)
         write(file, found)
     return file
 

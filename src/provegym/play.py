@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 from rich.progress import Progress
 
+from provegym import servers
 from provegym.config import BadRecipe, check_weights
 from provegym.files import locked_file
 from provegym.lines import has_sums, mend, recording
@@ -31,6 +32,7 @@ from provegym.trace import (
 )
 from provegym.verify import verify
 from provegym.workers import HERE, Workers
+from provegym.worlds.files import copy_worlds
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ def _play_file(job: PlayJob, bar: Progress, workers: Workers) -> PlayedFile:
     total = job.samples * len(examples)
     task = bar.add_task("rollouts", total=total, completed=total - len(todo))
     with recording(job.out) as append:
+        if job.out.is_file():  # with their worlds beside them, rollouts can be read anywhere
+            copy_worlds({each.server for each in examples}, job.out.parent / servers.BESIDE)
         for rollout in numbered(played(todo, job.player, workers), held):
             append(line(rollout))
             sums.add(rollout)
@@ -145,7 +149,12 @@ def _recover(job: PlayJob) -> list[Rollout]:
 def score_file(path: Path, scheme: Scheme, *, explained: bool = False) -> Json:
     """Score recorded rollouts again: means over all of them, and the figures of each."""
     check_weights(scheme.weights)
-    each = [_score(rollout, scheme, explained) for rollout in read_some(path, Rollout)]
+    each, unknown = [], set()
+    for rollout in read_some(path, Rollout):
+        each.append(_score(rollout, scheme, explained))
+        name = rollout.example.server
+        if name and not servers.is_known(name):
+            unknown.add(name)
     scored = [one for one in each if "total" in one]
     parts = [one["parts"] for one in scored if one["parts"]]
     names = parts[0] if parts else ()
@@ -154,6 +163,7 @@ def score_file(path: Path, scheme: Scheme, *, explained: bool = False) -> Json:
         "total": _mean([one["total"] for one in scored]),
         "parts": {name: _mean([one[name] for one in parts]) for name in names},
         **{name: _mean([one[name] for one in scored]) for name in ("success", *PARTS)},
+        "unknown_servers": sorted(unknown),
         "each": each,
     }
 

@@ -125,3 +125,29 @@ def test_an_example_on_a_training_world_is_one(folder: Path) -> None:
         **{name: getattr(example, name) for name in example.__struct_fields__} | {"seed": 3}
     )
     assert group(seen) == TRAINING
+
+
+def test_rollouts_carry_their_worlds_and_are_scored_elsewhere(folder: Path, tmp_path: Path) -> None:
+    """Whether a reply asks for the right thing depends on the schema of the world's tools."""
+    names = held_out_worlds(folder)
+    found = [task for task in drawn(names, 60) if any(turn.asks for turn in task.turns)]
+    assert found
+    data, out = tmp_path / "data", tmp_path / "elsewhere" / "rollouts.jsonl"
+    write_worlds(data / "worlds", *names)
+    write(data / "tasks.jsonl", found)
+    out.parent.mkdir()
+    assert run("rollout", "--policy", "oracle", "--data", data, "--out", out).returncode == 0
+    kept = {file.stem for file in (out.parent / "worlds").iterdir()}
+    assert kept == {task.server for task in found}
+    servers._folders.clear()
+    for name in names:
+        servers.forget(name)
+    scored = run("score", out, "--scheme", "hardened", "--json")
+    told = json.loads(scored.stdout)
+    assert (told["success"], told["unknown_servers"], scored.stderr) == (1.0, [], "")
+    assert told["total"] == pytest.approx(1.3)
+    moved = out.rename(tmp_path / "rollouts.jsonl")
+    for name in names:
+        servers.forget(name)
+    servers._folders.clear()
+    assert "there is no server 'club_1" in run("score", moved).stderr

@@ -1,5 +1,6 @@
 """The commands `rollout`, `score`, `verify` and `audit`: play, reward and check examples."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -180,6 +181,12 @@ def score_rollouts(
 
     used = complete_weights(_scheme(recipe, scheme), parse_weights(weights), strict=strict)
     report = score_file(file, used, explained=calls)
+    if names := report["unknown_servers"]:
+        say(
+            f"there is no server {names[0]!r} here; without a server, a question to the user is"
+            " judged by the name of the missing argument alone",
+            file=sys.stderr,
+        )
     if as_json:
         print_json(report)
         return

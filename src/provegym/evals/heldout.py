@@ -157,9 +157,7 @@ class HeldoutFolder(ResultsFolder[Rollout]):
 
     def keep_worlds(self, examples: Sequence[Example]) -> None:
         """Copy the drawn worlds of the tasks into the folder, so that rollouts can be replayed."""
-        names = dict.fromkeys(each.server for each in examples if group(each) == DRAWN)
-        if names:
-            copy_worlds(names, self.folder / servers.BESIDE)
+        copy_worlds({each.server for each in examples}, self.folder / servers.BESIDE)
 
 
 def marked(name: str) -> str:

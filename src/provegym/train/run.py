@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from provegym import servers
 from provegym.errors import UserError
 from provegym.files import appending, make_folder, write_atomically
 from provegym.lines import sums_file
@@ -29,6 +30,7 @@ from provegym.terminal import say
 from provegym.trace import Json, Rollout, numbered, write
 from provegym.train.recipe import Grpo, Recipe, Sft
 from provegym.train.saving import saving
+from provegym.worlds.files import copy_worlds
 
 if TYPE_CHECKING:
     from provegym.players.local import Trajectory
@@ -125,9 +127,11 @@ class Run:
         grpo = self.recipe.grpo
         if grpo and self.first and (step // grpo.iterations + 1) % grpo.sample_every == 0:
             apart = max(1, len(rollouts) // grpo.samples)
-            (self.folder / "rollouts").mkdir(exist_ok=True)
-            path = self.folder / "rollouts" / f"step-{step + 1:06}.jsonl"
-            write(path, numbered(rollouts[::apart][: grpo.samples]))
+            kept = rollouts[::apart][: grpo.samples]
+            folder = self.folder / "rollouts"
+            folder.mkdir(exist_ok=True)
+            copy_worlds({each.example.server for each in kept}, folder / servers.BESIDE)
+            write(folder / f"step-{step + 1:06}.jsonl", numbered(kept))
         return figures
 
     def last_figure(self, name: str) -> float:

@@ -121,11 +121,14 @@ def _named(file: Path, world: WorldFile) -> WorldFile:
 
 
 def copy_worlds(names: Iterable[str], folder: Path) -> None:
-    """Copy the files of worlds that `servers` knows into a folder, except those that are there."""
-    make_folder(folder)
+    """Copy the files of worlds that `servers` knows into a folder, except those that are there.
+
+    Servers that have no such file are left out.
+    """
     for name in names:
         file, copy = servers.world_file(name), folder / f"{name}.json"
         if file is not None and not copy.exists():
+            make_folder(folder)
             with atomic_path(copy) as part:
                 copyfile(file, part)
 
