@@ -10,12 +10,13 @@ model plays the same held-out tasks.
 `python docs/curve.py draw FOLDER` prints the table and draws docs/curve.svg.
 
 Every step resumes after a kill. A folder is of one size. `--size long` is not a curve but one
-model, which reads five times as much, about 1,000 drawn worlds and the sixteen servers. `--size
-laptop` is a small curve for a CPU: the embedded model with the shipped adapter learns further, in
-all weights, from 0.26 million tokens of three corpora. There, `forced` is a cheaper measure than
-rollouts: the model reads the reference transcripts of the held-out tasks, and its likeliest tokens
-are compared with each reply that has calls. `--size rehearsal` runs in minutes, with a few examples
-and updates, to find mistakes before a GPU is paid for; its figures mean nothing.
+model, which reads nearly three times as much, and nothing twice, about 1,000 drawn worlds and the
+sixteen servers. `--size laptop` is a small curve for a CPU: the embedded model with the shipped
+adapter learns further, in all weights, from 0.26 million tokens of three corpora. There, `forced`
+is a cheaper measure than rollouts: the model reads the reference transcripts of the held-out tasks,
+and its likeliest tokens are compared with each reply that has calls. `--size rehearsal` runs in
+minutes, with a few examples and updates, to find mistakes before a GPU is paid for; its figures
+mean nothing.
 """
 
 import argparse
@@ -84,7 +85,7 @@ def arms(*counts: int) -> tuple[Arm, ...]:
 
 
 FULL = Size(
-    drawn=1_320,
+    drawn=1_400,
     examples=12_000,
     tokens=16_000_000,
     tasks=200,
@@ -92,12 +93,12 @@ FULL = Size(
     changes=("sft.epochs=2", "sft.batch=8"),
 )
 LONG = Size(
-    drawn=1_320,
+    drawn=1_400,
     examples=40_000,
     tokens=90_000_000,
     tasks=200,
     arms=(Arm("worlds-1000", 0.3, 1_000),),
-    changes=("sft.epochs=2",),
+    changes=("sft.epochs=1",),
 )
 REHEARSAL = Size(
     drawn=16,
