@@ -90,7 +90,7 @@ FULL = Size(
     tokens=16_000_000,
     tasks=200,
     arms=arms(30, 300, 1_000),
-    changes=("sft.epochs=2", "sft.batch=8"),
+    changes=("sft.epochs=2",),
 )
 LONG = Size(
     drawn=1_400,
