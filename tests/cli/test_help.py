@@ -109,7 +109,7 @@ def test_a_shell_can_complete(shell: str) -> None:
         ("provegym eval b", ["bfcl"]),
         ("provegym servers bank", ["banking"]),
         ("provegym demo vid", ["video_meeting"]),
-        ("provegym train tin", ["tiny"]),
+        ("provegym train tin", ["tiny", "tinyllama-sft"]),
         ("provegym danc", []),
     ],
 )

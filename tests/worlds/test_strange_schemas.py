@@ -145,7 +145,8 @@ def test_scripts_that_are_slow_to_parse_are_refused(statement: str) -> None:
     start = process_time()
     with pytest.raises(SpecError, match="leave some of them out"):
         sql(TAGS + statement * min(240, 2_900_000 // len(statement)) * (1 + 200 // len(statement)))
-    assert process_time() - start < 4
+    # Two seconds on a quiet machine; without a limit, minutes.
+    assert process_time() - start < 20
 
 
 # API descriptions

@@ -69,6 +69,7 @@ SAID = {
 }
 REFUSED = {
     "model.lora.dropout": 0.1,
+    "model.positions": 4_096,
     "grpo.schedule": "linear",
     "grpo.loss_type": "bnpo",
     "grpo.scale_rewards": "batch",

@@ -121,6 +121,8 @@ def _unsaid(recipe: Recipe, grpo: Grpo) -> Iterator[tuple[str, Any, str]]:
         yield "grpo.branches", grpo.branches, "leave it out"
     if grpo.lag:
         yield "grpo.lag", grpo.lag, "leave it out"
+    if recipe.model.positions:
+        yield "model.positions", recipe.model.positions, "leave it out; it is for SFT"
     if lora and lora.dropout:
         yield "model.lora.dropout", lora.dropout, "leave it out"
     if recipe.model.adapter and not lora:
