@@ -179,7 +179,7 @@ def test_an_empty_or_missing_folder_gets_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("count", "batch"),
-    [pytest.param(12, 1, id="short"), pytest.param(60, BATCH, id="long", marks=pytest.mark.long)],
+    [pytest.param(12, 1, id="short"), pytest.param(36, BATCH, id="long", marks=pytest.mark.long)],
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 def test_memory_of_the_workers_is_flat(tmp_path: Path, count: int, batch: int) -> None:

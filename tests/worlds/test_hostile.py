@@ -57,7 +57,7 @@ def short_and_long(short: int, long: int) -> list[Any]:
 # Mutants
 
 
-@pytest.mark.parametrize("count", short_and_long(1_000, 12_000))
+@pytest.mark.parametrize("count", short_and_long(1_000, 8_000))
 def test_mutants_are_built_or_refused(count: int) -> None:
     built, sentences = 0, []
     for number in range(count):
