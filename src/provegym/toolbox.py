@@ -10,7 +10,7 @@ they differ, and its calls are translated back.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from random import Random
@@ -93,8 +93,8 @@ class Toolbox:
         }
 
     @classmethod
-    def of(cls, example: Example) -> "Toolbox":
-        """The toolbox of an example."""
+    def of(cls, example: Example, also: Collection[str] = ()) -> "Toolbox":
+        """The toolbox of an example. A limit keeps its gold tools and those named by `also`."""
         spec = example.toolbox
         if not example.server:
             return cls(
@@ -113,9 +113,9 @@ class Toolbox:
         own = [t for t in servers.load(example.server).tools.values() if t.name not in spec.hidden]
         others = [all_tools()[name] for name in spec.distractors]
         if spec.limit is not None:
-            gold = gold_tools(example)
-            needed = [tool for tool in own if tool.name in gold]
-            rest = [tool for tool in own if tool.name not in gold]
+            kept = gold_tools(example).union(also)
+            needed = [tool for tool in own if tool.name in kept]
+            rest = [tool for tool in own if tool.name not in kept]
             own = needed + rest[: max(0, spec.limit - len(needed) - len(others))]
         tools = [*own, *others]
         Random(f"toolbox:{plain_id(example)}").shuffle(tools)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from provegym.models import cpu_attention
 from provegym.models.optional import need
 
 
@@ -48,27 +49,32 @@ def _flash(query: Any, key: Any, value: Any, bounds: Bounds, scale: float | None
 
 
 def _plain(query: Any, key: Any, value: Any, bounds: Bounds, scale: float | None) -> Any:
-    """The same for the CPU: SDPA attention, sequence by sequence."""
+    """The same for the CPU, sequence by sequence."""
     torch = need("torch")
-    sdpa = torch.nn.functional.scaled_dot_product_attention
-    seen = []
-    for q_from, q_to, k_from, k_to in _spans(bounds):
-        some = (query[q_from:q_to], key[k_from:k_to], value[k_from:k_to])
-        mask = torch.ones(q_to - q_from, k_to - k_from, dtype=torch.bool)
-        late = mask.tril(k_to - k_from - (q_to - q_from))
-        # With a batch dimension, the kernel stores no attention weights: a tenth of the memory.
-        parts = (each.transpose(0, 1)[None] for each in some)
-        (made,) = sdpa(*parts, attn_mask=late, scale=scale, enable_gqa=True)
-        seen.append(made.transpose(0, 1))
-    return torch.cat(seen)
+    attend = cpu_attention.attend if value.dtype == torch.bfloat16 else _sdpa
+    spans = _spans(bounds)
+    return torch.cat([attend(query[q], key[k], value[k], scale) for q, k in spans])
 
 
-def _spans(bounds: Bounds) -> Iterator[tuple[int, int, int, int]]:
-    """The first and last place of the queries and the keys of each sequence."""
+def _sdpa(query: Any, key: Any, value: Any, scale: float | None) -> Any:
+    torch = need("torch")
+    earlier = len(key) - len(query)
+    # Without a mask, the kernel skips what no query sees: a third of the time.
+    late = torch.ones(len(query), len(key), dtype=torch.bool).tril(earlier) if earlier else None
+    # With a batch dimension, the kernel stores no attention weights: a tenth of the memory.
+    parts = (each.transpose(0, 1)[None] for each in (query, key, value))
+    (made,) = torch.nn.functional.scaled_dot_product_attention(
+        *parts, attn_mask=late, is_causal=not earlier, scale=scale, enable_gqa=True
+    )
+    return made.transpose(0, 1)
+
+
+def _spans(bounds: Bounds) -> Iterator[tuple[slice, slice]]:
+    """The places of the queries and the keys of each sequence."""
     starts = bounds.keys.tolist()
     ends = starts[1:]
     if bounds.used is not None:
         ends = [start + used for start, used in zip(starts, bounds.used.tolist(), strict=False)]
     queries = pairwise(bounds.queries.tolist())
     for (q_from, q_to), k_from, k_to in zip(queries, starts, ends, strict=False):
-        yield q_from, q_to, k_from, k_to
+        yield slice(q_from, q_to), slice(k_from, k_to)

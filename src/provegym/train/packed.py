@@ -7,6 +7,7 @@ part and the keys it may see, so the results equal those of padded batches.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from provegym.models.optional import need
@@ -100,6 +101,25 @@ def lay_out(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int
     made = {"input_ids": row.ids, "position_ids": row.positions, "shift_labels": row.labels}
     inputs = {name: torch.tensor([values]) for name, values in made.items()}
     return PackedRow({**inputs, **_bounds(row.parts)}, places)
+
+
+def collate(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Pack transcripts into one row; those of an item share their prompt, which is read once.
+
+    An item has the lengths of its prompt and of what follows in each transcript: `seq_lengths`.
+    """
+    torch = need("torch")
+    row = _Row()
+    for item in items:
+        ends = [0, *accumulate(item["seq_lengths"])]
+        prompt: tuple[Span, ...] = ()
+        for number, (start, end) in enumerate(pairwise(ends)):
+            if start == end:
+                continue
+            own = row.add(item["input_ids"][start:end], item["labels"][start:end], prompt)
+            prompt = prompt or ((own,) if number == 0 else ())
+    made = {"input_ids": row.ids, "position_ids": row.positions, "labels": row.labels}
+    return {**{name: torch.tensor([values]) for name, values in made.items()}, **_bounds(row.parts)}
 
 
 def _longest(

@@ -104,13 +104,18 @@ class Optimiser(RecipeTable, frozen=True):
 
 
 class Sft(Optimiser, frozen=True):
-    """Supervised fine-tuning on transcripts: `together` per update, in micro-batches of `batch`."""
+    """Supervised fine-tuning on transcripts: `together` per update, in micro-batches of `batch`.
+
+    With a `share` above 1, up to so many transcripts of one world are shown the same tools and
+    share their prompt, which is read once; `together` and `batch` then count prompts.
+    """
 
     lr: Positive = 1e-5
     schedule: Schedule = "cosine"
     epochs: Positive = 3.0
     together: Count = 32
     max_tokens: Count = 16_384
+    share: Count = 1
     save_every: Count = 100
 
 
