@@ -94,7 +94,7 @@ class Toolbox:
 
     @classmethod
     def of(cls, example: Example, also: Collection[str] = ()) -> "Toolbox":
-        """The toolbox of an example. A limit keeps its gold tools and those named by `also`."""
+        """The toolbox of an example. A limit keeps the tools it needs and those named by `also`."""
         spec = example.toolbox
         if not example.server:
             return cls(
@@ -113,7 +113,7 @@ class Toolbox:
         own = [t for t in servers.load(example.server).tools.values() if t.name not in spec.hidden]
         others = [all_tools()[name] for name in spec.distractors]
         if spec.limit is not None:
-            kept = gold_tools(example).union(also)
+            kept = needed_tools(example).union(also)
             needed = [tool for tool in own if tool.name in kept]
             rest = [tool for tool in own if tool.name not in kept]
             own = needed + rest[: max(0, spec.limit - len(needed) - len(others))]
@@ -265,6 +265,12 @@ def gold_tools(example: Example) -> set[str]:
     """Every tool of a reference step or of an alternative, over all paths."""
     steps = [step for path in example.paths for step in path.steps]
     return {step.tool for step in steps} | {a.tool for step in steps for a in step.alternatives}
+
+
+def needed_tools(example: Example) -> set[str]:
+    """The tools that an example is not shown without: gold, and what a rule will refuse."""
+    refused = example.provenance.infeasible
+    return gold_tools(example) | ({refused.tool} if refused else set())
 
 
 def expose(tools: list[ToolLike]) -> dict[str, ToolLike]:

@@ -54,3 +54,13 @@ def test_a_row_of_sequences_sees_no_neighbour(dtype: torch.dtype) -> None:
     made = attention(*row, Bounds(queries, keys, 16, 40), None)
     right = torch.cat([formula(*(each.double() for each in some)) for some in parts])
     assert torch.allclose(made.double(), right, atol=3e-2 if dtype == torch.bfloat16 else 1e-5)
+
+
+def test_large_keys_of_one_sign_lose_little() -> None:
+    """Such keys would make scores that 16 bits hardly tell apart."""
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(shape) for shape in ((64, 6, 16), (64, 2, 16), (64, 2, 16)))
+    key += 20 * torch.randn(2, 16)
+    made = cpu_attention.attend(*(each.bfloat16() for each in (query, key, value)), None)
+    right = formula(*(each.bfloat16().double() for each in (query, key, value)))
+    assert (made.double() - right).norm() / right.norm() < 0.01

@@ -16,7 +16,7 @@ from provegym.config import load_recipe
 from provegym.conversation.kinds import Place, candidate, shape
 from provegym.corpus.transcript import transcript
 from provegym.toolbox import Toolbox, aliased, gold_tools
-from provegym.trace import Example, ToolboxSpec
+from provegym.trace import Attempt, Example, Provenance, ToolboxSpec
 from provegym.train import sft
 from provegym.train.data import show
 from provegym.train.packed import collate, use_packing
@@ -67,6 +67,42 @@ def test_a_group_of_one_is_shown_its_own_tools(examples: list[Example]) -> None:
         assert group.tools() == Toolbox.of(group.examples[0]).openai()
 
 
+def test_what_a_rule_refuses_is_a_tool_that_is_shown() -> None:
+    """A give-up example's refused call is neither gold nor a failed attempt."""
+    given_up = [e for e in drawn(160) if e.provenance.infeasible is not None]
+    assert given_up
+    for example in given_up:
+        refused = example.provenance.infeasible
+        assert refused is not None
+        assert refused.tool in Toolbox.of(show(example, 1)).tools
+        assert not any(
+            "unknown tool" in message["content"]
+            for message in transcript(show(example, 1)).messages
+            if message["role"] == "tool"
+        )
+
+
+def test_calls_of_a_recorded_transcript_are_shown() -> None:
+    first = pay_example(id="first", toolbox=ToolboxSpec(limit=6))
+    said = list(transcript(first).messages)
+    for called, alone in (("search_transactions", False), ("get_listing", True)):
+        call = {"id": "call_9", "function": {"name": called, "arguments": "{}"}, "type": "function"}
+        extra = [{"role": "assistant", "content": "", "tool_calls": [call]}]
+        recorded = Provenance(made="teacher", transcript=(*said[:2], *extra, *said[2:]))
+        second = replace(first, id="second", provenance=recorded)
+        groups = list(prompt_groups([first, second], 2))
+        assert (len(groups) == 2) is alone
+        if not alone:
+            assert called in {tool["function"]["name"] for tool in groups[0].tools()}
+
+
+def test_a_failed_attempt_does_not_change_the_order_of_tools() -> None:
+    attempt = Attempt(before=0, tool="search_transactions", arguments={}, error="rejected")
+    example = pay_example(toolbox=ToolboxSpec(limit=6), provenance=Provenance(attempts=(attempt,)))
+    (group,) = prompt_groups([example], 8)
+    assert group.tools() == Toolbox.of(example).openai()
+
+
 def test_who_shares_no_prompt() -> None:
     plain = [pay_example(id=f"pay-{number}", toolbox=ToolboxSpec(limit=4)) for number in range(2)]
     assert len(list(prompt_groups(plain, 2))) == 1
@@ -77,6 +113,7 @@ def test_who_shares_no_prompt() -> None:
         replace(plain[1], system="You act for somebody else."),
         replace(plain[1], toolbox=ToolboxSpec(limit=5)),
         replace(plain[1], paths=()),
+        replace(plain[1], server="nosuch"),
         aliased(plain[1], 3),
     ):
         assert len(list(prompt_groups([plain[0], other], 2))) == 2
@@ -88,6 +125,9 @@ def random_rows(chance: Random) -> Iterator[list[sft.SftRow]]:
         head = [chance.randrange(97) for _ in range(chance.randint(1, 30))]
         group = []
         for _ in range(chance.randint(1, 4)):
+            if group and chance.random() < 0.3:
+                group.append(group[-1])
+                continue
             user = [chance.randrange(97) for _ in range(chance.randint(1, 4))]
             rest = [chance.randrange(97) for _ in range(chance.randint(1, 9))]
             learnt = [token if chance.random() < 0.6 else sft.IGNORED for token in rest[:-1]]
@@ -132,9 +172,9 @@ def test_a_prompt_is_read_once_and_no_label_is_lost() -> None:
     assert item.input_ids == [1, 2, 3, 4, 5, 9, 4]
     assert item.labels == [-100, -100, -100, 4, 5, -100, 4]
     assert item.seq_lengths == [2, 3, 2]
-    # What is learnt is never shared, though it begins alike.
+    # What is learnt is never shared, though it begins alike, nor is the token that predicts it.
     same = sft.joined([rows[0], rows[0]])
-    assert same.input_ids == [1, 2, 3, 4, 5, 4, 5]
+    assert same.input_ids == [1, 2, 3, 4, 5, 3, 4, 5]
     assert sft.joined(rows[:1]).seq_lengths == [0, 5]
 
 

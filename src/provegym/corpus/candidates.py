@@ -18,7 +18,7 @@ from provegym.verify.contract import problems, view_problems
 # A job looks at so many shapes for wanted ones.
 SHAPES = 4_000
 # Candidates on one world, on average.
-PER_ROUND = 8
+PER_WORLD = 8
 ERROR_RATE = 0.30
 NO_GOAL = "no goal found"
 
@@ -32,7 +32,7 @@ class DrawJob(NamedTuple):
     round: int
     first: int
     quotas: Quotas
-    candidates: int = PER_ROUND
+    candidates: int = PER_WORLD
 
 
 class Made(NamedTuple):

@@ -11,6 +11,7 @@ from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, partial
+from math import ceil
 from pathlib import Path
 from time import monotonic
 
@@ -20,7 +21,7 @@ from rich.progress import Progress
 from provegym import servers
 from provegym.conversation.kinds import SHARES
 from provegym.corpus.candidates import (
-    PER_ROUND,
+    PER_WORLD,
     SHAPES,
     Aim,
     DrawJob,
@@ -41,7 +42,7 @@ from provegym.workers import Workers, local
 from provegym.worlds.files import admitted as admitted_worlds
 from provegym.worlds.files import copy_worlds
 
-# Candidates of one server in a round, at least and at most.
+# Candidates of one server on a world, at least and at most, if PER_WORLD is usual.
 LEAST, MOST = 2, 16
 # A larger corpus uses more worlds per server and round, so that more cores can work:
 # one world per WIDE examples.
@@ -70,6 +71,9 @@ class Order:
 
     `worlds` is a folder of admitted worlds that are data; they get `worlds_share` of the examples.
     With `split`, a tenth of them is held out.
+
+    `per_world` is how many examples are tried on a world before the next one is drawn. Examples on
+    one world can share their prompt in training.
     """
 
     size: int
@@ -82,6 +86,7 @@ class Order:
     aliases: float = 0.0
     worlds: Path | None = None
     worlds_share: float = 0.5
+    per_world: int = PER_WORLD
 
     @cached_property
     def drawn(self) -> dict[str, str]:
@@ -158,7 +163,8 @@ class Corpus:
         parts = [(part.name, part.size, part.servers, dict(part.mix)) for part in self.order.parts]
         aliases = (self.order.aliases,) if self.order.aliases else ()
         drawn = [(self.order.drawn, self.order.worlds_share)] if self.order.drawn else []
-        return msgspec.json.encode((self.order.seed, parts, *aliases, *drawn)).decode()
+        tried = (self.order.per_world,) if self.order.per_world != PER_WORLD else ()
+        return msgspec.json.encode((self.order.seed, parts, *aliases, *drawn, *tried)).decode()
 
     def make(self, bar: Progress, workers: Workers | None = None) -> dict[str, Counter[str]]:
         """Make or resume the corpus; count, by part, candidates kept and dropped by reason."""
@@ -262,7 +268,8 @@ class Corpus:
         """
         wide = max(1, self.part.size // WIDE)
         owed = {name: n for name in self.part.all_servers if (n := quotas.owed(name))}
-        usual = PER_ROUND * len(owed) / max(1, sum(owed.values()))
+        most = ceil(MOST * self.order.per_world / PER_WORLD)
+        usual = self.order.per_world * len(owed) / max(1, sum(owed.values()))
         return [
             DrawJob(
                 self.part,
@@ -271,7 +278,7 @@ class Corpus:
                 number * wide + at,
                 first[name] + at * SHAPES,
                 quotas,
-                min(MOST, max(LEAST, round(usual * owed[name]))),
+                min(most, max(LEAST, round(usual * owed[name]))),
             )
             for name in owed
             for at in range(wide)

@@ -2,7 +2,8 @@
 
 Torch's flash attention for CPUs takes two to three times as long: its blocks are too small for the
 matrix units. The scores of a block are kept for the softmax alone and computed again for gradients,
-so memory grows with a block and not with a sequence.
+so memory grows with a block and not with a sequence. Scores are rounded to 16 bits, which flash
+attention does not do; so keys are centred first, because large ones of one sign lose most.
 """
 
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ def attend(query: Any, key: Any, value: Any, scale: float | None) -> Any:
     count, heads, width = query.shape
     shared = key.shape[1]
     scale = width**-0.5 if scale is None else scale
+    # The softmax does not change if all keys move by the same vector.
+    key = (key - key.detach().float().mean(0)).to(value.dtype)
     grouped = (query * scale).view(count, shared, heads // shared, width).permute(1, 2, 0, 3)
     keys, values = (each.transpose(0, 1).contiguous() for each in (key, value))
     out = _blocks().apply(grouped.contiguous(), keys, values)
@@ -40,7 +43,7 @@ def _blocks() -> Any:
         scores.view(shared, group, count, -1)[..., -count:].masked_fill_(late, -torch.inf)
         return scores.softmax(-1)
 
-    class Blocks(torch.autograd.Function):  # type: ignore[misc]
+    class Blocks(need("torch").autograd.Function):  # type: ignore[misc]
         """Queries are shared x group x tokens x width, keys and values shared x tokens x width."""
 
         @staticmethod

@@ -150,19 +150,24 @@ def _first(spans: Sequence[Span], count: int) -> tuple[Span, ...]:
 
 
 def _bounds(parts: Sequence[PackedPart]) -> dict[str, Any]:
-    """The bounds of the parts among queries and keys, and the token index of each key."""
+    """The bounds of the parts among queries and keys.
+
+    If some parts see others, also the token index of each key.
+    """
     torch = need("torch")
     seen = [(*part.before, part.own) for part in parts]
     queries = [part.own.length for part in parts]
     keys = [sum(length for _, length in spans) for spans in seen]
-    every = [torch.arange(start, start + length) for spans in seen for start, length in spans]
-    return {
+    bounds = {
         "cu_seq_lens_q": _ends(queries),
         "cu_seq_lens_k": _ends(keys),
         "max_length_q": max(queries),
         "max_length_k": max(keys),
-        "key_tokens": torch.cat(every),
     }
+    if any(part.before for part in parts):
+        every = [torch.arange(start, start + length) for spans in seen for start, length in spans]
+        bounds["key_tokens"] = torch.cat(every)
+    return bounds
 
 
 def _ends(lengths: Sequence[int]) -> Any:

@@ -60,9 +60,10 @@ class Model(RecipeTable, frozen=True):
 class Data(RecipeTable, frozen=True):
     """The examples: a corpus, or how many to make; all servers and kinds if none is named.
 
-    `split` removes held-out servers from a corpus that was not split. `limit` is the number of
-    tools shown. `gold` is the most tokens that the gold transcript may have after the prompt; only
-    GRPO uses it. `most` is the most examples.
+    `split` removes held-out servers from a corpus that was not split. `per_world` is how many
+    examples of a new corpus are tried on each world. `limit` is the number of tools shown. `gold`
+    is the most tokens that the gold transcript may have after the prompt; only GRPO uses it. `most`
+    is the most examples.
     """
 
     corpus: str = ""
@@ -72,6 +73,7 @@ class Data(RecipeTable, frozen=True):
     servers: tuple[str, ...] = ()
     kinds: tuple[ExampleKind, ...] = ()
     limit: Count | None = None
+    per_world: Count = 8
     gold: Count | None = None
     most: Count | None = None
 

@@ -125,8 +125,11 @@ def joined(group: Sequence[SftRow]) -> SftItem:
 
 
 def _common(group: Sequence[SftRow]) -> int:
-    """How many tokens all transcripts begin with, before the first reply."""
-    most = min(row.labels.index(next(filter(IGNORED.__ne__, row.labels))) for row in group)
+    """How many tokens all transcripts begin with, less the one that predicts the first reply.
+
+    Each transcript has that token itself, even if the users say the same.
+    """
+    most = -1 + min(row.labels.index(next(filter(IGNORED.__ne__, row.labels))) for row in group)
     heads = zip(*(row.input_ids[:most] for row in group), strict=True)
     return next((at for at, tokens in enumerate(heads) if len(set(tokens)) > 1), most)
 
