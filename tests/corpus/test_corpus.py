@@ -181,8 +181,7 @@ def test_a_large_corpus_has_wide_rounds(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(near_copies, "MOST_TOOL", 9)
     monkeypatch.setattr(near_copies, "MOST_SEQUENCE", 9)
     monkeypatch.setattr(making, "WIDE", 6)
-    monkeypatch.setattr(making, "PER_WORLD", 2)
-    wanted = {"size": 18, "servers": ("payments",), "split": ""}
+    wanted = {"size": 18, "servers": ("payments",), "split": "", "per_world": 2}
     whole = make(order(tmp_path / "whole", **wanted))
     made = list(read(tmp_path / "whole", Example))
     assert len({example.id for example in made}) == 18
@@ -201,7 +200,6 @@ def test_a_large_corpus_has_wide_rounds(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(near_copies, "MOST_TOOL", 9)
     monkeypatch.setattr(near_copies, "MOST_SEQUENCE", 9)
     monkeypatch.setattr(making, "WIDE", 6)
-    monkeypatch.setattr(making, "PER_WORLD", 2)
     make(order(tmp_path / "cut", **wanted))
     assert shards(tmp_path / "cut") == shards(tmp_path / "whole")
 
@@ -213,9 +211,8 @@ class Crash(BaseException):
 def make_slowly(out: Path, shard: int = making.SHARD) -> Corpus:
     """Make a smaller corpus in many rounds, two candidates of each server at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(making, "PER_WORLD", 2)
         patch.setattr(making, "SHARD", shard)
-        return make(order(out, size=16))
+        return make(order(out, size=16, per_world=2))
 
 
 @pytest.fixture(scope="module")
@@ -475,11 +472,10 @@ def test_a_size_that_cannot_be_filled_says_how_far_it_got_and_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(making, "IDLE_ROUNDS", 2)
-    monkeypatch.setattr(making, "PER_WORLD", 3)
     monkeypatch.setattr(drawing, "candidate", nothing)
     out = tmp_path / "empty"
     arguments = command(out, servers="payments,maps", split="", size=9)
-    monkeypatch.setattr(sys, "argv", arguments[2:])
+    monkeypatch.setattr(sys, "argv", [*arguments[2:], "--per-world", "3"])
     told = (
         "provegym: 0 of 9 train examples were found, then 2 rounds gave no more"
         " (24 no goal found); too few came from payments, maps:"
