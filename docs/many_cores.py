@@ -31,7 +31,8 @@ from provegym import servers
 from provegym.conversation import ground, kinds
 from provegym.conversation.kinds import Place
 from provegym.corpus.candidates import Aim, Made, attempt
-from provegym.corpus.corpus import PRELOAD, Corpus, Order
+from provegym.corpus.corpus import PRELOAD, Corpus
+from provegym.corpus.order import Order
 from provegym.corpus.shared_worlds import _json, draw_shared
 from provegym.graph.dependency import lasting
 from provegym.kernel.server import WORLDS_KEPT

@@ -125,7 +125,7 @@ def measure(size: int = 1_200) -> dict[str, Any]:
     from rich.console import Console
     from rich.progress import Progress
 
-    from provegym.corpus import candidates, corpus, lookahead
+    from provegym.corpus import candidates, corpus, lookahead, order
 
     rounds: list[list[list[float]]] = []
     weights: list[int] = []
@@ -146,7 +146,7 @@ def measure(size: int = 1_200) -> dict[str, Any]:
         run_round(made, ahead)
 
     def run(workers: int, out: Path, clock: Callable[[], float]) -> float:
-        made = corpus.Corpus(corpus.Order(size, 0, out, workers=workers))
+        made = corpus.Corpus(order.Order(size, 0, out, workers=workers))
         with Progress(console=Console(stderr=True)) as bar:
             made._prove(bar)
             begun = clock()

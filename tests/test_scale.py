@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from provegym import servers
-from provegym.corpus import corpus
+from provegym.corpus import candidates, corpus
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -34,7 +34,7 @@ def test_the_page_says_what_the_simulation_says(scale: ModuleType) -> None:
 
 
 def test_its_rounds_are_those_of_a_corpus(scale: ModuleType) -> None:
-    ours = corpus.PER_WORLD, len(servers.names()), corpus.WIDE
+    ours = candidates.PER_WORLD, len(servers.names()), corpus.WIDE
     assert ours == (scale.PER_WORLD, scale.SERVERS, scale.WIDE)
 
 

@@ -22,7 +22,8 @@ from provegym.adapters.episode import Episode
 from provegym.admission.verdict import RuleCheck
 from provegym.conversation.kinds import Place, shape
 from provegym.corpus.candidates import attempt
-from provegym.corpus.corpus import MIXES, Corpus, Order
+from provegym.corpus.corpus import Corpus
+from provegym.corpus.order import MIXES, Order
 from provegym.kernel import AnyServer, Server
 from provegym.kernel.errors import near
 from provegym.players.scripted import SCRIPTS

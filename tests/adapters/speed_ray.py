@@ -16,7 +16,8 @@ from time import perf_counter, sleep
 from rich.progress import Progress
 
 from provegym import servers
-from provegym.corpus.corpus import Corpus, Order
+from provegym.corpus.corpus import Corpus
+from provegym.corpus.order import Order
 from provegym.play import verify_file
 from provegym.workers import Cluster
 

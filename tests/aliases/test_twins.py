@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 from aliases.aliased import examples, style
 from provegym.aliases import ALIAS_STYLES, AliasedView, sentences, view
 from provegym.cli import app
-from provegym.corpus.corpus import Corpus, Order
+from provegym.corpus.corpus import Corpus
 from provegym.corpus.exports import FORMS
+from provegym.corpus.order import Order
 from provegym.corpus.samples import called
 from provegym.corpus.transcript import transcript
 from provegym.models.dialects import openai

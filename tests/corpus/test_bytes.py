@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich.progress import Progress
 
-from provegym.corpus.corpus import Corpus, Order
+from provegym.corpus.corpus import Corpus
+from provegym.corpus.order import Order
 from provegym.players.scripted import SCRIPTS
 from provegym.rollout import play_script
 from provegym.trace import Example, line, read

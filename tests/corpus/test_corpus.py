@@ -21,7 +21,8 @@ from provegym.corpus import candidates as drawing
 from provegym.corpus import corpus as making
 from provegym.corpus import near_copies
 from provegym.corpus.candidates import Made
-from provegym.corpus.corpus import Corpus, Order, Saved
+from provegym.corpus.corpus import Corpus, Saved
+from provegym.corpus.order import Order
 from provegym.corpus.quotas import Quotas, shape_of, share_out
 from provegym.corpus.split import HELD_OUT
 from provegym.files import appending

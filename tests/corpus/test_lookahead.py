@@ -13,8 +13,9 @@ from provegym.conversation.kinds import Place, Shape
 from provegym.corpus import candidates as drawing
 from provegym.corpus import shared_worlds
 from provegym.corpus.candidates import Aim, Made
-from provegym.corpus.corpus import Corpus, Order
+from provegym.corpus.corpus import Corpus
 from provegym.corpus.lookahead import Lookahead
+from provegym.corpus.order import Order
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.corpus.shared_worlds import attempt_on_shared, draw_shared, read_or_draw
 from provegym.kernel import Session

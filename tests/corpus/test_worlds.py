@@ -16,7 +16,8 @@ from rich.progress import Progress
 from admission.boats import boats, judged
 from command import run as provegym
 from provegym import servers
-from provegym.corpus.corpus import Corpus, Order
+from provegym.corpus.corpus import Corpus
+from provegym.corpus.order import Order
 from provegym.corpus.quotas import share_out
 from provegym.graph import dependency
 from provegym.trace import BadFile, Example, read

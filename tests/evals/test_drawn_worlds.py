@@ -8,7 +8,7 @@ import pytest
 
 from command import run
 from provegym import servers
-from provegym.corpus.corpus import Order
+from provegym.corpus.order import Order
 from provegym.corpus.split import TRAIN_WORLDS, split_worlds
 from provegym.evals.compare import compare
 from provegym.evals.heldout import (

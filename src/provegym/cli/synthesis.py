@@ -30,7 +30,8 @@ from provegym.kernel.errors import suggest
 from provegym.terminal import say
 
 if TYPE_CHECKING:
-    from provegym.corpus.corpus import Corpus, Order
+    from provegym.corpus.corpus import Corpus
+    from provegym.corpus.order import Order
     from provegym.hosts.foreign import ForeignServer
     from provegym.teacher.lessons import Lessons
 
@@ -112,7 +113,8 @@ def synthesise(
     theirs: Theirs,
 ) -> None:
     """Make verified examples from live worlds, offline; the same seed gives the same files."""
-    from provegym.corpus.corpus import MIXES, Corpus, Order
+    from provegym.corpus.corpus import Corpus
+    from provegym.corpus.order import MIXES, Order
     from provegym.teacher.lessons import PLANS
 
     check_folder(out)

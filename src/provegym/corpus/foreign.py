@@ -16,9 +16,10 @@ from provegym.conversation.foreign import KINDS, WORLD, asks_of, candidate, shap
 from provegym.conversation.ground import explored
 from provegym.conversation.kinds import Place, Shape
 from provegym.corpus.candidates import DrawJob, Drawn, Made, judge
-from provegym.corpus.corpus import IDLE_ROUNDS, MIXES, Corpus, Order
+from provegym.corpus.corpus import IDLE_ROUNDS, Corpus
 from provegym.corpus.lookahead import Lookahead
 from provegym.corpus.near_copies import Deduplicator
+from provegym.corpus.order import MIXES, Order
 from provegym.corpus.quotas import CorpusPart, Quotas
 from provegym.hosts.foreign import ForeignServer, NoStart
 from provegym.hosts.inline import HostError

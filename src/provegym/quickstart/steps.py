@@ -6,7 +6,8 @@ import msgspec
 from rich.progress import Progress
 
 from provegym.corpus.card import card
-from provegym.corpus.corpus import Corpus, Order
+from provegym.corpus.corpus import Corpus
+from provegym.corpus.order import Order
 from provegym.demo import SEED, walk
 from provegym.evals.heldout import group, tasks
 from provegym.evals.measure import has_gold, measure

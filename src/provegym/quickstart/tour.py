@@ -11,7 +11,8 @@ from rich.padding import Padding
 from rich.progress import Progress
 
 from provegym import demo
-from provegym.corpus.corpus import Corpus, Order
+from provegym.corpus.corpus import Corpus
+from provegym.corpus.order import Order
 from provegym.corpus.samples import given, shortened
 from provegym.corpus.transcript import transcript
 from provegym.evals.heldout import drawn

@@ -27,7 +27,7 @@ MEASURED_PARAMETERS = 134_515_008
 # with all weights and 5.5 µs with an adapter.
 GRPO_TOKEN, COMPILED_TOKEN, SFT_TOKEN = 18e-6, 9.6e-6, 4.5e-6
 # Seconds of a start, and of an example of a new corpus on two cores.
-START, EXAMPLE = 120.0, 0.05
+START, EXAMPLE = 120.0, 0.025
 # Checkpointing computes the forward pass, a third of the work, once more.
 RECOMPUTED = 4 / 3
 # The longest rollout of a step generates this many times the tokens of the mean.

@@ -10,8 +10,9 @@ import msgspec
 from rich.progress import Progress
 
 from provegym import servers
-from provegym.corpus.corpus import Corpus, Order
+from provegym.corpus.corpus import Corpus
 from provegym.corpus.exports import shards
+from provegym.corpus.order import Order
 from provegym.corpus.split import HELD_OUT
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, read
