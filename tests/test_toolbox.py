@@ -8,8 +8,8 @@ import pytest
 from examples import pay_example
 from provegym import servers
 from provegym.servers import load
-from provegym.toolbox import Toolbox, expose, fits
-from provegym.trace import BadFile, ToolboxSpec
+from provegym.toolbox import Toolbox, expose, fits, gold_tools, needed_tools
+from provegym.trace import BadFile, Claim, Provenance, ToolboxSpec
 from provegym.worlds.build import install
 from provegym.worlds.spec import convert
 
@@ -41,6 +41,16 @@ def test_a_limit_keeps_what_is_needed() -> None:
     shown = set(Toolbox.of(pay_example(toolbox=spec)).tools)
     assert len(shown) == 6
     assert {"list_accounts", "list_payees", "pay_payee", "set_card_status", "read_file"} <= shown
+
+
+def test_a_limit_keeps_the_tool_of_a_request_that_a_rule_refuses() -> None:
+    """A transcript calls it, and tells the rule's reason; no reference step has it."""
+    claim = Claim(turn=0, tool="close_account", arguments={"account_id": "acc_1"})
+    given_up = pay_example(toolbox=ToolboxSpec(limit=1), provenance=Provenance(infeasible=claim))
+    shown = Toolbox.of(given_up).tools
+    assert "close_account" in shown
+    assert "close_account" not in gold_tools(given_up)
+    assert set(shown) == needed_tools(given_up)
 
 
 def test_a_stripped_enum_is_told_in_the_description_and_still_enforced() -> None:

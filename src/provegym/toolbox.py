@@ -10,7 +10,7 @@ they differ, and its calls are translated back.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from random import Random
@@ -93,8 +93,8 @@ class Toolbox:
         }
 
     @classmethod
-    def of(cls, example: Example, also: Collection[str] = ()) -> "Toolbox":
-        """The toolbox of an example. A limit keeps the tools it needs and those named by `also`."""
+    def of(cls, example: Example) -> "Toolbox":
+        """The toolbox of an example. A limit keeps the tools that it needs."""
         spec = example.toolbox
         if not example.server:
             return cls(
@@ -113,7 +113,7 @@ class Toolbox:
         own = [t for t in servers.load(example.server).tools.values() if t.name not in spec.hidden]
         others = [all_tools()[name] for name in spec.distractors]
         if spec.limit is not None:
-            kept = needed_tools(example).union(also)
+            kept = needed_tools(example)
             needed = [tool for tool in own if tool.name in kept]
             rest = [tool for tool in own if tool.name not in kept]
             own = needed + rest[: max(0, spec.limit - len(needed) - len(others))]

@@ -273,11 +273,7 @@ def test_the_same_command_ends_with_the_same_bytes(
         (("--mcp", f"{BAD} plain", "--allow-writes"), "writes need a way to start anew"),
         (
             ("--mcp", f"{BAD} plain", "--servers", "banking"),
-            "leave --servers, --split, --worlds and --per-world out",
-        ),
-        (
-            ("--mcp", f"{BAD} plain", "--per-world", "9"),
-            "leave --servers, --split, --worlds and --per-world out",
+            "leave --servers, --split, --worlds out",
         ),
     ],
 )

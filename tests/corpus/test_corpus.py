@@ -163,26 +163,13 @@ def test_another_seed_gives_another_corpus(base: Base, tmp_path: Path) -> None:
     assert not texts & {e.turns[0].text for e in read(tmp_path / "other", Example)}
 
 
-def test_more_examples_on_a_world_make_fewer_worlds(tmp_path: Path) -> None:
-    """Exactly as many examples, and another number does not resume the corpus."""
-    wanted = {"size": 24, "servers": ("payments", "crm"), "split": ""}
-    worlds = []
-    for per_world in (2, 8, 100):
-        make(order(tmp_path / str(per_world), **wanted, per_world=per_world))
-        made = list(read(tmp_path / str(per_world), Example))
-        assert len({example.id for example in made}) == 24
-        worlds.append(len({(example.server, example.seed) for example in made}))
-    assert worlds[0] > worlds[1] > worlds[2]
-    with pytest.raises(BadFile):
-        make(order(tmp_path / "2", **wanted, per_world=3))
-
-
 def test_a_large_corpus_has_wide_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three worlds of a server at a time, no example twice, and the same bytes after a stop."""
     monkeypatch.setattr(near_copies, "MOST_TOOL", 9)
     monkeypatch.setattr(near_copies, "MOST_SEQUENCE", 9)
     monkeypatch.setattr(making, "WIDE", 6)
-    wanted = {"size": 18, "servers": ("payments",), "split": "", "per_world": 2}
+    monkeypatch.setattr(making, "PER_WORLD", 2)
+    wanted = {"size": 18, "servers": ("payments",), "split": ""}
     whole = make(order(tmp_path / "whole", **wanted))
     made = list(read(tmp_path / "whole", Example))
     assert len({example.id for example in made}) == 18
@@ -201,6 +188,7 @@ def test_a_large_corpus_has_wide_rounds(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(near_copies, "MOST_TOOL", 9)
     monkeypatch.setattr(near_copies, "MOST_SEQUENCE", 9)
     monkeypatch.setattr(making, "WIDE", 6)
+    monkeypatch.setattr(making, "PER_WORLD", 2)
     make(order(tmp_path / "cut", **wanted))
     assert shards(tmp_path / "cut") == shards(tmp_path / "whole")
 
@@ -212,8 +200,9 @@ class Crash(BaseException):
 def make_slowly(out: Path, shard: int = making.SHARD) -> Corpus:
     """Make a smaller corpus in many rounds, two candidates of each server at a time."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(making, "PER_WORLD", 2)
         patch.setattr(making, "SHARD", shard)
-        return make(order(out, size=16, per_world=2))
+        return make(order(out, size=16))
 
 
 @pytest.fixture(scope="module")
@@ -473,10 +462,11 @@ def test_a_size_that_cannot_be_filled_says_how_far_it_got_and_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(making, "IDLE_ROUNDS", 2)
+    monkeypatch.setattr(making, "PER_WORLD", 3)
     monkeypatch.setattr(drawing, "candidate", nothing)
     out = tmp_path / "empty"
     arguments = command(out, servers="payments,maps", split="", size=9)
-    monkeypatch.setattr(sys, "argv", [*arguments[2:], "--per-world", "3"])
+    monkeypatch.setattr(sys, "argv", arguments[2:])
     told = (
         "provegym: 0 of 9 train examples were found, then 2 rounds gave no more"
         " (24 no goal found); too few came from payments, maps:"

@@ -1,14 +1,17 @@
 """Which examples a run sees: nothing of held-out servers, none too long; and worlds drawn ahead."""
 
 import signal
+from itertools import islice
 
 import msgspec
 import pytest
 
+from conversation.talks import verified
 from examples import pay_example
 from provegym import servers
+from provegym.corpus.transcript import transcript
 from provegym.trace import Example, Provenance
-from provegym.train.data import CHUNK, keep_out, spread
+from provegym.train.data import CHUNK, keep_out, show, spread
 from provegym.train.prefetch import Prefetcher
 
 EXAMPLE = pay_example()
@@ -66,3 +69,12 @@ def test_processes_that_are_ended_print_nothing(capfd: pytest.CaptureFixture[str
     finally:
         signal.signal(signal.SIGTERM, before)
     assert capfd.readouterr().err == ""
+
+
+def test_no_reference_transcript_calls_a_tool_that_a_limit_hides() -> None:
+    given_up = verified("multi_turn", lambda example: example.provenance.infeasible)
+    for example in islice(given_up, 4):
+        told = transcript(show(example, 1)).messages
+        answers = [message["content"] for message in told if message["role"] == "tool"]
+        assert answers
+        assert not any("unknown tool" in answer for answer in answers)

@@ -56,14 +56,6 @@ class Variety:
     worlds_share: Annotated[
         float, typer.Option(help="The share of examples on --worlds.", min=0, max=1)
     ] = 0.5
-    per_world: Annotated[
-        int,
-        typer.Option(
-            help="Examples tried on a world before the next; they can share a prompt in training.",
-            min=1,
-            max=1_000,
-        ),
-    ] = 8
 
 
 @dataclass(frozen=True)
@@ -124,8 +116,7 @@ def synthesise(
         fail(f"no split {split!r}; leave it out, or say --split servers")
     if variety.aliases and (wording.teacher or theirs.mcp):
         fail("--aliases is for offline examples of our servers: leave --teacher and --mcp out")
-    ours = bool(names or split or variety.worlds or variety.per_world != Variety.per_world)
-    _check_theirs(theirs, ray, refresh, ours)
+    _check_theirs(theirs, ray, refresh, bool(names or split or variety.worlds))
     lessons = wording.lessons(out)
     folder = out / PLANS if lessons else out
     if not theirs.mcp:
@@ -144,10 +135,7 @@ def synthesise(
 def _check_theirs(theirs: Theirs, ray: str | None, refresh: bool, ours: bool) -> None:
     """Refuse options that do not go together; `ours` if some are for our servers alone."""
     if theirs.mcp and ours:
-        fail(
-            "somebody's server makes a corpus of its own: leave --servers, --split, --worlds and"
-            " --per-world out"
-        )
+        fail("somebody's server makes a corpus of its own: leave --servers, --split, --worlds out")
     if theirs.mcp and ray is not None:
         fail("somebody's server is connected to this machine alone: leave --ray out")
     if refresh and not theirs.mcp:

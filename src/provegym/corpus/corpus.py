@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from copy import deepcopy
 from functools import partial
-from math import ceil
 from pathlib import Path
 from time import monotonic
 
@@ -40,7 +39,7 @@ from provegym.trace import BadFile, Example, line, read
 from provegym.workers import Workers, local
 from provegym.worlds.files import copy_worlds
 
-# Candidates of one server on a world, at least and at most, if PER_WORLD is usual.
+# Candidates of one server in a round, at least and at most.
 LEAST, MOST = 2, 16
 # A larger corpus uses more worlds per server and round, so that more cores can work:
 # one world per WIDE examples.
@@ -98,8 +97,7 @@ class Corpus:
         parts = [(part.name, part.size, part.servers, dict(part.mix)) for part in self.order.parts]
         aliases = (self.order.aliases,) if self.order.aliases else ()
         drawn = [(self.order.drawn, self.order.worlds_share)] if self.order.drawn else []
-        tried = (self.order.per_world,) if self.order.per_world != PER_WORLD else ()
-        return msgspec.json.encode((self.order.seed, parts, *aliases, *drawn, *tried)).decode()
+        return msgspec.json.encode((self.order.seed, parts, *aliases, *drawn)).decode()
 
     def make(self, bar: Progress, workers: Workers | None = None) -> dict[str, Counter[str]]:
         """Make or resume the corpus; count, by part, candidates kept and dropped by reason."""
@@ -203,8 +201,7 @@ class Corpus:
         """
         wide = max(1, self.part.size // WIDE)
         owed = {name: n for name in self.part.all_servers if (n := quotas.owed(name))}
-        most = ceil(MOST * self.order.per_world / PER_WORLD)
-        usual = self.order.per_world * len(owed) / max(1, sum(owed.values()))
+        usual = PER_WORLD * len(owed) / max(1, sum(owed.values()))
         return [
             DrawJob(
                 self.part,
@@ -213,7 +210,7 @@ class Corpus:
                 number * wide + at,
                 first[name] + at * SHAPES,
                 quotas,
-                min(most, max(LEAST, round(usual * owed[name]))),
+                min(MOST, max(LEAST, round(usual * owed[name]))),
             )
             for name in owed
             for at in range(wide)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from provegym import servers
 from provegym.conversation.kinds import SHARES
-from provegym.corpus.candidates import PER_WORLD
 from provegym.corpus.quotas import CorpusPart
 from provegym.corpus.split import HELD_OUT, split_worlds
 from provegym.trace import BadFile
@@ -25,9 +24,6 @@ class Order:
 
     `worlds` is a folder of admitted worlds that are data; they get `worlds_share` of the examples.
     With `split`, a tenth of them is held out.
-
-    `per_world` is how many examples are tried on a world before the next one is drawn. Examples on
-    one world can share their prompt in training.
     """
 
     size: int
@@ -40,7 +36,6 @@ class Order:
     aliases: float = 0.0
     worlds: Path | None = None
     worlds_share: float = 0.5
-    per_world: int = PER_WORLD
 
     @cached_property
     def drawn(self) -> dict[str, str]:

@@ -58,8 +58,7 @@ class Card(msgspec.Struct, frozen=True):
 class Usual(NamedTuple):
     """Lengths in tokens: a mean prompt, what follows it, and the replies in that.
 
-    `longest` is the longest conversation; `examples` is how many there are. `sharing` is how many
-    transcripts share a prompt in SFT, on average.
+    `longest` is the longest conversation; `examples` is how many there are.
     """
 
     prompt: float
@@ -67,7 +66,6 @@ class Usual(NamedTuple):
     own: float
     longest: int
     examples: int
-    sharing: float = 1.0
 
 
 class Cache(msgspec.Struct, frozen=True):
@@ -220,17 +218,8 @@ def _grpo_tokens(recipe: Recipe, grpo: Grpo, usual: Usual) -> tuple[int, int]:
 
 
 def _sft_tokens(sft: Sft, usual: Usual) -> tuple[int, int]:
-    further = max(0, round(sft.max_tokens - usual.prompt))
-    most = sft.batch * (sft.max_tokens + (sft.share - 1) * further)
-    if not sft.packed:
-        return sft.batch * min(usual.longest, sft.max_tokens), most
-    return round(sft.batch * _prompt_tokens(sft, usual)), most
-
-
-def _prompt_tokens(sft: Sft, usual: Usual) -> float:
-    """The tokens of a prompt and of the transcripts that share it."""
-    whole = min(usual.prompt + usual.rest, sft.max_tokens)
-    return whole + (usual.sharing - 1) * max(0.0, whole - usual.prompt)
+    length = usual.prompt + usual.rest if sft.packed else usual.longest
+    return round(sft.batch * min(length, sft.max_tokens)), sft.batch * sft.max_tokens
 
 
 def _cache(recipe: Recipe, grpo: Grpo, sizes: ModelSizes, usual: Usual, card: Card) -> Cache | None:
@@ -282,7 +271,6 @@ def _playing(grpo: Grpo, usual: Usual, cache: Cache, scale: float) -> float:
 
 
 def _sft_pace(sft: Sft, usual: Usual, scale: float) -> Pace:
-    tokens = sft.together * _prompt_tokens(sft, usual)
+    tokens = sft.together * min(usual.prompt + usual.rest, sft.max_tokens)
     learning = tokens * SFT_TOKEN * scale * (RECOMPUTED if sft.checkpointing else 1)
-    prompts = usual.examples / usual.sharing
-    return Pace(0.0, learning, ceil(prompts / sft.together * sft.epochs))
+    return Pace(0.0, learning, ceil(usual.examples / sft.together * sft.epochs))

@@ -27,15 +27,7 @@ def load(data: Data, folder: Path, bar: Progress, workers: int = 2) -> list[Exam
     """The training examples of a corpus. If the recipe names none, it is made in `folder`."""
     source = Path(data.corpus) if data.corpus else folder
     if not data.corpus:
-        order = Order(
-            size=data.size,
-            seed=data.seed,
-            out=folder,
-            servers=data.servers,
-            workers=workers,
-            split=data.split,
-            per_world=data.per_world,
-        )
+        order = Order(data.size, data.seed, folder, data.servers, workers, split=data.split)
         Corpus(order).make(bar)
     found = (example for path in shards(source, "train") for example in read(path, Example))
     if data.split:

@@ -18,7 +18,6 @@ from provegym.trace import Example, label
 from provegym.train import cost_lines, sft, trl
 from provegym.train.cost import Card, Cost, Usual, estimate, find_card
 from provegym.train.cost_lines import Lines
-from provegym.train.prompt_groups import prompt_groups
 from provegym.train.recipe import Grpo, Model, Recipe, Sft
 from provegym.train.run import Run, TrainError
 from provegym.train.start import NO_VLLM, held_lora, lacks_vllm, trained_lora
@@ -43,17 +42,13 @@ class Forecast(msgspec.Struct, frozen=True):
 
 
 class Lengths(NamedTuple):
-    """Measured token lengths: prompts, gold transcripts, and the completions in them.
-
-    `sharing` is how many transcripts share a prompt in SFT, on average.
-    """
+    """Measured token lengths: prompts, gold transcripts, and the completions in them."""
 
     prompts: list[int]
     tools: list[int]
     rows: list[sft.SftRow]
     rests: list[int]
     left: int
-    sharing: float = 1.0
 
 
 def forecast(
@@ -110,8 +105,7 @@ def _cost(recipe: Recipe, found: Lengths, card: Card) -> Cost | None:
     rests = [min(rest, limits.completion) for rest in found.rests] or [limits.completion]
     own = fmean(sum(label != sft.IGNORED for label in row.labels) for row in found.rows)
     longest = max(prompts) + max(rests)
-    own = min(own, limits.completion)
-    usual = Usual(fmean(prompts), fmean(rests), own, longest, found.left, found.sharing)
+    usual = Usual(fmean(prompts), fmean(rests), min(own, limits.completion), longest, found.left)
     return estimate(recipe, sizes, trained_lora(recipe.model), usual, card)
 
 
@@ -135,9 +129,7 @@ def measure(recipe: Recipe, examples: Sequence[Example], codec: Codec) -> Length
     made = min(recipe.data.size, recipe.data.most or recipe.data.size)
     whole = len(examples) if recipe.data.corpus else made
     tools = [len(Toolbox.of(example).tools) for example in chosen]
-    most = recipe.sft.share if recipe.sft else 1
-    sharing = len(examples) / sum(1 for _ in prompt_groups(examples, most))
-    return Lengths(prompts, tools, rows, rests, round(whole * share), sharing)
+    return Lengths(prompts, tools, rows, rests, round(whole * share))
 
 
 def notes(recipe: Recipe, found: Lengths, whose: str) -> Iterator[str]:
@@ -262,21 +254,14 @@ def _generation(grpo: Grpo) -> str:
 def _sft(settings: Sft, found: Lengths) -> Lines:
     lengths = [len(row.input_ids) for row in found.rows]
     learnt = sum(label != sft.IGNORED for row in found.rows for label in row.labels)
-    updates = ceil(found.left / found.sharing / settings.together * settings.epochs)
+    updates = ceil(found.left / settings.together * settings.epochs)
     share = learnt / max(1, sum(lengths))
     return [
         ("transcript tokens", f"{_spread(lengths)}; {share:.0%} of them are learnt"),
-        ("an update", f"{settings.together} {_items(settings, found)}, {settings.batch} at a time"),
+        ("an update", f"{settings.together} transcripts, {settings.batch} at a time"),
         ("updates", f"about {updates:,} in {settings.epochs:g} epochs"),
         ("lr", f"{settings.lr:g}, {settings.schedule}"),
     ]
-
-
-def _items(settings: Sft, found: Lengths) -> str:
-    """What `together` and `batch` count."""
-    if settings.share == 1:
-        return "transcripts"
-    return f"prompts that {found.sharing:.1f} transcripts share on average"
 
 
 def _model(recipe: Recipe) -> str:

@@ -7,7 +7,6 @@ part and the keys it may see, so the results equal those of padded batches.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from provegym.models.optional import need
@@ -103,25 +102,6 @@ def lay_out(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int
     return PackedRow({**inputs, **_bounds(row.parts)}, places)
 
 
-def collate(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Pack transcripts into one row; those of an item share their prompt, which is read once.
-
-    An item has the lengths of its prompt and of what follows in each transcript: `seq_lengths`.
-    """
-    torch = need("torch")
-    row = _Row()
-    for item in items:
-        ends = [0, *accumulate(item["seq_lengths"])]
-        prompt: tuple[Span, ...] = ()
-        for number, (start, end) in enumerate(pairwise(ends)):
-            if start == end:
-                continue
-            own = row.add(item["input_ids"][start:end], item["labels"][start:end], prompt)
-            prompt = prompt or ((own,) if number == 0 else ())
-    made = {"input_ids": row.ids, "position_ids": row.positions, "labels": row.labels}
-    return {**{name: torch.tensor([values]) for name, values in made.items()}, **_bounds(row.parts)}
-
-
 def _longest(
     completion: Sequence[int], told: Sequence[tuple[Sequence[int], tuple[Span, ...]]]
 ) -> tuple[int, tuple[Span, ...]]:
@@ -150,24 +130,19 @@ def _first(spans: Sequence[Span], count: int) -> tuple[Span, ...]:
 
 
 def _bounds(parts: Sequence[PackedPart]) -> dict[str, Any]:
-    """The bounds of the parts among queries and keys.
-
-    If some parts see others, also the token index of each key.
-    """
+    """The bounds of the parts among queries and keys, and the token index of each key."""
     torch = need("torch")
     seen = [(*part.before, part.own) for part in parts]
     queries = [part.own.length for part in parts]
     keys = [sum(length for _, length in spans) for spans in seen]
-    bounds = {
+    every = [torch.arange(start, start + length) for spans in seen for start, length in spans]
+    return {
         "cu_seq_lens_q": _ends(queries),
         "cu_seq_lens_k": _ends(keys),
         "max_length_q": max(queries),
         "max_length_k": max(keys),
+        "key_tokens": torch.cat(every),
     }
-    if any(part.before for part in parts):
-        every = [torch.arange(start, start + length) for spans in seen for start, length in spans]
-        bounds["key_tokens"] = torch.cat(every)
-    return bounds
 
 
 def _ends(lengths: Sequence[int]) -> Any:

@@ -60,10 +60,9 @@ class Model(RecipeTable, frozen=True):
 class Data(RecipeTable, frozen=True):
     """The examples: a corpus, or how many to make; all servers and kinds if none is named.
 
-    `split` removes held-out servers from a corpus that was not split. `per_world` is how many
-    examples of a new corpus are tried on each world. `limit` is the number of tools shown. `gold`
-    is the most tokens that the gold transcript may have after the prompt; only GRPO uses it. `most`
-    is the most examples.
+    `split` removes held-out servers from a corpus that was not split. `limit` is the number of
+    tools shown. `gold` is the most tokens that the gold transcript may have after the prompt; only
+    GRPO uses it. `most` is the most examples.
     """
 
     corpus: str = ""
@@ -73,7 +72,6 @@ class Data(RecipeTable, frozen=True):
     servers: tuple[str, ...] = ()
     kinds: tuple[ExampleKind, ...] = ()
     limit: Count | None = None
-    per_world: Count = 8
     gold: Count | None = None
     most: Count | None = None
 
@@ -106,18 +104,13 @@ class Optimiser(RecipeTable, frozen=True):
 
 
 class Sft(Optimiser, frozen=True):
-    """Supervised fine-tuning on transcripts: `together` per update, in micro-batches of `batch`.
-
-    With a `share` above 1, up to so many transcripts of one world are shown the same tools and
-    share their prompt, which is read once; `together` and `batch` then count prompts.
-    """
+    """Supervised fine-tuning on transcripts: `together` per update, in micro-batches of `batch`."""
 
     lr: Positive = 1e-5
     schedule: Schedule = "cosine"
     epochs: Positive = 3.0
     together: Count = 32
     max_tokens: Count = 16_384
-    share: Count = 1
     save_every: Count = 100
 
 

@@ -18,9 +18,7 @@ from provegym.terminal import say
 from provegym.toolbox import Toolbox
 from provegym.trace import Example, Json
 from provegym.train.data import spread
-from provegym.train.packed import collate
 from provegym.train.precision import suit
-from provegym.train.prompt_groups import PromptGroup, prompt_groups
 from provegym.train.recipe import Recipe, Sft
 from provegym.train.run import Run, TrainError
 from provegym.train.saving import save_model
@@ -36,21 +34,10 @@ class SftRow(NamedTuple):
     labels: list[int]
 
 
-class SftItem(NamedTuple):
-    """Transcripts with a common prompt: the lengths of the prompt and of the rest of each."""
-
-    input_ids: list[int]
-    labels: list[int]
-    seq_lengths: list[int]
-
-
-def encode(example: Example, codec: Codec, most: int, tools: list[Json] | None = None) -> SftRow:
-    """The tokens of an example's transcript, cut after the last reply that fits.
-
-    Its prompt shows the tools of its toolbox, or others that are given.
-    """
+def encode(example: Example, codec: Codec, most: int) -> SftRow:
+    """The tokens of an example's transcript, cut after the last reply that fits."""
     messages, learn = transcript(example)
-    tools = Toolbox.of(example).openai() if tools is None else tools
+    tools = Toolbox.of(example).openai()
     row = SftRow(codec.open(messages[0]["content"], messages[1]["content"], tools), [])
     row.labels.extend([IGNORED] * len(row.input_ids))
     whole = 0
@@ -80,69 +67,22 @@ def rows(examples: Iterable[Example], codec: Codec, most: int) -> list[SftRow]:
 
     An example whose reference calls do not run is left out and named on stderr.
     """
-    return [row for group in grouped_rows(examples, codec, most, 1) for row in group]
+    found = list(spread(partial(_row, codec=codec, most=most), list(examples)))
+    for problem in found:
+        if isinstance(problem, str):
+            say(f"left out: {problem}", file=sys.stderr)
+    return [row for row in found if isinstance(row, SftRow)]
 
 
-def grouped_rows(
-    examples: Iterable[Example], codec: Codec, most: int, share: int
-) -> list[list[SftRow]]:
-    """The same in groups of up to `share` transcripts, which show the same tools."""
-    groups = list(prompt_groups(examples, share))
-    made = []
-    for found in spread(partial(_rows, codec=codec, most=most), groups):
-        for problem in found:
-            if isinstance(problem, str):
-                say(f"left out: {problem}", file=sys.stderr)
-        if kept := [row for row in found if isinstance(row, SftRow)]:
-            made.append(kept)
-    return made
-
-
-def _rows(group: PromptGroup, codec: Codec, most: int) -> list[SftRow | str | None]:
-    tools = group.tools()
-    return [_row(example, codec, most, tools) for example in group.examples]
-
-
-def _row(example: Example, codec: Codec, most: int, tools: list[Json]) -> SftRow | str | None:
+def _row(example: Example, codec: Codec, most: int) -> SftRow | str | None:
     """The tokens of a transcript, None if it does not fit, or why it cannot be played."""
     try:
-        row = encode(example, codec, most, tools)
+        row = encode(example, codec, most)
     except TooLong:
         return None
     except Unplayable as problem:
         return str(problem)
     return row if any(label != IGNORED for label in row.labels) else None
-
-
-def joined(group: Sequence[SftRow]) -> SftItem:
-    """Transcripts with their common prompt once, before what follows it in each."""
-    common = _common(group) if len(group) > 1 else 0
-    ids, labels = list(group[0].input_ids[:common]), [IGNORED] * common
-    for row in group:
-        ids += row.input_ids[common:]
-        labels += row.labels[common:]
-    return SftItem(ids, labels, [common, *(len(row.labels) - common for row in group)])
-
-
-def _common(group: Sequence[SftRow]) -> int:
-    """How many tokens all transcripts begin with, less the one that predicts the first reply.
-
-    Each transcript has that token itself, even if the users say the same.
-    """
-    most = -1 + min(row.labels.index(next(filter(IGNORED.__ne__, row.labels))) for row in group)
-    heads = zip(*(row.input_ids[:most] for row in group), strict=True)
-    return next((at for at, tokens in enumerate(heads) if len(set(tokens)) > 1), most)
-
-
-def _fitting(data: Sequence[Sequence[SftRow]], examples: int, share: int) -> str:
-    """How many transcripts fit, and what sharing prompts saves."""
-    count = sum(map(len, data))
-    told = f"{count} of {examples} transcripts fit"
-    if share == 1:
-        return told
-    whole = sum(len(row.input_ids) for group in data for row in group)
-    read = sum(len(joined(group).input_ids) for group in data)
-    return f"{told}; they share {len(data)} prompts: {read:,} tokens instead of {whole:,}"
 
 
 def train(
@@ -152,26 +92,21 @@ def train(
     sft = recipe.sft
     if sft is None:
         raise TrainError("the recipe has no [sft] table; add one, or train its [grpo]")
-    codec = Codec(tokenizer, recipe.limits.prompt)
-    data = grouped_rows(examples.values(), codec, sft.max_tokens, sft.share)
+    data = rows(examples.values(), Codec(tokenizer, recipe.limits.prompt), sft.max_tokens)
     if not data:
         raise TrainError(
             f"none of {len(examples)} transcripts fits: raise limits.prompt (now"
             f" {recipe.limits.prompt}) or sft.max_tokens (now {sft.max_tokens})"
         )
-    say(_fitting(data, len(examples), sft.share), file=sys.stderr)
-    items = [joined(group) for group in data]
-    # A padded batch takes transcripts as they are, and TRL would trust a third column.
-    columns = SftItem._fields if sft.packed else SftRow._fields
+    say(f"{len(data)} of {len(examples)} transcripts fit", file=sys.stderr)
     dataset = need("datasets").Dataset.from_dict(
-        {name: [getattr(item, name) for item in items] for name in columns}
+        {"input_ids": [row.input_ids for row in data], "labels": [row.labels for row in data]}
     )
     trainer = need("trl").SFTTrainer(
         model=suit(model, recipe, sft),
         args=arguments(recipe, run, model.device.type),
         train_dataset=dataset,
         processing_class=tokenizer,
-        data_collator=collate if sft.packed else None,
         callbacks=[run.watch()],
     )
     if model.device.type == "cpu":
@@ -225,6 +160,7 @@ def arguments(recipe: Recipe, run: Run, device: str) -> Any:
         num_train_epochs=sft.epochs,
         # Grouping by length saves padding. Packed sequences have none, so their order is random.
         train_sampling_strategy="random" if sft.packed else "group_by_length",
+        padding_free=sft.packed,
         dataset_kwargs={"skip_prepare_dataset": True},
         max_length=None,
         # Worker processes collate batches, so that the GPU does not wait for them.

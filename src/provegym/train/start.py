@@ -67,11 +67,6 @@ def check(recipe: Recipe) -> None:
             raise TrainError(
                 f"{reporter} is not installed: pip install {reporter}, or take it out of report"
             )
-    if recipe.sft and recipe.sft.share > 1 and not recipe.sft.packed:
-        raise TrainError(
-            f"sft.share ({recipe.sft.share}) needs packed rows, in which a prompt is read once;"
-            " set sft.packed=true, or sft.share=1"
-        )
     if recipe.grpo:
         _check_grpo(recipe.grpo, recipe.model.lora)
         _check_engines(recipe)
