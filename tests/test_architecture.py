@@ -28,6 +28,7 @@ LAYERS = (
         "workers",
         "worlds",
         "worker_group",
+        "pool_watch",
     },
     {"search", "models"},
     {"rollout", "players"},

@@ -17,13 +17,15 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from multiprocessing import forkserver, get_all_start_methods, get_context, resource_tracker
 from multiprocessing.context import BaseContext
-from multiprocessing.pool import AsyncResult, Pool
+from multiprocessing.context import TimeoutError as NotYet
+from multiprocessing.pool import Pool
 from pathlib import Path
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from provegym import __version__, servers
 from provegym.errors import UserError
+from provegym.pool_watch import TICK, PoolWatch
 from provegym.temporary import SweptFolder
 
 INSTALL = "in a clone of ProveGym, run pip install '.[ray]'"
@@ -151,6 +153,11 @@ class Processes(Workers):
             first.join()
         return self.context.Pool(self.processes, prepare, (servers.places(),), self.recycle)
 
+    @cached_property
+    def watch(self) -> PoolWatch:
+        """Notices if a process of the pool is killed."""
+        return PoolWatch(self.pool)
+
     @property
     def count(self) -> int:
         """The number of processes."""
@@ -158,13 +165,22 @@ class Processes(Workers):
 
     def map(self, work: Work[A, B], items: Sequence[A], batch: int = BATCH) -> Iterator[B]:
         """What the work gives for each item, in the order of the items."""
-        for made in self.pool.imap(partial(do, work), cut(items, batch)):
-            yield from made
+        made = self.pool.imap(partial(do, work), cut(items, batch))
+        while True:
+            self.watch.check()
+            try:
+                results = made.next(TICK)
+            except NotYet:
+                continue
+            except StopIteration:
+                return
+            yield from results
 
     def submit(self, work: Callable[[A], B], item: A) -> Promise[B]:
         """Begin one piece of work, after those that were submitted before."""
+        self.watch.check()
         result = self.pool.apply_async(work, (item,))
-        return Promise(result.get, partial(_is_known, result))
+        return Promise(partial(self.watch.get, result), partial(self.watch.wait, result))
 
     def close(self) -> None:
         """Stop the processes, and remove their folder."""
@@ -172,12 +188,6 @@ class Processes(Workers):
             self.pool.terminate()
             self.pool.join()
         self.temporary.close()
-
-
-def _is_known(result: "AsyncResult[Any]", seconds: float) -> bool:
-    """Wait some seconds for a result of a pool."""
-    result.wait(seconds)
-    return result.ready()
 
 
 def local(count: int, preload: str = "", recycle: int | None = None) -> Workers:

@@ -14,6 +14,7 @@ from provegym.corpus.corpus import Corpus
 from provegym.corpus.exports import shards
 from provegym.corpus.order import Order
 from provegym.corpus.split import HELD_OUT
+from provegym.pool_watch import PoolWatch
 from provegym.toolbox import Toolbox
 from provegym.trace import BadFile, Example, read
 from provegym.train.recipe import Data
@@ -68,7 +69,7 @@ def spread(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
     if workers < 2 or "fork" not in get_all_start_methods():
         return [work(item) for item in items]
     with get_context("fork").Pool(workers, _JOB.extend, [(work, items)]) as pool:
-        found = pool.map(_do, range(len(items)), CHUNK)
+        found = PoolWatch(pool).get(pool.map_async(_do, range(len(items)), CHUNK))
         # Workers that are terminated instead handle SIGTERM as this process does: as Ctrl-C, with
         # a traceback.
         pool.close()
