@@ -3,7 +3,7 @@
 import os
 import signal
 from contextlib import closing
-from multiprocessing import active_children
+from multiprocessing import active_children, process
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
@@ -41,6 +41,19 @@ def test_a_killed_process_ends_the_wait_for_what_was_submitted() -> None:
     assert monotonic() - begun < SOON
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_killed_process_that_waited_for_work_does_not_keep_the_pool_open(number: int) -> None:
+    """One of the waiting processes holds the lock of the queue."""
+    with closing(Processes(2)) as workers:
+        assert workers.submit(square, 2).get() == 4
+        pool = sorted(each.pid or 0 for each in active_children() if "PoolWorker" in each.name)
+        sleep(0.3)
+        os.kill(pool[number], signal.SIGKILL)
+        with pytest.raises(WorkerKilled):
+            list(workers.map(squares, [3] * 5_000, 1))
+    assert not [each for each in active_children() if each.pid in pool]
+
+
 def test_a_process_that_exits_is_told_by_its_code() -> None:
     with closing(Processes(2)) as workers:
         promise = workers.submit(leave, 3)
@@ -56,14 +69,18 @@ def test_a_killed_process_ends_the_encoding_of_transcripts() -> None:
 
 def test_a_corpus_whose_worker_is_killed_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     def order(out: str, workers: int) -> Order:
-        return Order(60, 5, tmp_path / out, ("banking", "crm"), workers)
+        return Order(120, 5, tmp_path / out, ("banking", "crm", "email"), workers)
 
     def kill() -> None:
         """Kill a process of the pool when there are some examples."""
         pool: list[int] = []
-        while not pool or not (tmp_path / "cut" / "progress.json").exists():
+        while not pool or not any(
+            file.stat().st_size for file in (tmp_path / "cut").glob("*.jsonl")
+        ):
             sleep(0.01)
-            pool = [each.pid or 0 for each in active_children() if "PoolWorker" in each.name]
+            # Not active_children(), which asks for exit codes in this thread, too.
+            known = tuple(process._children)  # type: ignore[attr-defined]
+            pool = [each.pid for each in known if "PoolWorker" in each.name]
         os.kill(pool[0], signal.SIGKILL)
 
     killer = Thread(target=kill)

@@ -1,8 +1,7 @@
 """Notices a killed worker process of a multiprocessing pool, which itself would wait for ever."""
 
 import signal
-from multiprocessing.pool import AsyncResult, Pool
-from multiprocessing.process import BaseProcess
+from multiprocessing.pool import TERMINATE, AsyncResult, Pool
 from typing import Any, TypeVar
 
 from provegym.errors import UserError
@@ -21,24 +20,36 @@ class PoolWatch:
     """Notices if a process of a pool is killed, for instance because memory ran out.
 
     The pool itself starts another one in its place, and waits for the lost result forever. It does
-    not say who died, so its processes are remembered.
+    not say who died, so its processes are remembered. What it is made of has no public name.
     """
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
-        self.seen: set[BaseProcess] = set()
+        self.inside: Any = pool
+        self.seen: set[Any] = set()
+        self.killed: int | None = None
         self.check()
 
     def check(self) -> None:
-        """Raise an error if a process was killed."""
-        self.seen.update(self.pool._pool)  # type: ignore[attr-defined]
-        for process in [each for each in self.seen if each.exitcode is not None]:
+        """Raise an error if a process was killed; nothing is left of the pool then."""
+        self._look()
+        if self.killed is not None:
+            self._abandon()
+            raise WorkerKilled(
+                f"a worker process ended with {_ending(self.killed)}; if memory ran out,"
+                " let fewer processes work at once. Start again: what was written is kept"
+            )
+
+    def _look(self) -> None:
+        """Remember the processes, and the exit code of one that was killed.
+
+        A thread of the pool asks the system for exit codes. `exitcode` would ask as well, and if
+        two threads ask at once, one of them gets a wrong answer.
+        """
+        self.seen.update(self.inside._pool)
+        for process in [each for each in self.seen if each._popen.returncode is not None]:
             self.seen.discard(process)
-            if process.exitcode:
-                raise WorkerKilled(
-                    f"a worker process ended with {_ending(process.exitcode)}; if memory ran out,"
-                    " let fewer processes work at once. Start again: what was written is kept"
-                )
+            self.killed = process._popen.returncode or self.killed
 
     def wait(self, result: "AsyncResult[Any]", seconds: float) -> bool:
         """Wait some seconds for a result; whether it is there."""
@@ -52,6 +63,30 @@ class PoolWatch:
         while not self.wait(result, TICK):
             pass
         return result.get()
+
+    def end(self) -> None:
+        """Stop the pool."""
+        self._look()
+        if self.killed is not None:
+            self._abandon()
+        else:
+            self.pool.terminate()
+            self.pool.join()
+
+    def _abandon(self) -> None:
+        """Kill the processes and leave the pool as it is, also at the end of this process.
+
+        A killed process may hold a lock that `terminate` would wait for.
+        """
+        inside = self.inside
+        inside._terminate.cancel()
+        # No more new processes, and no warning that the pool is still open.
+        inside._state = inside._worker_handler._state = TERMINATE
+        inside._change_notifier.put(None)
+        inside._worker_handler.join()
+        for process in inside._pool:
+            process.kill()
+            process.join()
 
 
 def _ending(code: int) -> str:

@@ -185,8 +185,7 @@ class Processes(Workers):
     def close(self) -> None:
         """Stop the processes, and remove their folder."""
         if "pool" in vars(self):
-            self.pool.terminate()
-            self.pool.join()
+            self.watch.end()
         self.temporary.close()
 
 
