@@ -1,4 +1,4 @@
-"""Notices a killed worker process of a multiprocessing pool, which itself would wait for ever."""
+"""Notices that a worker process of a pool was killed; a multiprocessing pool itself would hang."""
 
 import signal
 from multiprocessing.pool import TERMINATE, AsyncResult, Pool
